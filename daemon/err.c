@@ -1,0 +1,85 @@
+#include "err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct err_info infos[BERTH_CODE_COUNT] = {
+    [BERTH_OK] = {"OK", "", "", "no error", ERR_INTERNAL, 0},
+#define X(id, scope, wire, params, exit_status, about) [BERTH_##id] = {#id, wire, params, about, ERR_##scope, exit_status},
+#include "errors.def"
+#undef X
+};
+
+const struct err_info *err_info(enum berth_code code)
+{
+    if ((unsigned)code >= BERTH_CODE_COUNT)
+        code = BERTH_UNAVAILABLE;
+    return &infos[code];
+}
+
+/* One line stays one line: what a file or a peer sent may hold anything. */
+static void flatten(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+}
+
+static enum berth_code err_vset(struct berth_err *err, enum berth_code code, const char *format, va_list args)
+{
+    if (err == NULL)
+        return code;
+    if (err->code != BERTH_OK)
+        return err->code;
+    err->code = code;
+    vsnprintf(err->detail, sizeof err->detail, format, args);
+    flatten(err->detail);
+    return code;
+}
+
+enum berth_code err_set(struct berth_err *err, enum berth_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    code = err_vset(err, code, format, args);
+    va_end(args);
+    return code;
+}
+
+enum berth_code err_set_errno(struct berth_err *err, enum berth_code code, int errno_value, const char *format, ...)
+{
+    if (errno_value == ENOMEM)
+        code = BERTH_NO_MEMORY;
+    if (err == NULL || err->code != BERTH_OK)
+        return err == NULL ? code : err->code;
+    va_list args;
+    va_start(args, format);
+    err_vset(err, code, format, args);
+    va_end(args);
+    size_t used = strlen(err->detail);
+    snprintf(err->detail + used, sizeof err->detail - used, ": %s", strerror(errno_value));
+    return code;
+}
+
+void err_text(struct berth_err *err, int index, const char *text)
+{
+    if (err == NULL || index < 0 || index >= ERR_ARGS)
+        return;
+    snprintf(err->arg[index].text, sizeof err->arg[index].text, "%s", text);
+    flatten(err->arg[index].text);
+}
+
+void err_number(struct berth_err *err, int index, int64_t number)
+{
+    if (err != NULL && index >= 0 && index < ERR_ARGS)
+        err->arg[index].number = number;
+}
+
+enum berth_code err_no_such_place(struct berth_err *err, const char *place)
+{
+    enum berth_code code = err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %s (berth topo lists them)", place);
+    err_text(err, 0, place);
+    return code;
+}

@@ -1,0 +1,59 @@
+/**
+ * Errors as values. Every code stands once in schema/errors.def with its wire name, its reply
+ * parameters and the exit status of the command.
+ *
+ * A function that can fail returns enum berth_code and takes struct berth_err *err last. On failure
+ * the ret_ outputs are untouched and err holds the code, one line for a person, and the values of the
+ * error's parameters. The first cause wins: setting an error that is already set changes nothing.
+ */
+#pragma once
+#include <stdint.h>
+
+enum berth_code {
+    BERTH_OK = 0,
+#define X(id, scope, wire, params, exit_status, about) BERTH_##id,
+#include "errors.def"
+#undef X
+    BERTH_CODE_COUNT
+};
+
+enum err_scope { ERR_SERVICE, ERR_CALLED, ERR_INTERNAL };
+
+struct err_info {
+    const char *id;     /* "NO_SUCH_PLACE" */
+    const char *wire;   /* "NoSuchPlace" */
+    const char *params; /* "place:s,detail:s" */
+    const char *about;
+    enum err_scope scope;
+    int exit_status;
+};
+
+#define ERR_ARGS 3
+
+/* Zero-initialise: struct berth_err err = {0}; */
+struct berth_err {
+    enum berth_code code;
+    char detail[256];
+    struct {
+        char text[96];
+        int64_t number;
+    } arg[ERR_ARGS];
+};
+
+/* The table row of a code; never NULL (an unknown code gives the row of UNAVAILABLE). Any thread. */
+const struct err_info *err_info(enum berth_code code);
+
+/* Sets code and a formatted one-line detail (truncated to fit); returns the code now in err. err may be NULL. */
+enum berth_code err_set(struct berth_err *err, enum berth_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* err_set with strerror(errno_value) appended. ENOMEM becomes NO_MEMORY whatever code says. */
+enum berth_code err_set_errno(struct berth_err *err, enum berth_code code, int errno_value, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Fill parameter number index (0-based) of the error; truncated to fit. err may be NULL. */
+void err_text(struct berth_err *err, int index, const char *text);
+void err_number(struct berth_err *err, int index, int64_t number);
+
+/* The common one: NoSuchPlace with its parameter. */
+enum berth_code err_no_such_place(struct berth_err *err, const char *place);

@@ -1,0 +1,17 @@
+/**
+ * Talking to the service manager without libsystemd: sd_notify(3) datagrams to $NOTIFY_SOCKET.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct notify; /* NULL is a valid notifier that says nothing */
+
+struct notify *notify_new(void); /* reads NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID; NULL when there is no one to tell */
+void notify_free(struct notify *notify);
+
+/* "READY=1", "STATUS=...", "STOPPING=1", "RELOADING=1\nMONOTONIC_USEC=..." Never blocks; a lost datagram is lost. */
+void notify_send(struct notify *notify, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Half the watchdog period in ms, 0 when there is none. */
+uint64_t notify_watchdog_ms(const struct notify *notify);

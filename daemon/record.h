@@ -1,0 +1,61 @@
+/**
+ * The measurement record: what probes print, stores keep and node folders hold; one JSON object a line.
+ * docs/PROTOCOL.md has the format.
+ *
+ * record_parse knows nothing of a node: places are names. Every string is borrowed from the parsed line and valid
+ * until record_done.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "graph.h"
+#include "values.h"
+
+#define RECORD_SCHEMA 1
+#define RECORD_LINE_MAX 65536 /* bytes of one line, newline included */
+
+enum record_kind { RECORD_RUN, RECORD_DEVICE, RECORD_LINK, RECORD_VALUE, RECORD_SET, RECORD_SKIP, RECORD_PROGRESS, RECORD_END };
+
+struct record_sample {
+    int64_t bytes;
+    double median_ns, low_ns, high_ns; /* NAN absent */
+    uint32_t n;
+};
+
+struct record {
+    enum record_kind kind;
+    json_t *object; /* the whole line, owned; conditions, axes and flows are read from here */
+    union {
+        struct { const char *probe, *backend; int64_t started_at; enum value_source source; json_t *conditions; } run;
+        struct { const char *gpu; } device;         /* the rest stays in object for backend_facts */
+        struct { const char *from, *to; } link;     /* likewise */
+        struct {
+            enum metric metric;
+            const char *from, *to;
+            char axes[256];
+            double value, low, high;                /* NAN absent; value absent when there are samples */
+            double t0_call_ns, t0_queue_ns;         /* NAN absent */
+            uint32_t n;
+            struct record_sample *samples;
+            size_t sample_count;
+        } value;
+        struct { enum metric metric; json_t *flows; } set;
+        struct { enum metric metric; const char *from, *to, *why; char axes[256]; } skip;
+        struct { int64_t done, total; } progress;
+        struct { const char *status; int64_t elapsed_ns; } end; /* status: complete, cancelled, budget, failed */
+    };
+};
+
+/* Parses one line. Unknown keys are ignored (a newer probe), unknown record kinds and everything malformed fail
+ * with BAD_DATA that says what: wrong JSON, missing key, wrong type, number out of range, an interval that excludes its value,
+ * a schema other than RECORD_SCHEMA. Nothing to free on failure. */
+enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err);
+void record_done(struct record *record);
+
+/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis.
+ * Fails with NO_SUCH_PLACE or BAD_DATA. */
+enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
+                                  int64_t measured_at_s, struct values *values, struct berth_err *err);

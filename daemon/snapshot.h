@@ -1,0 +1,36 @@
+/**
+ * A snapshot: the node's graph plus all values at one moment. Immutable once published and reference counted
+ * atomically: a work function on another thread may keep one while the daemon publishes the next.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "graph.h"
+#include "values.h"
+
+/* Something about the node that is not a value: a probe that crashed, a store that could not be read. */
+struct note {
+    char code[32];     /* "probe-crashed", "store-memory-only", ... lower case, stable */
+    int severity;      /* 0 info, 1 warning, 2 critical */
+    char place[20];    /* "machine0" when none fits better */
+    char text[256];
+    int64_t since_s;   /* 0 unknown */
+};
+
+struct snapshot {
+    unsigned refs;               /* atomic, private */
+    char id[48];                 /* same id: same graph and values */
+    uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
+    const struct graph *graph;   /* one reference held */
+    const struct values *values; /* owned */
+    struct note *notes;          /* owned */
+    size_t note_count;
+    int64_t last_probe_at_s;     /* 0 never */
+};
+
+/* take_values and the notes (copied) belong to the snapshot afterwards; graph gets one more reference.
+ * id becomes the first 8 digits of the fingerprint, a dash and generation. NULL when out of memory (take_values is freed). */
+struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values, const struct note *notes, size_t note_count,
+                              int64_t last_probe_at_s, uint64_t generation);
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
+void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */

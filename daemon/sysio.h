@@ -1,0 +1,24 @@
+/**
+ * How the daemon reads the machine's own files: below one root directory, so that tests and recorded trees stand in
+ * for /sys, /proc and /dev.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+struct sysio {
+    const char *root; /* "" for the real machine; paths are appended: root + "/sys/..." */
+};
+
+/* The file's text in a new string (caller frees), at most max bytes. ABSENT when it does not exist, IO on anything else,
+ * BAD_DATA when longer. */
+enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err);
+
+/* A directory's entries, sorted (numbers by value), without . and ..; NULL-terminated, free with sysio_names_free. */
+enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err);
+void sysio_names_free(char **names);
+
+bool sysio_exists(const struct sysio *io, const char *path);

@@ -1,0 +1,68 @@
+/**
+ * Values: what a metric is from one place to another under some axes. A values object is a set of them with the
+ * axes interned; it is filled, sorted once, and constant from then on.
+ *
+ * Axes are kept as canonical text: keys in ascending order, "bytes=4096;how=cas", axes at their metric's
+ * default left out, so equal axes are equal strings. The empty text is all defaults.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "graph.h"
+#include "metric.h"
+
+enum value_source { VALUE_MEASURED, VALUE_NOMINAL, VALUE_PUBLISHED };
+
+struct value {
+    enum metric metric : 16;
+    enum value_source source : 8;
+    place_id from, to;
+    uint32_t axes;         /* for values_axes() */
+    uint32_t n;            /* repetitions behind it; 0 for nominal */
+    double value;          /* in the metric's unit; NAN when it could not be measured: why_not says why */
+    double low, high;      /* 95 % interval; NAN unknown */
+    int64_t measured_at_s; /* 0 unknown */
+    int64_t run;           /* the store's run id; 0 when not stored */
+    const char *why_not;   /* interned in the set; NULL when value is a number */
+};
+
+struct values {
+    struct value *item; /* after values_finish: ascending by metric, from, to, axes text */
+    size_t count;
+    struct values_pool *pool; /* private: interned strings */
+};
+
+struct values *values_new(void); /* NULL when out of memory */
+void values_free(struct values *values);
+
+/* Canonical text of axes given as keys and values in any order; n pairs in text[2i], text[2i+1]. Fails with BAD_DATA when
+ * the metric has no such axis or a key or value is empty, over 40 characters, or contains ';' or '='. buffer receives it. */
+enum berth_code axes_canonical(enum metric metric, const char *const *text, size_t n, char *buffer, size_t size, struct berth_err *err);
+
+/* One axis out of canonical text, the metric's default where it is left out; NULL when the metric has no such axis. */
+const char *axes_get(enum metric metric, const char *axes, const char *key, char *buffer, size_t size);
+
+/* Adds a copy of v with these axes and why_not (copied; NULL fine). A later add with the same metric, from, to and
+ * axes replaces the earlier one at values_finish unless it would put a nominal or published value over a measured one.
+ * False when out of memory. */
+bool values_add(struct values *values, const struct value *v, const char *axes, const char *why_not);
+
+/* Adds everything of other, which keeps its own. Same graph, or place numbers would lie. */
+bool values_add_all(struct values *values, const struct values *other);
+
+/* Sorts and removes what was replaced. Call once after the last add. */
+void values_finish(struct values *values);
+
+const char *values_axes(const struct values *values, const struct value *v);
+
+/* NULL when there is none, or none with a number. Binary search; finished sets only. */
+const struct value *values_find(const struct values *values, enum metric metric, place_id from, place_id to, const char *axes);
+
+/* All items of a metric, or of a metric and a from: a range of item; from PLACE_NONE means any. */
+size_t values_range(const struct values *values, enum metric metric, place_id from, const struct value **ret_first);
+
+const char *value_source_name(enum value_source source);
+bool value_source_parse(const char *name, enum value_source *ret_source);
