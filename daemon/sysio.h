@@ -13,8 +13,10 @@ struct sysio {
     const char *root; /* "" for the real machine; paths are appended: root + "/sys/..." */
 };
 
-/* The file's text in a new string (caller frees), at most max bytes. ABSENT when it does not exist, IO on anything else,
- * BAD_DATA when longer. */
+/* Paths stay below the root: with a root other than "", a symbolic link or .. that leaves it is BAD_DATA. */
+
+/* The text of a regular file in a new string (caller frees), at most max bytes. ABSENT when it does not exist, IO on anything else,
+ * BAD_DATA when longer, or no text (a NUL byte, a directory, a device). Any thread; so are the others. */
 enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err);
 
 /* A directory's entries, sorted (numbers by value), without . and ..; NULL-terminated, free with sysio_names_free. */

@@ -1,0 +1,178 @@
+#include "sysio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENTRIES_MAX 65536
+
+static void free_text(char **text) { free(*text); }
+
+static bool is_beneath(const char *path, const char *root)
+{
+    size_t length = strlen(root);
+    while (length > 0 && root[length - 1] == '/')
+        length--;
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* The path to open in ret_path (PATH_MAX bytes). Below a root of our own every symbolic link must stay there: a recorded tree may
+ * come from anyone. */
+static enum berth_code resolve(const struct sysio *io, const char *path, char *ret_path, struct berth_err *err)
+{
+    if (snprintf(ret_path, PATH_MAX, "%s%s", io->root, path) >= PATH_MAX)
+        return err_set(err, BERTH_BAD_DATA, "the path %.60s... is too long", path);
+    if (io->root[0] == '\0')
+        return BERTH_OK;
+    char *root __attribute__((cleanup(free_text))) = realpath(io->root, NULL);
+    char *real __attribute__((cleanup(free_text))) = root == NULL ? NULL : realpath(ret_path, NULL);
+    if (real == NULL)
+        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", ret_path);
+    if (!is_beneath(real, root))
+        return err_set(err, BERTH_BAD_DATA, "%s leaves the folder %s", path, io->root);
+    return BERTH_OK;
+}
+
+static enum berth_code read_all(int fd, const char *path, size_t max, char **ret_text, struct berth_err *err)
+{
+    size_t size = 0, room = 4096;
+    char *text = NULL;
+    for (;;) {
+        if (room > max + 1)
+            room = max + 1;
+        char *more = realloc(text, room + 1);
+        if (more == NULL) {
+            free(text);
+            return err_set(err, BERTH_NO_MEMORY, "no memory to read %s", path);
+        }
+        text = more;
+        ssize_t got = read(fd, text + size, room - size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            free(text);
+            return err_set_errno(err, BERTH_IO, errno, "cannot read %s", path);
+        }
+        if (got == 0)
+            break;
+        size += (size_t)got;
+        if (size > max) {
+            free(text);
+            return err_set(err, BERTH_BAD_DATA, "%s is longer than %zu bytes", path, max);
+        }
+        if (size == room)
+            room *= 2;
+    }
+    text[size] = '\0';
+    if (strlen(text) != size) {
+        free(text);
+        return err_set(err, BERTH_BAD_DATA, "%s is no text: it holds a NUL byte", path);
+    }
+    *ret_text = text;
+    return BERTH_OK;
+}
+
+enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err)
+{
+    char full[PATH_MAX];
+    enum berth_code code = resolve(io, path, full, err);
+    if (code != BERTH_OK)
+        return code;
+    int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", full);
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        code = err_set(err, BERTH_BAD_DATA, "%s is not a file", full);
+    else
+        code = read_all(fd, full, max, ret_text, err);
+    close(fd);
+    return code;
+}
+
+static bool is_number(const char *name)
+{
+    return name[0] != '\0' && strspn(name, "0123456789") == strlen(name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    if (is_number(x) && is_number(y) && strlen(x) != strlen(y))
+        return strlen(x) < strlen(y) ? -1 : 1;
+    return strcmp(x, y);
+}
+
+/* Appends a copy of name, or with NULL only makes sure that there is a list. The list stays NULL-terminated. */
+static bool append_name(char ***names, size_t *count, const char *name)
+{
+    if (*count == 0 || (*count & (*count - 1)) == 0) { /* grows at powers of two; room for count + 2 afterwards */
+        char **more = realloc(*names, (2 * *count + 2) * sizeof *more);
+        if (more == NULL)
+            return false;
+        more[*count] = NULL;
+        *names = more;
+    }
+    if (name == NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return true;
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return false;
+    (*names)[(*count)++] = copy;
+    (*names)[*count] = NULL;
+    return true;
+}
+
+enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err)
+{
+    char full[PATH_MAX];
+    enum berth_code code = resolve(io, path, full, err);
+    if (code != BERTH_OK)
+        return code;
+    DIR *dir = opendir(full);
+    if (dir == NULL)
+        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", full);
+    char **names = NULL;
+    size_t count = 0;
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(dir);
+        if (entry == NULL && errno != 0)
+            code = err_set_errno(err, BERTH_IO, errno, "cannot list %s", full);
+        if (code == BERTH_OK && count == ENTRIES_MAX)
+            code = err_set(err, BERTH_BAD_DATA, "%s has more than %d entries", full, ENTRIES_MAX);
+        if (code == BERTH_OK && !append_name(&names, &count, entry == NULL ? NULL : entry->d_name))
+            code = err_set(err, BERTH_NO_MEMORY, "no memory to list %s", full);
+        if (entry == NULL || code != BERTH_OK)
+            break;
+    }
+    closedir(dir);
+    if (code != BERTH_OK) {
+        sysio_names_free(names);
+        return code;
+    }
+    qsort(names, count, sizeof *names, compare_names);
+    *ret_names = names;
+    return BERTH_OK;
+}
+
+void sysio_names_free(char **names)
+{
+    if (names == NULL)
+        return;
+    for (size_t i = 0; names[i] != NULL; i++)
+        free(names[i]);
+    free(names);
+}
+
+bool sysio_exists(const struct sysio *io, const char *path)
+{
+    char full[PATH_MAX];
+    return resolve(io, path, full, NULL) == BERTH_OK && access(full, F_OK) == 0;
+}
