@@ -27,6 +27,7 @@ static void flatten(char *text)
             *c = ' ';
 }
 
+__attribute__((format(printf, 3, 0)))
 static enum berth_code err_vset(struct berth_err *err, enum berth_code code, const char *format, va_list args)
 {
     if (err == NULL)
