@@ -1,0 +1,1 @@
+-- The first version of the store; see store.h.
