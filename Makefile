@@ -6,6 +6,16 @@ DESTDIR   ?=
 CC        ?= cc
 PKGCONFIG ?= pkg-config
 
+# Where things are installed; packagers set LIBDIR to the multiarch folder and SYSCONFDIR stays /etc for any PREFIX.
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+LIBEXECDIR ?= $(PREFIX)/libexec/berth
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share/berth
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+SYSCONFDIR ?= /etc
+
 # SAN=address,undefined or SAN=thread builds instrumented programs in a folder of their own.
 SAN   ?=
 comma := ,
@@ -15,14 +25,16 @@ WERROR ?=
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wformat=2 -Wvla -Wundef \
         $(if $(WERROR),-Werror,)
 CFLAGS ?= -O2 -g
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' $(WARN) -fno-omit-frame-pointer -fPIC -pthread \
-             -fvisibility=hidden $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) -Ischema $(CFLAGS)
+DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"'
+ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread -fvisibility=hidden \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) -Ischema $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now) $(LDFLAGS)
 
 pkg_cflags = $(shell $(PKGCONFIG) --cflags $(1) 2>/dev/null)
 pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
 DAEMON_PKGS := hwloc libuv sqlite3 jansson
+ALL_PKGS    := $(DAEMON_PKGS) numa
 DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
@@ -39,8 +51,20 @@ LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/lib
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
+# The goals that call make again do it with every core, unless the caller said how many.
+AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
 .PHONY: all
-all: $(PROGRAMS) $(LIBS)
+all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
+
+# One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
+WITHOUT_LIBRARIES := deps demo check ci bench lint help clean dist uninstall
+ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
+MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
+ifneq ($(MISSING),)
+$(error $(PKGCONFIG) does not find $(MISSING); run `make deps`, which installs what berth is built with)
+endif
+endif
 
 # Objects. Each module sees its own directory and those below it in the include order.
 $(BUILD)/obj/daemon/%.o: daemon/%.c Makefile
@@ -93,15 +117,107 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
 
-# Unit tests alone, in a second or two; make check runs everything.
+.PHONY: deps
+deps: ## install the packages that berth is built with (apt; says what it runs)
+	@tests/lib/deps.sh build
+
+.PHONY: demo
+demo: ## install what is missing, build, and show this machine: topology, measured matrices, advice, health
+	@tests/lib/deps.sh build
+	$(AGAIN) all
+	@BIN=$(BUILD)/bin tests/lib/demo.sh
+
+.PHONY: check
+check: ## install the test tools, build, and run every test
+	@tests/lib/deps.sh build test
+	@BUILD=$(BUILD) tests/run.sh
+
 .PHONY: unit
-unit: $(UNITS)
+unit: $(UNITS) ## run the unit tests alone, a second or two
 	@fail=0; for t in $(UNITS); do $$t >$(BUILD)/unit.log 2>&1 || { fail=1; echo "FAILED $$t"; cat $(BUILD)/unit.log; }; done; \
 	 [ $$fail = 0 ] && echo "$(words $(UNITS)) unit test programs passed"
+.PHONY: units
+units: $(UNITS)
+
+.PHONY: bench
+bench: ## measure berth against named references in the same run and compare with its targets
+	@tests/lib/deps.sh build test
+	$(AGAIN) all benches
+	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/run.sh
+.PHONY: benches
+benches: $(BENCHES)
+
+# Fuzzing needs clang's libFuzzer. Everything is built once more, instrumented, in a folder of its own.
+FUZZ_SECONDS ?= 600
+FUZZ_BUILD   := build/fuzz
+FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libdaemon.a $(if $(CMD_SRC),$(BUILD)/libcommand.a) \
+                    $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
+.PHONY: fuzzers fuzz
+fuzzers: $(FUZZERS)
+fuzz: ## fuzz each target for FUZZ_SECONDS=600 (clang)
+	$(AGAIN) fuzzers BUILD=$(FUZZ_BUILD) CC=clang SAN=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
+	@for f in $(FUZZ_BUILD)/fuzzers/fuzz_*; do tests/lib/fuzz.sh $$f $(FUZZ_SECONDS) || exit 1; done
+
+.PHONY: lint
+lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
+	@tests/lib/deps.sh build lint
+	$(AGAIN) all
+	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -Ischema -Idaemon -Iclient -Iprobes -Itests \
+	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
+
+# Files that are made from a template, with the folders of this PREFIX in them.
+SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+                 -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+.PHONY: always
+$(BUILD)/systemd/berthd.service: systemd/berthd.service.in always
+	@mkdir -p $(@D)
+	@$(SUBSTITUTE) $< >$@
+$(BUILD)/libberth.pc: client/libberth.pc.in always
+	@mkdir -p $(@D)
+	@$(SUBSTITUTE) $< >$@
+
+# What is installed, once, for install and uninstall alike: mode:file:folder. The configuration is never overwritten, and
+# removed only while it is as it came.
+INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) 755:$(BUILD)/bin/berth-probe-cpu:$(LIBEXECDIR) \
+            644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
+            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
+            $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
+            644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
+            644:systemd/berthd.sysusers:$(SYSUSERSDIR)
+CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
+
+.PHONY: install
+install: all $(BUILD)/systemd/berthd.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
+	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
+	    [ $$name != berthd.sysusers ] || name=berthd.conf; \
+	    install -D -m $$mode $$file $(DESTDIR)$$folder/$$name || exit 1; echo "$(DESTDIR)$$folder/$$name"; done
+	@ln -sfn libberth.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libberth.so
+	@if [ -e $(CONFIG) ]; then echo "$(CONFIG) is kept as it is"; else install -D -m 644 etc/berth.conf $(CONFIG); echo "$(CONFIG)"; fi
+
+.PHONY: uninstall
+uninstall: ## remove exactly what install put there (give it the same DESTDIR= and PREFIX=)
+	@for i in $(INSTALLED); do file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
+	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
+	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
+	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
+	@for d in $(LIBEXECDIR) $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
+
+.PHONY: dist
+dist: ## a tarball of the commit, the same bytes every time
+	@mkdir -p build
+	git archive --format=tar --prefix=berth-$(VERSION)/ HEAD | gzip -9n >build/berth-$(VERSION).tar.gz
 
 .PHONY: clean
-clean:
+clean: ## remove build/
 	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang WERROR=1 BUILD="
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:

@@ -1,0 +1,45 @@
+#!/bin/bash
+# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|lint ...
+# Says which command it runs. Does nothing, and needs no network, when nothing is missing.
+set -eu
+
+packages() {
+    case $1 in
+    build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev ;;
+    test) echo libcmocka-dev clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace ;;
+    lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
+    *) echo "deps.sh: no group called $1; there are build, test and lint" >&2 && exit 64 ;;
+    esac
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps: this is no Debian system, so nothing is installed here; Debian's names of what is needed:"
+    for group; do echo "  $group: $(packages "$group")"; done
+    exit 0
+fi
+
+missing=()
+for group; do
+    for package in $(packages "$group"); do
+        status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+        [ "$status" = installed ] || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+    done
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "deps: as root, run: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+        exit 77
+    }
+    as_root=(sudo)
+fi
+
+run() {
+    echo "+ $*"
+    "$@"
+}
+export DEBIAN_FRONTEND=noninteractive
+run "${as_root[@]}" apt-get -q -q update || echo "deps: the package lists could not be refreshed; trying with those at hand"
+run "${as_root[@]}" apt-get -q -q install -y --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,13 @@
+#!/bin/bash
+# fuzz.sh FUZZER SECONDS: runs one libFuzzer program over its corpus in tests/fuzz/corpus/NAME. What it finds is kept beside
+# the program, never in the corpus.
+set -eu
+fuzzer=$1 seconds=$2
+name=$(basename "$fuzzer")
+work=$(dirname "$fuzzer")/work-$name
+corpus=tests/fuzz/corpus/${name#fuzz_}
+mkdir -p "$work"
+folders=("$work")
+[ ! -d "$corpus" ] || folders+=("$corpus")
+exec "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 \
+    -artifact_prefix="$work-" "${folders[@]}"

@@ -1,0 +1,39 @@
+#!/bin/bash
+# lint.sh COMPILER-FLAGS...: every linter over everything of ours, both cores; fails on any finding of any of them.
+set -u
+BUILD=${BUILD:-build}
+bad=0
+mapfile -t sources < <(find daemon client probes tests -name '*.c' | sort)
+mapfile -t scripts < <(grep -rlE '^#!.*\b(ba)?sh\b' .ci tests etc 2>/dev/null | sort)
+
+say() { printf '%-12s %s\n' "$1" "$2"; }
+
+# verdict NAME STATUS WHAT
+verdict() {
+    if [ "$2" = 0 ]; then say "$1" "$3: clean"; else say "$1" "$3: findings above" && bad=1; fi
+}
+
+printf '%s\0' "${sources[@]}" |
+    xargs -0 -P "$(nproc)" -I{} clang-tidy --quiet --warnings-as-errors='*' {} -- "$@" 2> >(grep -v 'warnings\? generated\|Suppressed\|Use -header-filter' >&2)
+verdict clang-tidy $? "${#sources[@]} files"
+
+cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" --enable=warning,portability,performance --inline-suppr \
+    --suppress=missingIncludeSystem -Ischema -Idaemon -Iclient -Iprobes -D_GNU_SOURCE daemon client probes
+verdict cppcheck $? "daemon client probes"
+
+# SC2317 takes functions that are called by name for unreachable.
+shellcheck --exclude=SC2317 "${scripts[@]}"
+verdict shellcheck $? "${#scripts[@]} scripts"
+
+# systemd-analyze reports most of what it finds with exit status 0, so anything that it says counts.
+if ! command -v systemd-analyze >/dev/null; then
+    say systemd "left out: systemd-analyze is not here"
+else
+    units=$BUILD/lint && mkdir -p "$units"
+    sed "s|@BINDIR@|$PWD/$BUILD/bin|" systemd/berthd.service.in >"$units/berthd.service" && cp systemd/berthd.socket "$units"
+    found=$(systemd-analyze verify "$units/berthd.service" "$units/berthd.socket" 2>&1
+        systemd-analyze security --offline=yes --threshold=20 "$units/berthd.service" >/dev/null || echo "its exposure level is over 2.0")
+    [ -z "$found" ] || echo "$found"
+    verdict systemd "$([ -z "$found" ]; echo $?)" "berthd.service berthd.socket"
+fi
+exit $bad

@@ -1,0 +1,184 @@
+#!/bin/bash
+# The house rules that a machine can check. Needs a finished build in $BUILD; prints one TAP line per rule.
+set -u
+cd "$(dirname "$0")/.." || exit 70
+BUILD=${BUILD:-build}
+number=0 broken=0
+
+# rule NAME COMMAND...: passes when the command prints nothing; what it prints are the violations
+rule() {
+    local name=$1 found
+    shift
+    found=$("$@" 2>&1)
+    number=$((number + 1))
+    if [ -z "$found" ]; then
+        echo "ok $number - $name"
+    else
+        echo "not ok $number - $name"
+        while IFS= read -r line; do echo "#   $line"; done <<<"$found"
+        broken=1
+    fi
+}
+
+# ours [PATTERN...]: the files of the project that match, whether this is a clone or an unpacked tarball
+ours() {
+    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+        git ls-files --cached --others --exclude-standard -- "$@"
+    else
+        find . -path ./build -prune -o -type f -print | cut -c3-
+    fi | while IFS= read -r file; do
+        [ -f "$file" ] || continue
+        [ $# -gt 0 ] || echo "$file"
+        # shellcheck disable=SC2254 # the patterns are meant as patterns
+        for pattern; do case $file in $pattern) echo "$file" && break ;; esac done
+    done
+}
+code() { ours '*.c' '*.h' '*.sh' '*.py' '*.def' '*.sql' '*.varlink' Makefile .ci/run; }
+
+# The library's header (a pattern of grep), and the files that may include it.
+doors='
+sqlite3\.h     daemon/store*
+hwloc[./].*h   daemon/backend_hwloc*
+numa(if)?\.h   probes/*
+uv\.h          daemon/server* daemon/conn* daemon/sched* daemon/runner* daemon/daemon.* daemon/berthd.c
+'
+check_doors() {
+    local header allowed file pattern inside
+    while read -r header allowed; do
+        for file in $(ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]'); do
+            inside=no
+            set -f
+            # shellcheck disable=SC2053 # the patterns are meant as patterns
+            for pattern in $allowed; do [[ $file != $pattern ]] || inside=yes; done
+            set +f
+            [ $inside = yes ] || grep -HnE "^ *# *include *<$header>" "$file"
+        done
+    done < <(sed '/^$/d' <<<"$doors")
+}
+
+# Who may not include what: files, and a pattern of headers.
+downward='
+daemon/plan*        jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
+daemon/backend*     (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
+daemon/discover*    (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
+daemon/store*       (server|conn|sched|runner|query|daemon|method|plan|discover|backend)[a-z_]*
+daemon/server*      (sched|runner|discover|backend|store|query)[a-z_]*
+daemon/conn*        (sched|runner|discover|backend|store|query)[a-z_]*
+daemon/graph*       (values|snapshot|record|plan|store|query|method|server|discover|backend)[a-z_]*
+'
+check_downward() {
+    local files headers file
+    while read -r files headers; do
+        for file in $(ours "$files.[ch]"); do grep -HnE "^ *# *include *[<\"]($headers)\.h" "$file"; done
+    done < <(sed '/^$/d' <<<"$downward")
+}
+
+# A module is x.c and x.h together: no chain of includes leads from a module back to itself.
+check_cycles() {
+    local directory file module used
+    for directory in daemon client probes; do
+        for file in $(ours "$directory/*.[ch]"); do
+            module=$(basename "${file%.*}")
+            sed -nE 's/^ *# *include *"([a-z0-9_]+)\.h".*/\1/p' "$file" | while read -r used; do
+                [ "$used" = "$module" ] || echo "$used $module"
+            done
+        done | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
+    done
+}
+
+check_length() {
+    local file lines
+    for file in $(code); do
+        lines=$(wc -l <"$file")
+        [ "$lines" -le 500 ] || echo "$file has $lines lines"
+    done
+}
+
+check_marks() {
+    local file
+    for file in $(code) $(ours '*.md'); do
+        [ "$file" = tests/structure.sh ] || grep -HnwE 'TODO|FIXME|XXX|HACK|TBD' "$file"
+    done
+}
+
+objects() { find "$BUILD/obj/daemon" "$BUILD/obj/client" "$BUILD/obj/probes" -name '*.o' 2>/dev/null; }
+
+# .data.rel.ro holds constants with addresses in them; the loader makes it read-only.
+check_state() {
+    local object
+    for object in $(objects); do
+        objdump -t "$object" | awk -v object="$object" \
+            '/ O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ { print object ": " $NF }'
+    done
+}
+
+# The words that the public names of a module begin with: its own name, its family's (plan for plan_route), and for a
+# header that defines several things the names of those.
+words() {
+    case $1 in
+    graph*) echo "graph|place|link|origin" ;;
+    values*) echo "values|value|axes" ;;
+    discover*) echo "discover|discovery" ;;
+    store*) echo "store|run" ;;
+    *) echo "$1|${1%%_*}" ;;
+    esac
+}
+check_names() {
+    local object
+    for object in $(objects); do
+        nm -g --defined-only "$object" | awk '{ print $NF }' |
+            grep -vE "^(main|($(words "$(basename "$object" .o)"))(_.*)?|berth_.*)$" | sed "s|^|$object: |"
+    done
+}
+
+check_exports() {
+    local exported listed declared
+    exported=$(nm -D --defined-only "$BUILD"/lib/libberth.so | awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^LIBBERTH' | sort -u)
+    listed=$(sed 's/#.*//' client/libberth.sym | grep -oE '\bberth_[a-z0-9_]+' | sort -u)
+    declared=$(grep -oE '\bberth_[a-z0-9_]+\(' client/berth.h | tr -d '(' | sort -u)
+    comm -3 <(echo "$exported") <(echo "$listed") | sed 's/^\t\(.*\)/\1 is listed but not exported/; t; s/$/ is exported but not listed/'
+    comm -3 <(echo "$exported") <(echo "$declared") | sed 's/^\t\(.*\)/\1 is in berth.h but not exported/; t; s/$/ is exported but not in berth.h/'
+}
+
+check_embedded() {
+    local file
+    for file in $(ours 'schema/*.varlink' 'schema/*.sql'); do
+        perl -e 'local $/; open F, "<:raw", $ARGV[0]; open B, "<:raw", $ARGV[1]; $f = <F>; $b = <B>; exit(index($b, $f) < 0)' \
+            "$file" "$BUILD/bin/berthd" || echo "$file is not in $BUILD/bin/berthd"
+    done
+}
+
+check_top() {
+    local entry
+    for entry in $(ours | cut -d/ -f1 | sort -u); do
+        case $entry in
+        .ci | .clang-format | .clang-tidy | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | Makefile | README.md) ;;
+        client | daemon | docs | etc | probes | schema | systemd | tests) ;;
+        *) echo "$entry" ;;
+        esac
+    done
+}
+
+check_paths() {
+    local file
+    for file in $(ours); do
+        case $file in
+        *.xml | tests/nodes/* | tests/structure.sh) ;;
+        *) grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]' "$file" ;;
+        esac
+    done
+}
+
+rule "one door per foreign library" check_doors
+rule "includes point down" check_downward
+rule "no include cycle between modules" check_cycles
+rule "no file of ours has more than 500 lines" check_length
+rule "no marks of unfinished work" check_marks
+rule "no mutable data at file scope" check_state
+rule "public names start with their module's name" check_names
+rule "libberth exports what its symbol list and its header say" check_exports
+rule "every schema file is embedded in the daemon" check_embedded
+rule "nothing stands at the top that does not belong there" check_top
+rule "no path of somebody's own machine" check_paths
+echo "1..$number"
+exit $broken
