@@ -69,16 +69,16 @@ endif
 # Objects. Each module sees its own directory and those below it in the include order.
 $(BUILD)/obj/daemon/%.o: daemon/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Idaemon $(call pkg_cflags,$(DAEMON_PKGS)) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -iquote daemon $(call pkg_cflags,$(DAEMON_PKGS)) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/client/%.o: client/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Iclient $(call pkg_cflags,jansson) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -iquote client $(call pkg_cflags,jansson) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Iprobes -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -Idaemon -Iclient -Iprobes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
 
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
@@ -165,7 +165,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS=600 (clang)
 lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
 	@tests/lib/deps.sh build lint
 	$(AGAIN) all
-	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -Ischema -Idaemon -Iclient -Iprobes -Itests \
+	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -Ischema -iquote daemon -iquote client -iquote probes -iquote tests \
 	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
 
 # Files that are made from a template, with the folders of this PREFIX in them.
