@@ -30,6 +30,10 @@ ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread 
              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) -Ischema $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now) $(LDFLAGS)
 
+# One short line a step; V=1 shows the commands.
+Q    := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
+
 pkg_cflags = $(shell $(PKGCONFIG) --cflags $(1) 2>/dev/null)
 pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
@@ -69,53 +73,68 @@ endif
 # Objects. Each module sees its own directory and those below it in the include order.
 $(BUILD)/obj/daemon/%.o: daemon/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -iquote daemon $(call pkg_cflags,$(DAEMON_PKGS)) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -iquote daemon $(call pkg_cflags,$(DAEMON_PKGS)) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/client/%.o: client/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -iquote client $(call pkg_cflags,jansson) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -iquote client $(call pkg_cflags,jansson) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
 
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
 
 # Everything of a program but its main, so that unit tests can link it.
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu_main.c,$(CPU_SRC)))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/libcommand.a: $(call obj,$(filter-out client/berth.c,$(CMD_SRC)))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 	@mkdir -p $(@D)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson)
-	ln -sf $(@F) $(BUILD)/lib/libberth.so
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson)
+	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
 # The command links the library statically: one file to start, and start is what it is measured by.
 $(BUILD)/bin/berth: $(call obj,client/berth.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lm
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lm
 $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(if $(CPU_SRC),$(BUILD)/libprobe.a) \
                  $(if $(CMD_SRC),$(BUILD)/libcommand.a) $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
-$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
+# Only the libraries that a bench really calls: the time a process takes to start is one of the things measured.
+$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl$(comma)--as-needed -o $@ $^ $(call pkg_libs,libuv jansson)
 
 .PHONY: deps
 deps: ## install the packages that berth is built with (apt; says what it runs)
@@ -154,7 +173,8 @@ FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fu
 $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libdaemon.a $(if $(CMD_SRC),$(BUILD)/libcommand.a) \
                     $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
 .PHONY: fuzzers fuzz
 fuzzers: $(FUZZERS)
 fuzz: ## fuzz each target for FUZZ_SECONDS=600 (clang)
@@ -212,12 +232,12 @@ dist: ## a tarball of the commit, the same bytes every time
 
 .PHONY: clean
 clean: ## remove build/
-	rm -rf build
+	$(Q)rm -rf build
 
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
-	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang WERROR=1 BUILD="
+	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang WERROR=1 BUILD= V=1"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
