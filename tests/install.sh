@@ -1,0 +1,48 @@
+#!/bin/bash
+# Install into an empty root, use what is there, uninstall: nothing is left.
+set -eu
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build}
+work=$(mktemp -d)
+root=$work/root prefix=$work/prefix
+trap 'rm -rf "$work"' EXIT
+number=0
+ok() { number=$((number + 1)) && echo "ok $number - $1"; }
+make_quiet() { make --no-print-directory BUILD="$BUILD" "$@" >"$work/make.log" 2>&1 || { cat "$work/make.log" && exit 1; }; }
+
+make_quiet install DESTDIR="$root" PREFIX=/usr
+for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu lib/libberth.so lib/libberth.so.0 lib/libberth.a \
+    lib/pkgconfig/libberth.pc include/berth.h share/berth/io.berth.Placement.varlink lib/systemd/system/berthd.service \
+    lib/systemd/system/berthd.socket lib/sysusers.d/berthd.conf ../etc/berth/berth.conf; do
+    [ -e "$root/usr/$file" ] || { echo "not ok - $file is not installed" && exit 1; }
+done
+ok "everything is where it belongs"
+grep -q '^ExecStart=/usr/bin/berthd$' "$root/usr/lib/systemd/system/berthd.service"
+if grep -r '@[A-Z]*@' "$root/usr/lib/systemd" "$root/usr/lib/pkgconfig"; then exit 1; fi
+ok "units and pkg-config file name the installed folders"
+[ "$("$root/usr/bin/berth" --version)" = "berth $(sed -n 's/^VERSION *:= *//p' Makefile)" ]
+"$root/usr/bin/berthd" --config "$root/etc/berth/berth.conf" --check-config
+ok "installed programs start, and the installed configuration is right"
+echo "# changed" >>"$root/etc/berth/berth.conf"
+make_quiet install DESTDIR="$root" PREFIX=/usr
+grep -q '^# changed' "$root/etc/berth/berth.conf"
+ok "a changed configuration survives a second install"
+cp etc/berth.conf "$root/etc/berth/berth.conf"
+make_quiet uninstall DESTDIR="$root" PREFIX=/usr
+[ -z "$(find "$root" ! -type d)" ] || { find "$root" ! -type d && exit 1; }
+for folder in usr/libexec/berth usr/share/berth etc/berth; do [ ! -e "$root/$folder" ]; done
+ok "uninstall leaves nothing"
+
+make_quiet install DESTDIR= PREFIX="$prefix" SYSCONFDIR="$prefix/etc"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+# shellcheck disable=SC2046 # the flags are words
+${CC:-cc} -std=c17 -Wall -Wextra -Werror -o "$work/example" tests/install_example.c $(pkg-config --cflags --libs libberth)
+ldd "$work/example" | grep -q "$prefix/lib/libberth.so.0"
+ok "a program is built through pkg-config and finds the shared library"
+"$prefix/bin/berthd" --socket "$work/berth.sock" --node tests/nodes/mi250x 2>"$work/berthd.log" &
+daemon=$!
+trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
+"$prefix/bin/berth" --socket "$work/berth.sock" status --wait >/dev/null
+BERTH_SOCKET=$work/berth.sock "$work/example"
+ok "it asks an installed daemon, and is answered"
+echo "1..$number"

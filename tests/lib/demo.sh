@@ -1,0 +1,67 @@
+#!/bin/bash
+# The main job of berth on this machine, end to end: a private daemon in a temporary directory discovers it, measures it,
+# keeps what it measured in SQLite and answers. Then one recorded machine, and what was left out. BIN holds the programs.
+set -eu
+cd "$(dirname "$0")/../.."
+BIN=${BIN:-build/bin}
+work=$(mktemp -d "${TMPDIR:-/tmp}/berth-demo.XXXXXX")
+export BERTH_SOCKET=$work/berth.sock
+pid=""
+finish() {
+    [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+bold="" plain=""
+if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
+title() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+
+# show ARG...: prints the command as one would type it, and runs it
+show() {
+    printf '\n%s$ berth %s%s\n' "$bold" "$*" "$plain"
+    "$BIN/berth" "$@"
+}
+
+title "A private daemon discovers and measures this machine"
+echo "\$ berthd --socket $BERTH_SOCKET --state-dir $work/state"
+mkdir "$work/state"
+"$BIN/berthd" --socket "$BERTH_SOCKET" --state-dir "$work/state" 2>"$work/berthd.log" &
+pid=$!
+show status --wait || { cat "$work/berthd.log" && exit 1; }
+
+title "What the machine is made of"
+show topo
+title "What was measured: the metrics, then each matrix that has values, with its 95 % intervals"
+show matrix
+for metric in cpu_pingpong memory_bandwidth memory_latency numa_distance; do show matrix $metric; done
+title "Where to put an allocation, and where to run two tasks"
+show alloc 1G
+tasks=2
+[ "$(nproc)" -ge 2 ] || tasks=1
+show bind -n $tasks -c 1
+title "Is it fit to run jobs"
+show health || true
+
+title "The measurements are kept in SQLite"
+find "$work/state" -name "*.db" -printf "%p: %s bytes\n"
+if command -v sqlite3 >/dev/null; then
+    sqlite3 -readonly "$work/state/berth.db" \
+        "SELECT metric || ': ' || count(*) || ' values' FROM value GROUP BY metric ORDER BY metric"
+else
+    echo "(sqlite3, the command, is not here to look inside; the daemon does not need it)"
+fi
+
+title "A machine that is not here, from its recorded or reconstructed facts: 4 MI250X, 8 GPUs"
+show --node tests/nodes/mi250x topo
+show --node tests/nodes/mi250x bind -n 8 -c 7 --order rank
+
+title "Left out on this machine"
+left_out=""
+[ -e /dev/nvidiactl ] || left_out+="no NVIDIA GPU; "
+[ -e /dev/kfd ] || left_out+="no AMD GPU; "
+command -v nvcc >/dev/null || left_out+="no CUDA compiler; "
+command -v hipcc >/dev/null || left_out+="no HIP compiler; "
+echo "${left_out:-nothing}"
+[ -z "$left_out" ] || echo "So no GPU was measured here; what needs one is shown on the recorded machine only."
