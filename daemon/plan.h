@@ -1,5 +1,5 @@
 /**
- * What planners share. Planning is a pure function of (snapshot, claims, request): no clock, no I/O, no hardware; what
+ * What planners share. Planning is a pure function of (snapshot, request): no clock, no I/O, no hardware; what
  * the outside knows (free memory) comes in with the request. Planners know nothing of JSON.
  */
 #pragma once
@@ -8,23 +8,68 @@
 #include <stdint.h>
 
 #include "cpuset.h"
+#include "err.h"
 #include "graph.h"
 #include "snapshot.h"
 
-/* One number that an answer rests on. */
-struct evidence {
-    const struct value *value; /* in the snapshot */
-};
-
-/* Expected time; NAN when nothing known predicts it. */
+/* Expected time and its 95 % interval; NAN where nothing known predicts it. */
 struct prediction {
     double time_ns, low_ns, high_ns;
-    char bottleneck[32]; /* "" none */
 };
 
 /* The part of the node a request may use, resolved to places. */
 struct allowed {
-    bool given;              /* false: the whole node was meant; the answer warns */
-    struct cpuset cpus;
-    bool *memory, *gpus;     /* by place id, owned */
+    bool given;         /* false: the whole node was meant; the answer warns */
+    struct cpuset cpus; /* only cpus of the node */
+    bool *memory;       /* owned, by place id; NULL: all */
+    bool *gpus;         /* likewise */
 };
+
+void plan_allowed_done(struct allowed *allowed);
+static inline bool plan_allows_memory(const struct allowed *allowed, place_id id) { return allowed->memory == NULL || allowed->memory[id]; }
+static inline bool plan_allows_gpu(const struct allowed *allowed, place_id id) { return allowed->gpus == NULL || allowed->gpus[id]; }
+
+#define PLAN_WARNINGS 16
+#define PLAN_WARNING_LENGTH 200
+
+/* What the caller should know about an answer, one sentence each. Zero-initialise. */
+struct plan_warnings {
+    size_t count;
+    char line[PLAN_WARNINGS][PLAN_WARNING_LENGTH];
+};
+
+/* Adds a line, once. When there is no room, the last line becomes one that says so. */
+void plan_warn(struct plan_warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The values an answer rests on, of the snapshot. Zero-initialise. */
+struct plan_evidence {
+    const struct value **item;
+    size_t count, room;
+};
+
+/* Adds value unless it stands at or after index start already. False when out of memory. */
+bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
+void plan_evidence_done(struct plan_evidence *evidence);
+
+/* The error for a parameter whose value makes no sense; the detail begins with its name. */
+enum berth_code plan_invalid(struct berth_err *err, const char *parameter, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* NotEnough; the detail says what there is. */
+enum berth_code plan_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* All cpus of the node. */
+void plan_node_cpus(const struct graph *graph, struct cpuset *ret_cpus);
+
+/* The NUMA node a place is in or nearest to; a package's when it has one only. PLACE_NONE when unknown or ambiguous. */
+place_id plan_numa(const struct graph *graph, place_id id);
+
+/* The nearest place of a kind at or above id, PLACE_NONE when there is none. */
+place_id plan_above(const struct graph *graph, place_id id, enum place_kind kind);
+
+/* The firmware's distance between two NUMA nodes, in either direction; NULL when not stated. */
+const struct value *plan_numa_distance(const struct snapshot *snap, place_id a, place_id b);
+
+/* How far apart two places are, for putting them in order and nothing else: 0 they share cpus (a gpu and the llc it hangs on),
+ * 10 they share a NUMA node, else the firmware's distance between their NUMA nodes, else 20 in one package, 30 elsewhere. */
+double plan_distance(const struct snapshot *snap, place_id a, place_id b);

@@ -1,0 +1,30 @@
+/**
+ * Parts that replies share, as JSON. Each gives a new reference, or NULL when out of memory.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plan.h"
+#include "snapshot.h"
+
+/* What an answer was computed from. */
+json_t *answer_basis(const struct snapshot *snap);
+
+/* null when there is no time. */
+json_t *answer_prediction(const struct prediction *prediction);
+
+/* A number, or null for NAN. */
+json_t *answer_number(double number);
+
+/* All axes of a value, those at their default included. */
+json_t *answer_axes(const struct snapshot *snap, const struct value *value);
+
+/* count entries of the evidence from first on. */
+json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);
+json_t *answer_warnings(const struct plan_warnings *warnings);
+
+/* Adds take_value to object or array; false when it is NULL or memory runs out, and it is freed then. Keys are literals of ours. */
+bool answer_set(json_t *object, const char *key, json_t *take_value);
+bool answer_append(json_t *array, json_t *take_value);

@@ -1,0 +1,143 @@
+#include "plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void plan_allowed_done(struct allowed *allowed)
+{
+    free(allowed->memory);
+    free(allowed->gpus);
+    allowed->memory = allowed->gpus = NULL;
+}
+
+void plan_warn(struct plan_warnings *warnings, const char *format, ...)
+{
+    char line[PLAN_WARNING_LENGTH];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    for (size_t i = 0; i < warnings->count; i++)
+        if (strcmp(warnings->line[i], line) == 0)
+            return;
+    if (warnings->count < PLAN_WARNINGS)
+        memcpy(warnings->line[warnings->count++], line, sizeof line);
+    else
+        snprintf(warnings->line[PLAN_WARNINGS - 1], PLAN_WARNING_LENGTH, "there are more warnings than fit here");
+}
+
+bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value)
+{
+    for (size_t i = start; i < evidence->count; i++)
+        if (evidence->item[i] == value)
+            return true;
+    if (evidence->count == evidence->room) {
+        size_t room = evidence->room == 0 ? 16 : 2 * evidence->room;
+        const struct value **item = realloc(evidence->item, room * sizeof *item);
+        if (item == NULL)
+            return false;
+        evidence->item = item;
+        evidence->room = room;
+    }
+    evidence->item[evidence->count++] = value;
+    return true;
+}
+
+void plan_evidence_done(struct plan_evidence *evidence)
+{
+    free(evidence->item);
+    *evidence = (struct plan_evidence){0};
+}
+
+enum berth_code plan_invalid(struct berth_err *err, const char *parameter, const char *format, ...)
+{
+    char why[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    err_text(err, 0, parameter);
+    return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
+}
+
+enum berth_code plan_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
+{
+    char detail[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(detail, sizeof detail, format, args);
+    va_end(args);
+    err_text(err, 0, what);
+    err_number(err, 1, wanted);
+    err_number(err, 2, available);
+    return err_set(err, BERTH_NOT_ENOUGH, "%s", detail);
+}
+
+void plan_node_cpus(const struct graph *graph, struct cpuset *ret_cpus)
+{
+    struct cpuset cpus = {0};
+    if (graph->place_count > 0 && graph->places[0].cpus != NULL)
+        cpus = *graph->places[0].cpus;
+    else
+        for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1))
+            if (graph_place(graph, c)->cpus != NULL)
+                cpuset_or(&cpus, graph_place(graph, c)->cpus);
+    *ret_cpus = cpus;
+}
+
+place_id plan_above(const struct graph *graph, place_id id, enum place_kind kind)
+{
+    while (id != PLACE_NONE && graph_place(graph, id)->kind != kind)
+        id = graph_place(graph, id)->parent;
+    return id;
+}
+
+place_id plan_numa(const struct graph *graph, place_id id)
+{
+    const struct place *place = graph_place(graph, id);
+    if (place->kind == PLACE_NUMA)
+        return id;
+    if (place->kind != PLACE_PACKAGE && place->kind != PLACE_MACHINE)
+        return place->numa;
+    place_id found = PLACE_NONE;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        if (place->kind == PLACE_PACKAGE && plan_above(graph, n, PLACE_PACKAGE) != id)
+            continue;
+        if (found != PLACE_NONE)
+            return PLACE_NONE;
+        found = n;
+    }
+    return found;
+}
+
+const struct value *plan_numa_distance(const struct snapshot *snap, place_id a, place_id b)
+{
+    const struct value *value = values_find(snap->values, METRIC_NUMA_DISTANCE, a, b, "");
+    return value != NULL ? value : values_find(snap->values, METRIC_NUMA_DISTANCE, b, a, "");
+}
+
+/* Cpus that say more about where a place is than its NUMA node does. */
+static const struct cpuset *fine_cpus(const struct place *place)
+{
+    return place->kind == PLACE_NUMA || place->kind == PLACE_PACKAGE || place->kind == PLACE_MACHINE ? NULL : place->cpus;
+}
+
+double plan_distance(const struct snapshot *snap, place_id a, place_id b)
+{
+    const struct graph *graph = snap->graph;
+    const struct cpuset *x = fine_cpus(graph_place(graph, a)), *y = fine_cpus(graph_place(graph, b));
+    if (a == b || (x != NULL && y != NULL && cpuset_intersects(x, y)))
+        return 0;
+    place_id m = plan_numa(graph, a), n = plan_numa(graph, b);
+    if (m != PLACE_NONE && n != PLACE_NONE) {
+        if (m == n)
+            return 10;
+        const struct value *stated = plan_numa_distance(snap, m, n);
+        if (stated != NULL)
+            return stated->value;
+    }
+    place_id p = plan_above(graph, m != PLACE_NONE ? m : a, PLACE_PACKAGE), q = plan_above(graph, n != PLACE_NONE ? n : b, PLACE_PACKAGE);
+    return p != PLACE_NONE && p == q ? 20 : 30;
+}

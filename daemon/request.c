@@ -1,0 +1,163 @@
+#include "request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NAMES_MAX 65536
+
+static const json_t *member(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_null(value) ? NULL : value;
+}
+
+enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret, struct berth_err *err)
+{
+    const json_t *value = member(params, name);
+    if (value != NULL && !json_is_integer(value))
+        return plan_invalid(err, name, "it is no integer");
+    int64_t number = value != NULL ? json_integer_value(value) : fallback;
+    if (value != NULL && (number < min || number > max))
+        return plan_invalid(err, name, "%" PRId64 " is not from %" PRId64 " to %" PRId64, number, min, max);
+    *ret = number;
+    return BERTH_OK;
+}
+
+enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err)
+{
+    const json_t *value = member(params, name);
+    if (value == NULL) {
+        *ret = fallback;
+        return BERTH_OK;
+    }
+    const char *text = json_string_value(value);
+    for (int i = 0; text != NULL && words[i] != NULL; i++)
+        if (strcmp(words[i], text) == 0) {
+            *ret = i;
+            return BERTH_OK;
+        }
+    return plan_invalid(err, name, "%.40s is not one of its words", text != NULL ? text : "what is no string");
+}
+
+enum berth_code request_array(const json_t *params, const char *name, size_t max, const json_t **ret, struct berth_err *err)
+{
+    const json_t *value = member(params, name);
+    if (value != NULL && !json_is_array(value))
+        return plan_invalid(err, name, "it is no array");
+    if (json_array_size(value) > max)
+        return plan_invalid(err, name, "more than %zu items", max);
+    *ret = value;
+    return BERTH_OK;
+}
+
+enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)
+{
+    const char *text = json_string_value(name);
+    if (text == NULL)
+        return plan_invalid(err, parameter, "a place is named by a string");
+    place_id id = graph_find(graph, text);
+    if (id == PLACE_NONE)
+        return err_no_such_place(err, text);
+    *ret = id;
+    return BERTH_OK;
+}
+
+static bool is_called(const char *name, const char *text) { return text != NULL && strcasecmp(name, text) == 0; }
+
+/* Marks a gpu by its name, or every gpu of a PCI address or uuid: partitions of one device can share both. */
+static bool mark_gpus(const struct graph *graph, const char *name, bool *mark)
+{
+    bool found = false;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct place *gpu = graph_place(graph, g);
+        if (strcmp(gpu->name, name) == 0 || is_called(name, gpu->pci) || is_called(name, gpu->uuid))
+            mark[g] = found = true;
+    }
+    return found;
+}
+
+static enum berth_code allowed_gpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+{
+    const json_t *names, *name;
+    size_t i;
+    enum berth_code code = request_array(allowed, "gpus", NAMES_MAX, &names, err);
+    if (code != BERTH_OK || names == NULL)
+        return code;
+    ret->gpus = calloc(graph->place_count, sizeof *ret->gpus);
+    if (ret->gpus == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the allowed gpus");
+    json_array_foreach(names, i, name)
+    {
+        if (!json_is_string(name))
+            return plan_invalid(err, "allowed.gpus", "a gpu is named by a string");
+        if (!mark_gpus(graph, json_string_value(name), ret->gpus))
+            return err_no_such_place(err, json_string_value(name));
+    }
+    return BERTH_OK;
+}
+
+static enum berth_code allowed_memory(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+{
+    const json_t *names, *name;
+    size_t i;
+    enum berth_code code = request_array(allowed, "memory", NAMES_MAX, &names, err);
+    if (code != BERTH_OK || names == NULL)
+        return code;
+    if (json_array_size(names) == 0)
+        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.memory is empty: no memory may be used");
+    ret->memory = calloc(graph->place_count, sizeof *ret->memory);
+    if (ret->memory == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the allowed memory");
+    json_array_foreach(names, i, name)
+    {
+        place_id id = PLACE_NONE;
+        code = request_place(graph, name, "allowed.memory", &id, err);
+        if (code != BERTH_OK)
+            return code;
+        enum place_kind kind = graph_place(graph, id)->kind;
+        if (kind != PLACE_NUMA && kind != PLACE_GPU)
+            return plan_invalid(err, "allowed.memory", "%s has no memory", graph_place(graph, id)->name);
+        ret->memory[id] = true;
+    }
+    return BERTH_OK;
+}
+
+static enum berth_code allowed_cpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
+{
+    const json_t *value = member(allowed, "cpus");
+    plan_node_cpus(graph, &ret->cpus);
+    if (value == NULL)
+        return BERTH_OK;
+    struct cpuset asked;
+    struct berth_err why = {0};
+    const char *text = json_string_value(value);
+    if (text == NULL)
+        return plan_invalid(err, "allowed.cpus", "it is no string");
+    if (cpuset_parse(text, &asked, &why) != BERTH_OK)
+        return plan_invalid(err, "allowed.cpus", "%s", why.detail);
+    cpuset_and(&ret->cpus, &asked);
+    if (cpuset_is_empty(&ret->cpus))
+        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.cpus has no cpu of this node: \"%.60s\"", text);
+    return BERTH_OK;
+}
+
+enum berth_code request_allowed(const struct graph *graph, const json_t *params, struct allowed *ret, struct berth_err *err)
+{
+    const json_t *given = member(params, "allowed");
+    struct allowed allowed = {.given = given != NULL};
+    if (given != NULL && !json_is_object(given))
+        return plan_invalid(err, "allowed", "it is no object");
+    enum berth_code code = allowed_cpus(graph, given, &allowed, err);
+    if (code == BERTH_OK)
+        code = allowed_memory(graph, given, &allowed, err);
+    if (code == BERTH_OK)
+        code = allowed_gpus(graph, given, &allowed, err);
+    if (code == BERTH_OK)
+        *ret = allowed;
+    else
+        plan_allowed_done(&allowed);
+    return code;
+}

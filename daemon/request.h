@@ -1,0 +1,26 @@
+/**
+ * Parts that requests share, from JSON. The server has checked names and types against the interface; these check
+ * what the values mean, and refuse a wrong type all the same. An absent member and null are the same.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+/* The member "allowed" of params; absent: the whole node, given is false. NOTHING_ALLOWED when cpus or memory is empty or names nothing that
+ * this node has; NO_SUCH_PLACE; INVALID_PARAMETER (allowed.cpus, ...); NO_MEMORY. The caller ends ret with plan_allowed_done. */
+enum berth_code request_allowed(const struct graph *graph, const json_t *params, struct allowed *ret, struct berth_err *err);
+
+/* An integer from min to max; fallback when absent. INVALID_PARAMETER naming it. */
+enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret, struct berth_err *err);
+
+/* One of the words (NULL-terminated), as its index; fallback when absent. */
+enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err);
+
+/* The array of that name, or NULL when absent. */
+enum berth_code request_array(const json_t *params, const char *name, size_t max, const json_t **ret, struct berth_err *err);
+
+/* The place that a JSON string names; parameter is for the error. */
+enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err);
