@@ -90,7 +90,7 @@ each system "tests/system/*.sh" env
 
 title "unit, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-build sanitizers all units SAN=address,undefined BUILD="$BUILD/asan" && each asan "$BUILD/asan/unit/test_*" env
+build sanitizers all units SAN=address,undefined BUILD="$BUILD/san-address-undefined" && each asan "$BUILD/san-address-undefined/unit/test_*" env
 
 title "unit, with ThreadSanitizer"
 # ThreadSanitizer needs a memory layout that is not randomised too far; where a container forbids that, it is tried as it is.
@@ -98,7 +98,7 @@ fixed=(setarch -R) && "${fixed[@]}" true 2>/dev/null || fixed=(env)
 if ! grep -lE 'pthread_create|uv_queue_work' tests/unit/*.c daemon/*.c >/dev/null; then
     skip tsan "nothing here starts a thread"
 else
-    build threads all units SAN=thread BUILD="$BUILD/tsan" && each tsan "$BUILD/tsan/unit/test_*" "${fixed[@]}"
+    build threads all units SAN=thread BUILD="$BUILD/san-thread" && each tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}"
 fi
 
 title "fuzz, a few seconds each"
