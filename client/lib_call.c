@@ -133,7 +133,7 @@ int lib_wait_reply(struct berth *berth, const char *method, const json_t *parame
     if (berth->processing)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot make a blocking call");
     struct waiter waiter = {.reply = reply, .arg = arg};
-    struct lib_pending *pending;
+    struct lib_pending *pending = NULL;
     int status = lib_start(berth, method, parameters, false, wake, &waiter, &pending);
     if (status < 0)
         return status;

@@ -92,10 +92,10 @@ static bool grow(void *array, size_t count, size_t item_size)
         return true;
     void *items;
     memcpy(&items, array, sizeof items); /* array points to a pointer of any type */
-    items = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
-    if (items == NULL)
+    void *more = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
+    if (more == NULL)
         return false;
-    memcpy(array, &items, sizeof items);
+    memcpy(array, &more, sizeof more);
     return true;
 }
 

@@ -312,6 +312,7 @@ static bool parse_parens(struct parser *p, bool or_enum, const struct idl_type *
     struct idl_type *type = NULL;
     if (!parse_type(p, &type))
         return false;
+    assert(type != NULL);
     if (type->kind != IDL_STRUCT && !or_enum)
         return fail_at(p, &open, "expected fields with types");
     *ret_type = type;

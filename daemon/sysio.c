@@ -1,5 +1,6 @@
 #include "sysio.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +158,7 @@ enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret
         sysio_names_free(names);
         return code;
     }
+    assert(names != NULL); /* the last append made a list, if an empty one */
     qsort(names, count, sizeof *names, compare_names);
     *ret_names = names;
     return BERTH_OK;
