@@ -51,7 +51,7 @@ check_doors() {
             # shellcheck disable=SC2053 # the patterns are meant as patterns
             for pattern in $allowed; do [[ $file != $pattern ]] || inside=yes; done
             set +f
-            [ $inside = yes ] || grep -HnE "^ *# *include *<$header>" "$file"
+            [ "$inside" = yes ] || grep -HnE "^ *# *include *<$header>" "$file"
         done
     done < <(sed '/^$/d' <<<"$doors")
 }
@@ -133,15 +133,17 @@ check_names() {
 
 check_exports() {
     local exported listed declared
+    [ -e "$BUILD/lib/libberth.so" ] || { echo "$BUILD/lib/libberth.so is not built" && return; }
     exported=$(nm -D --defined-only "$BUILD"/lib/libberth.so | awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^LIBBERTH' | sort -u)
     listed=$(sed 's/#.*//' client/libberth.sym | grep -oE '\bberth_[a-z0-9_]+' | sort -u)
-    declared=$(grep -oE '\bberth_[a-z0-9_]+\(' client/berth.h | tr -d '(' | sort -u)
+    declared=$(sed -nE 's/^BERTH_PUBLIC .*\b(berth_[a-z0-9_]+)\(.*/\1/p' client/berth.h | sort -u)
     comm -3 <(echo "$exported") <(echo "$listed") | sed 's/^\t\(.*\)/\1 is listed but not exported/; t; s/$/ is exported but not listed/'
     comm -3 <(echo "$exported") <(echo "$declared") | sed 's/^\t\(.*\)/\1 is in berth.h but not exported/; t; s/$/ is exported but not in berth.h/'
 }
 
 check_embedded() {
     local file
+    [ -e "$BUILD/bin/berthd" ] || { echo "$BUILD/bin/berthd is not built" && return; }
     for file in $(ours 'schema/*.varlink' 'schema/*.sql'); do
         perl -e 'local $/; open F, "<:raw", $ARGV[0]; open B, "<:raw", $ARGV[1]; $f = <F>; $b = <B>; exit(index($b, $f) < 0)' \
             "$file" "$BUILD/bin/berthd" || echo "$file is not in $BUILD/bin/berthd"

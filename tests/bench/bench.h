@@ -14,7 +14,7 @@
 
 #define BENCH_REPLY_MAX (8u << 20)
 
-static inline void bench_die(const char *what)
+__attribute__((noreturn)) static inline void bench_die(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(1);

@@ -13,10 +13,12 @@ int main(int argc, char **argv)
 {
     size_t calls = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, turns = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     size_t count = argc > 2 ? (size_t)(argc - 3) / 3 : 0;
+    if (calls == 0 || turns == 0 || count == 0)
+        bench_die("roundtrip CALLS TURNS [NAME SOCKET CALL]...");
     struct target *targets = calloc(count, sizeof *targets);
     char *reply = malloc(BENCH_REPLY_MAX);
-    if (calls == 0 || turns == 0 || count == 0 || targets == NULL || reply == NULL)
-        bench_die("roundtrip CALLS TURNS [NAME SOCKET CALL]...");
+    if (targets == NULL || reply == NULL)
+        bench_die("no memory");
     for (size_t i = 0; i < count; i++) {
         char **arg = argv + 3 + 3 * i;
         targets[i] = (struct target){.name = arg[0], .call = arg[2], .length = strlen(arg[2]), .fd = bench_connect(arg[1])};
@@ -26,7 +28,7 @@ int main(int argc, char **argv)
         bench_call(targets[i].fd, targets[i].call, targets[i].length, reply);
         if (strstr(reply, "\"error\"") != NULL) {
             fprintf(stderr, "%s answers %.300s\n", targets[i].name, reply);
-            return 1;
+            exit(1);
         }
     }
     for (size_t turn = 0; turn < turns; turn++) {

@@ -1,17 +1,17 @@
 /* How long commands take as processes, in turns: spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...
  * prints a line "NAME median_ns" each. Their output is thrown away; one that fails ends the bench. */
+#include <assert.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include "bench.h"
 
-extern char **environ;
-
 #define COMMANDS_MAX 8
 
 static double run_ns(char **command, const posix_spawn_file_actions_t *quiet)
 {
+    assert(command[0] != NULL);
     pid_t pid;
     int status = 0;
     double begin = bench_now_ns();
@@ -36,11 +36,14 @@ int main(int argc, char **argv)
             i++;
         argv[i] = NULL;
     }
+    const char *usage = "spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...";
+    if (count == 0 || turns == 0)
+        bench_die(usage);
     double *took_ns = malloc(count * turns * sizeof *took_ns);
     posix_spawn_file_actions_t quiet;
-    if (count == 0 || turns == 0 || took_ns == NULL || posix_spawn_file_actions_init(&quiet) != 0 ||
+    if (took_ns == NULL || posix_spawn_file_actions_init(&quiet) != 0 ||
         posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) != 0)
-        bench_die("spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...");
+        bench_die("no memory");
     for (size_t i = 0; i < count; i++)
         run_ns(command[i] + 1, &quiet); /* into the page cache */
     for (size_t turn = 0; turn < turns; turn++)

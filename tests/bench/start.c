@@ -6,8 +6,6 @@
 
 #include "bench.h"
 
-extern char **environ;
-
 #define GIVE_UP_NS 10e9
 
 static double answered_ns(const char *path, const char *call, const char *wanted, char **daemon, char *reply)
@@ -39,10 +37,12 @@ static double answered_ns(const char *path, const char *call, const char *wanted
 int main(int argc, char **argv)
 {
     size_t turns = argc > 5 ? strtoul(argv[1], NULL, 10) : 0;
+    if (turns == 0)
+        bench_die("start TURNS SOCKET CALL WANTED DAEMON [ARG]...");
     double *took_ns = malloc(turns * sizeof *took_ns);
     char *reply = malloc(BENCH_REPLY_MAX);
-    if (turns == 0 || took_ns == NULL || reply == NULL)
-        bench_die("start TURNS SOCKET CALL WANTED DAEMON [ARG]...");
+    if (took_ns == NULL || reply == NULL)
+        bench_die("no memory");
     for (size_t turn = 0; turn < turns; turn++)
         took_ns[turn] = answered_ns(argv[2], argv[3], argv[4], argv + 5, reply);
     printf("start %.0f\n", bench_median(took_ns, turns));
