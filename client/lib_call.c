@@ -1,6 +1,7 @@
 /* Calls: without waiting, waiting, as text and for the typed calls. */
 #include "lib.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ int lib_wait_reply(struct berth *berth, const char *method, const json_t *parame
     int status = lib_start(berth, method, parameters, false, wake, &waiter, &pending);
     if (status < 0)
         return status;
+    assert(pending != NULL);
     int64_t start = lib_now_ms();
     status = berth_process(berth);
     while (!waiter.done && status >= 0) {

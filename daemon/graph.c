@@ -96,7 +96,7 @@ static bool grow(void *array, size_t count, size_t item_size)
     if (more == NULL)
         return false;
     memcpy(array, &more, sizeof more);
-    return true;
+    return true; /* cppcheck-suppress memleak ; the array has it now */
 }
 
 /* Length of the UTF-8 character at c, 0 when it is none. */
