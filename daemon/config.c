@@ -1,0 +1,244 @@
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum key_type { KEY_TEXT, KEY_BOOL, KEY_NUMBER, KEY_OCTAL };
+
+struct key {
+    const char *name;
+    enum key_type type;
+    size_t offset;
+    int64_t low, high; /* numbers */
+    const char *initial;
+    const char *about;
+};
+
+#define FIELD(name) offsetof(struct config, name)
+
+static const struct key keys[] = {
+    {"socket", KEY_TEXT, FIELD(socket), 0, 0, "/run/berth/berth.sock", "Unix socket to listen on when the service manager passes none"},
+    {"socket_mode", KEY_OCTAL, FIELD(socket_mode), 0, 0777, "0666", "its permissions, octal"},
+    {"socket_group", KEY_TEXT, FIELD(socket_group), 0, 0, "", "its group; empty: the daemon's"},
+    {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "", "group that may start and cancel measuring, beside root and the daemon's user"},
+    {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth", "where berth.db is kept; empty: keep nothing"},
+    {"probe_dir", KEY_TEXT, FIELD(probe_dir), 0, 0, "", "where the probes are; empty: beside berthd, then where they were installed"},
+    {"node", KEY_TEXT, FIELD(node), 0, 0, "", "node folder to serve instead of this machine"},
+    {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes", "measure at the first start after a boot"},
+    {"quick_budget_ms", KEY_NUMBER, FIELD(quick_budget_ms), 100, 600000, "2800", "time for the quick profile of one probe"},
+    {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800", "time for the full profile of one probe"},
+    {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20", "a probe that prints nothing this long is hung and killed"},
+    {"max_message_bytes", KEY_NUMBER, FIELD(max_message_bytes), 1024, 1 << 30, "1048576", "longest message a client may send"},
+    {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "4194304", "unread replies a client may leave before it gets no more"},
+    {"max_connections", KEY_NUMBER, FIELD(max_connections), 1, 100000, "2048", "connections in all"},
+    {"max_connections_per_user", KEY_NUMBER, FIELD(max_connections_per_user), 1, 100000, "512", "connections of one user; root is exempt"},
+    {"max_queued_calls", KEY_NUMBER, FIELD(max_queued_calls), 1, 10000, "64", "pipelined calls of one connection"},
+    {"idle_timeout_s", KEY_NUMBER, FIELD(idle_timeout_s), 0, 86400 * 365, "600", "close a connection without a pending call after this; 0: never"},
+    {"half_message_timeout_s", KEY_NUMBER, FIELD(half_message_timeout_s), 1, 3600, "10", "close a connection whose message stays unfinished this long"},
+};
+#define KEY_COUNT (sizeof keys / sizeof keys[0])
+
+static char **text_field(struct config *config, const struct key *key) { return (char **)((char *)config + key->offset); }
+static int64_t *number_field(struct config *config, const struct key *key) { return (int64_t *)((char *)config + key->offset); }
+static bool *bool_field(struct config *config, const struct key *key) { return (bool *)((char *)config + key->offset); }
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* The key that shares the longest beginning, for "did you mean". */
+static const char *nearest_key(const char *name)
+{
+    const char *best = keys[0].name;
+    size_t best_length = 0;
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        size_t same = 0;
+        while (name[same] != '\0' && name[same] == keys[i].name[same])
+            same++;
+        if (same > best_length) {
+            best_length = same;
+            best = keys[i].name;
+        }
+    }
+    return best_length >= 3 ? best : NULL;
+}
+
+static enum berth_code parse_number(const struct key *key, const char *value, int64_t *ret_number, struct berth_err *err)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, key->type == KEY_OCTAL ? 8 : 10);
+    if (errno != 0 || end == value || *end != '\0' || number < key->low || number > key->high) {
+        if (key->type == KEY_OCTAL)
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes octal permissions up to 0777, not \"%.40s\"", key->name, value);
+        return err_set(err, BERTH_BAD_CONFIG, "%s takes a number from %lld to %lld, not \"%.40s\"", key->name, (long long)key->low,
+                       (long long)key->high, value);
+    }
+    *ret_number = number;
+    return BERTH_OK;
+}
+
+enum berth_code config_set(struct config *config, const char *name, const char *value, struct berth_err *err)
+{
+    const struct key *key = find_key(name);
+    if (key == NULL) {
+        const char *near = nearest_key(name);
+        return err_set(err, BERTH_BAD_CONFIG, "there is no key %.40s%s%s%s", name, near ? " (did you mean " : "", near ? near : "",
+                       near ? "?)" : "");
+    }
+    switch (key->type) {
+    case KEY_TEXT: {
+        char *copy = NULL;
+        if (value[0] != '\0' && (copy = strdup(value)) == NULL)
+            return err_set(err, BERTH_NO_MEMORY, "out of memory");
+        free(*text_field(config, key));
+        *text_field(config, key) = copy;
+        return BERTH_OK;
+    }
+    case KEY_BOOL:
+        if (strcmp(value, "yes") == 0 || strcmp(value, "true") == 0)
+            *bool_field(config, key) = true;
+        else if (strcmp(value, "no") == 0 || strcmp(value, "false") == 0)
+            *bool_field(config, key) = false;
+        else
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes yes or no, not \"%.40s\"", name, value);
+        return BERTH_OK;
+    case KEY_NUMBER:
+    case KEY_OCTAL:
+        return parse_number(key, value, number_field(config, key), err);
+    }
+    return BERTH_OK;
+}
+
+enum berth_code config_init(struct config *ret_config, struct berth_err *err)
+{
+    struct config config = {0};
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        enum berth_code code = config_set(&config, keys[i].name, keys[i].initial, err);
+        if (code != BERTH_OK) {
+            config_done(&config);
+            return code;
+        }
+    }
+    const char *state_dir = getenv("STATE_DIRECTORY");
+    if (state_dir != NULL) {
+        enum berth_code code = config_set(&config, "state_dir", state_dir, err);
+        if (code != BERTH_OK) {
+            config_done(&config);
+            return code;
+        }
+    }
+    *ret_config = config;
+    return BERTH_OK;
+}
+
+void config_done(struct config *config)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        if (keys[i].type == KEY_TEXT) {
+            free(*text_field(config, &keys[i]));
+            *text_field(config, &keys[i]) = NULL;
+        }
+}
+
+static char *trim(char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+static enum berth_code copy(const struct config *from, struct config *ret_to, struct berth_err *err)
+{
+    struct config to = *from;
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        if (keys[i].type == KEY_TEXT)
+            *text_field(&to, &keys[i]) = NULL;
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        const char *text = keys[i].type == KEY_TEXT ? *text_field((struct config *)from, &keys[i]) : NULL;
+        if (text != NULL && (*text_field(&to, &keys[i]) = strdup(text)) == NULL) {
+            config_done(&to);
+            return err_set(err, BERTH_NO_MEMORY, "out of memory");
+        }
+    }
+    *ret_to = to;
+    return BERTH_OK;
+}
+
+static enum berth_code read_line(struct config *config, char *line, bool seen[KEY_COUNT], struct berth_err *err)
+{
+    char *text = trim(line);
+    if (text[0] == '\0' || text[0] == '#')
+        return BERTH_OK;
+    char *equals = strchr(text, '=');
+    if (equals == NULL)
+        return err_set(err, BERTH_BAD_CONFIG, "\"%.40s\" is not key = value", text);
+    *equals = '\0';
+    const char *name = trim(text);
+    enum berth_code code = config_set(config, name, trim(equals + 1), err);
+    if (code != BERTH_OK)
+        return code;
+    size_t index = (size_t)(find_key(name) - keys);
+    if (seen[index])
+        return err_set(err, BERTH_BAD_CONFIG, "%s is given twice", name);
+    seen[index] = true;
+    return BERTH_OK;
+}
+
+enum berth_code config_read(struct config *config, const char *path, struct berth_err *err)
+{
+    struct config next;
+    enum berth_code code = copy(config, &next, err);
+    if (code != BERTH_OK)
+        return code;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        config_done(&next);
+        return err_set_errno(err, BERTH_BAD_CONFIG, errno, "%s", path);
+    }
+    bool seen[KEY_COUNT] = {false};
+    char line[4096];
+    for (int number = 1; code == BERTH_OK && fgets(line, sizeof line, file) != NULL; number++) {
+        struct berth_err why = {0};
+        if (strlen(line) == sizeof line - 1)
+            code = err_set(&why, BERTH_BAD_CONFIG, "the line is too long");
+        else
+            code = read_line(&next, line, seen, &why);
+        if (code != BERTH_OK)
+            code = err_set(err, code, "%s:%d: %s", path, number, why.detail);
+    }
+    if (code == BERTH_OK && ferror(file))
+        code = err_set(err, BERTH_BAD_CONFIG, "%s cannot be read", path);
+    fclose(file);
+    if (code != BERTH_OK) {
+        config_done(&next);
+        return code;
+    }
+    config_done(config);
+    *config = next;
+    return BERTH_OK;
+}
+
+void config_print(const struct config *config, FILE *file)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        struct config *c = (struct config *)config;
+        fprintf(file, "# %s\n%s = ", keys[i].about, keys[i].name);
+        switch (keys[i].type) {
+        case KEY_TEXT: fprintf(file, "%s\n", *text_field(c, &keys[i]) ? *text_field(c, &keys[i]) : ""); break;
+        case KEY_BOOL: fprintf(file, "%s\n", *bool_field(c, &keys[i]) ? "yes" : "no"); break;
+        case KEY_NUMBER: fprintf(file, "%lld\n", (long long)*number_field(c, &keys[i])); break;
+        case KEY_OCTAL: fprintf(file, "%04llo\n", (unsigned long long)*number_field(c, &keys[i])); break;
+        }
+    }
+}
