@@ -1,0 +1,274 @@
+#include "runner.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+#define KILL_DELAY_MS 20
+#define ABANDON_MS 5000 /* a process that SIGKILL does not end is stuck in a driver: it is left alone */
+#define DRAIN_MS 1000   /* for output that a child which escaped its session holds open */
+
+/*
+ * Invariants:
+ * 1. ended is called exactly once, when the process is reaped and both pipes and both timers are closed.
+ * 2. No line is delivered after stopping is set.
+ * 3. used <= sizeof buffer; buffer[0..used) holds the beginning of a line without its newline.
+ */
+struct runner {
+    struct runner_spec spec;
+    uv_process_t process;
+    uv_pipe_t out, error_out;
+    uv_timer_t limit, silence;
+    unsigned open_handles;
+    bool stopping; /* killed by us for the reason in end */
+    bool exited;
+    struct runner_end end;
+    uint64_t total;
+    size_t used;
+    char buffer[RECORD_LINE_MAX];
+    size_t error_used;
+    char error_line[256];
+};
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct runner *runner = handle->data;
+    if (--runner->open_handles > 0)
+        return;
+    runner->error_line[strcspn(runner->error_line, "\n")] = '\0';
+    snprintf(runner->end.stderr_text, sizeof runner->end.stderr_text, "%s", runner->error_line);
+    runner->spec.ended(runner->spec.arg, &runner->end);
+    free(runner);
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, handle_closed);
+}
+
+/* The child leads its own session, so its id names everything it started. */
+static void signal_session(struct runner *runner, int number)
+{
+    if (!runner->exited)
+        kill(-runner->process.pid, number);
+}
+
+/* Timers and the process handle live until the process and both pipes are done with. */
+static void settle(struct runner *runner)
+{
+    if (!runner->exited || !uv_is_closing((uv_handle_t *)&runner->out) || !uv_is_closing((uv_handle_t *)&runner->error_out))
+        return;
+    close_handle((uv_handle_t *)&runner->limit);
+    close_handle((uv_handle_t *)&runner->silence);
+    close_handle((uv_handle_t *)&runner->process);
+}
+
+static void abandon(uv_timer_t *timer)
+{
+    struct runner *runner = timer->data;
+    runner->exited = true;
+    close_handle((uv_handle_t *)&runner->out);
+    close_handle((uv_handle_t *)&runner->error_out);
+    settle(runner);
+}
+
+static void kill_now(uv_timer_t *timer)
+{
+    struct runner *runner = timer->data;
+    signal_session(runner, SIGKILL);
+    uv_timer_start(&runner->limit, abandon, ABANDON_MS, 0);
+}
+
+static void end_it(struct runner *runner, enum runner_ending why)
+{
+    if (runner->stopping || runner->exited)
+        return;
+    runner->stopping = true;
+    runner->end = (struct runner_end){.ending = why};
+    uv_timer_stop(&runner->silence);
+    if (why == RUNNER_STOPPED) {
+        signal_session(runner, SIGTERM);
+        uv_timer_start(&runner->limit, kill_now, KILL_DELAY_MS, 0);
+    } else {
+        kill_now(&runner->limit);
+    }
+}
+
+static void limit_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_TOO_LONG); }
+static void silence_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_HUNG); }
+
+static void process_exited(uv_process_t *process, int64_t status, int term_signal)
+{
+    struct runner *runner = process->data;
+    if (runner->exited)
+        return;
+    /* Whatever it left running in its session goes with it. */
+    kill(-process->pid, SIGKILL);
+    runner->exited = true;
+    uv_timer_stop(&runner->silence);
+    if (runner->stopping) {
+        abandon(&runner->limit);
+        return;
+    }
+    runner->end = term_signal != 0 ? (struct runner_end){.ending = RUNNER_SIGNALED, .code = term_signal}
+                                   : (struct runner_end){.ending = RUNNER_EXITED, .code = (int)status};
+    /* A last line may still be in the pipes; they close at their end of file. */
+    uv_timer_start(&runner->limit, abandon, DRAIN_MS, 0);
+    settle(runner);
+}
+
+static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+{
+    (void)suggested;
+    struct runner *runner = handle->data;
+    *ret_buf = uv_buf_init(runner->buffer + runner->used, (unsigned)(sizeof runner->buffer - runner->used));
+}
+
+static void split_lines(struct runner *runner, size_t fresh)
+{
+    char *start = runner->buffer;
+    char *scan = runner->buffer + runner->used;
+    char *end = scan + fresh;
+    char *newline;
+    while (!runner->stopping && (newline = memchr(scan, '\n', (size_t)(end - scan))) != NULL) {
+        *newline = '\0';
+        runner->spec.line(runner->spec.arg, start, (size_t)(newline - start));
+        start = scan = newline + 1;
+    }
+    runner->used = (size_t)(end - start);
+    memmove(runner->buffer, start, runner->used);
+    if (runner->used == sizeof runner->buffer)
+        end_it(runner, RUNNER_FLOODED);
+}
+
+static void read_out(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
+{
+    (void)buf;
+    struct runner *runner = stream->data;
+    if (count < 0) {
+        close_handle((uv_handle_t *)stream);
+        settle(runner);
+        return;
+    }
+    if (count == 0 || runner->stopping) {
+        runner->used = 0;
+        return;
+    }
+    uv_timer_again(&runner->silence);
+    runner->total += (uint64_t)count;
+    split_lines(runner, (size_t)count);
+    if (runner->total > runner->spec.output_max)
+        end_it(runner, RUNNER_FLOODED);
+}
+
+/* Standard error keeps only its last line that is not empty. */
+static void give_error_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+{
+    (void)suggested;
+    struct runner *runner = handle->data;
+    *ret_buf = uv_buf_init(runner->error_line + runner->error_used, (unsigned)(sizeof runner->error_line - 1 - runner->error_used));
+}
+
+static void read_error(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
+{
+    (void)buf;
+    struct runner *runner = stream->data;
+    if (count < 0) {
+        close_handle((uv_handle_t *)stream);
+        settle(runner);
+        return;
+    }
+    runner->error_used += (size_t)count;
+    runner->error_line[runner->error_used] = '\0';
+    /* A newer line pushes the older ones out. */
+    char *newline;
+    while ((newline = memchr(runner->error_line, '\n', runner->error_used)) != NULL &&
+           newline + 1 < runner->error_line + runner->error_used) {
+        size_t gone = (size_t)(newline + 1 - runner->error_line);
+        runner->error_used -= gone;
+        memmove(runner->error_line, newline + 1, runner->error_used + 1);
+    }
+    if (runner->error_used == sizeof runner->error_line - 1)
+        runner->error_used = 0;
+}
+
+static void open_handle(struct runner *runner, void *handle)
+{
+    ((uv_handle_t *)handle)->data = runner;
+    runner->open_handles++;
+}
+
+enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err)
+{
+    struct runner *runner = calloc(1, sizeof *runner);
+    if (runner == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    runner->spec = *spec;
+    uv_pipe_init(loop, &runner->out, 0);
+    open_handle(runner, &runner->out);
+    uv_pipe_init(loop, &runner->error_out, 0);
+    open_handle(runner, &runner->error_out);
+    uv_timer_init(loop, &runner->limit);
+    open_handle(runner, &runner->limit);
+    uv_timer_init(loop, &runner->silence);
+    open_handle(runner, &runner->silence);
+
+    uv_stdio_container_t stdio[3] = {
+        {.flags = UV_IGNORE},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->out},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->error_out},
+    };
+    char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL};
+    uv_process_options_t options = {
+        .file = spec->program,
+        .args = (char **)spec->args,
+        .env = environment,
+        .cwd = "/",
+        .flags = UV_PROCESS_DETACHED,
+        .stdio_count = 3,
+        .stdio = stdio,
+        .exit_cb = process_exited,
+    };
+    int status = uv_spawn(loop, &runner->process, &options);
+    open_handle(runner, &runner->process);
+    *ret_runner = runner;
+    if (status != 0) {
+        /* The ending comes like any other, so that the caller has one place to clean up. */
+        runner->stopping = true;
+        runner->end = (struct runner_end){.ending = RUNNER_NOT_STARTED, .code = -status};
+        abandon(&runner->limit);
+        return BERTH_OK;
+    }
+    uv_read_start((uv_stream_t *)&runner->out, give_buffer, read_out);
+    uv_read_start((uv_stream_t *)&runner->error_out, give_error_buffer, read_error);
+    uv_timer_start(&runner->limit, limit_passed, spec->limit_ms, 0);
+    uv_timer_start(&runner->silence, silence_passed, spec->silence_ms, spec->silence_ms);
+    return BERTH_OK;
+}
+
+void runner_stop(struct runner *runner) { end_it(runner, RUNNER_STOPPED); }
+
+void runner_describe(const struct runner_end *end, const struct runner_spec *spec, char *buffer, size_t size)
+{
+    char what[160] = "";
+    switch (end->ending) {
+    case RUNNER_EXITED: snprintf(what, sizeof what, "ended with status %d", end->code); break;
+    case RUNNER_SIGNALED: snprintf(what, sizeof what, "crashed (signal %d, %s)", end->code, strsignal(end->code)); break;
+    case RUNNER_HUNG:
+        snprintf(what, sizeof what, "was killed: it printed nothing for %.3g s", (double)spec->silence_ms / 1e3);
+        break;
+    case RUNNER_TOO_LONG: snprintf(what, sizeof what, "was killed: it ran longer than %.3g s", (double)spec->limit_ms / 1e3); break;
+    case RUNNER_FLOODED:
+        snprintf(what, sizeof what, "was killed: it printed more than %zu bytes, or a line over %d", spec->output_max, RECORD_LINE_MAX);
+        break;
+    case RUNNER_STOPPED: snprintf(what, sizeof what, "was stopped"); break;
+    case RUNNER_NOT_STARTED: snprintf(what, sizeof what, "could not be started (%s)", strerror(end->code)); break;
+    }
+    const char *name = strrchr(spec->program, '/');
+    snprintf(buffer, size, "%s %s%s%s", name ? name + 1 : spec->program, what, end->stderr_text[0] ? ": " : "", end->stderr_text);
+}

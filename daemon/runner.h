@@ -1,0 +1,50 @@
+/**
+ * Runs one probe program: starts it with an environment built from nothing, reads its standard output line by line,
+ * bounds its time, its silence and its output, and tells how it ended. Whatever the program does, the daemon
+ * only ever sees lines and one ending. Loop thread only.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "err.h"
+
+struct runner;
+
+enum runner_ending {
+    RUNNER_EXITED,     /* by itself; code is its status */
+    RUNNER_SIGNALED,   /* by itself, by signal code */
+    RUNNER_HUNG,       /* killed: it printed nothing for silence_ms */
+    RUNNER_TOO_LONG,   /* killed: it ran past limit_ms */
+    RUNNER_FLOODED,    /* killed: more than output_max bytes, or a line longer than RECORD_LINE_MAX */
+    RUNNER_STOPPED,    /* by runner_stop */
+    RUNNER_NOT_STARTED /* code is the errno */
+};
+
+struct runner_end {
+    enum runner_ending ending;
+    int code;
+    char stderr_text[256]; /* the last line it wrote to standard error, "" none */
+};
+
+struct runner_spec {
+    const char *program;     /* path */
+    const char *const *args; /* argv, argv[0] included, NULL-terminated */
+    uint64_t limit_ms;
+    uint64_t silence_ms;
+    size_t output_max;
+    void (*line)(void *arg, const char *line, size_t length); /* without the newline, NUL-terminated */
+    void (*ended)(void *arg, const struct runner_end *end);    /* once, last; the child is dead and reaped, the runner is freed after it */
+    void *arg;
+};
+
+/* Never calls back before it returns. A program that cannot be started
+ * ends as RUNNER_NOT_STARTED; NO_MEMORY is the only failure. */
+enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err);
+
+/* Ends it: SIGTERM to its session, SIGKILL 20 ms later. ended is called once it is dead. No line is called any more. */
+void runner_stop(struct runner *runner);
+
+/* One line for a person, "was killed after printing nothing for 20 s". */
+void runner_describe(const struct runner_end *end, const struct runner_spec *spec, char *buffer, size_t size);

@@ -1,0 +1,187 @@
+/* Programs that hang, crash, flood, end early or do not exist: each has one ending, and its lines come whole. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record.h"
+#include "runner.h"
+
+struct watch {
+    struct runner *runner;
+    int lines, endings;
+    size_t bytes;
+    char first[64];
+    int stop_after; /* lines; 0 never */
+    struct runner_end end;
+};
+
+static void count_line(void *arg, const char *line, size_t length)
+{
+    struct watch *watch = arg;
+    assert_int_equal(strlen(line), length);
+    if (watch->lines++ == 0)
+        snprintf(watch->first, sizeof watch->first, "%s", line);
+    watch->bytes += length;
+    if (watch->lines == watch->stop_after)
+        runner_stop(watch->runner);
+}
+
+static void note_end(void *arg, const struct runner_end *end)
+{
+    struct watch *watch = arg;
+    watch->endings++;
+    watch->end = *end;
+}
+
+static struct watch run_script(const char *script, uint64_t limit_ms, uint64_t silence_ms, size_t output_max, int stop_after)
+{
+    struct watch watch = {.stop_after = stop_after};
+    const char *args[] = {"sh", "-c", script, NULL};
+    struct runner_spec spec = {
+        .program = "/bin/sh",
+        .args = args,
+        .limit_ms = limit_ms,
+        .silence_ms = silence_ms,
+        .output_max = output_max,
+        .line = count_line,
+        .ended = note_end,
+        .arg = &watch,
+    };
+    struct berth_err err = {0};
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(watch.endings, 1);
+    char text[512];
+    runner_describe(&watch.end, &spec, text, sizeof text);
+    assert_true(strlen(text) > 3);
+    return watch;
+}
+
+static void lines_come_whole(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("printf 'one\\ntw'; sleep 0.05; printf 'o\\nlost'; echo why >&2; exit 3", 5000, 5000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_EXITED);
+    assert_int_equal(watch.end.code, 3);
+    assert_int_equal(watch.lines, 2);
+    assert_string_equal(watch.first, "one");
+    assert_int_equal(watch.bytes, 6);
+    assert_string_equal(watch.end.stderr_text, "why");
+}
+
+static void the_environment_is_built_from_nothing(void **state)
+{
+    (void)state;
+    setenv("LD_PRELOAD_TEST", "x", 1);
+    struct watch watch = run_script("echo \"$LC_ALL:$LD_PRELOAD_TEST:$HOME\"", 5000, 5000, 1 << 20, 0);
+    assert_string_equal(watch.first, "C::");
+}
+
+static void a_crash_is_a_signal(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("echo one; kill -SEGV $$", 5000, 5000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_SIGNALED);
+    assert_int_equal(watch.end.code, SIGSEGV);
+    assert_int_equal(watch.lines, 1);
+}
+
+static void silence_is_a_hang(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("trap '' TERM; echo one; sleep 60", 30000, 100, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_HUNG);
+}
+
+static void time_has_an_end(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("while :; do echo x; sleep 0.01; done", 150, 5000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_TOO_LONG);
+    assert_true(watch.lines > 1);
+}
+
+static void a_flood_is_cut(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("yes", 60000, 5000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_FLOODED);
+    assert_true(watch.bytes <= (1 << 20) + RECORD_LINE_MAX);
+}
+
+static void an_endless_line_is_cut(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("tr '\\0' x </dev/zero", 60000, 5000, 1 << 30, 0);
+    assert_int_equal(watch.end.ending, RUNNER_FLOODED);
+    assert_int_equal(watch.lines, 0);
+}
+
+static void a_stop_ends_even_the_stubborn(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("trap '' TERM; echo one; while :; do sleep 1; done", 60000, 60000, 1 << 20, 1);
+    assert_int_equal(watch.end.ending, RUNNER_STOPPED);
+    assert_int_equal(watch.lines, 1);
+}
+
+/* What the child leaves running in its session dies with it: nothing keeps the pipes open. */
+static void children_of_the_child_die_too(void **state)
+{
+    (void)state;
+    struct watch watch = run_script("sleep 60 & echo $!; exit 0", 5000, 5000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_EXITED);
+    usleep(20000);
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/%.20s/stat", watch.first);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) { /* only as a zombie that nobody has reaped yet */
+        assert_true(fscanf(file, "%*d %*s %60s", text) == 1);
+        fclose(file);
+        assert_string_equal(text, "Z");
+    }
+}
+
+static void a_missing_program_ends_like_any_other(void **state)
+{
+    (void)state;
+    struct watch watch = {0};
+    const char *args[] = {"berth-probe-none", NULL};
+    struct runner_spec spec = {.program = "/nonexistent/berth-probe-none", .args = args, .limit_ms = 1000, .silence_ms = 1000,
+                               .output_max = 1000, .line = count_line, .ended = note_end, .arg = &watch};
+    struct berth_err err = {0};
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(watch.endings, 1);
+    assert_int_equal(watch.end.ending, RUNNER_NOT_STARTED);
+    char text[256];
+    runner_describe(&watch.end, &spec, text, sizeof text);
+    assert_string_equal(text, "berth-probe-none could not be started (No such file or directory)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_come_whole),          cmocka_unit_test(the_environment_is_built_from_nothing),
+        cmocka_unit_test(a_crash_is_a_signal),       cmocka_unit_test(silence_is_a_hang),
+        cmocka_unit_test(time_has_an_end),           cmocka_unit_test(a_flood_is_cut),
+        cmocka_unit_test(an_endless_line_is_cut),    cmocka_unit_test(a_stop_ends_even_the_stubborn),
+        cmocka_unit_test(children_of_the_child_die_too), cmocka_unit_test(a_missing_program_ends_like_any_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
