@@ -1,0 +1,48 @@
+/**
+ * Collects what one probe prints into a run: lines in, values, notes and progress out. A broken line never stops it; it is
+ * counted, and the first one is kept for the note.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph.h"
+#include "metric.h"
+#include "store.h"
+
+#define COLLECT_BAD_LINES_MAX 100 /* after so many the rest is not worth reading */
+#define COLLECT_VALUES_MAX 1000000
+
+/* How far it is, and the last thing it measured. */
+struct collect_progress {
+    int64_t done, total;
+    bool has_value;
+    enum metric metric;
+    place_id from, to;
+    double value;
+};
+
+struct collect {
+    struct run run;
+    struct collect_progress progress;
+    const struct graph *graph; /* borrowed: names in the lines are its places */
+    json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */
+    int64_t now_s;             /* measured_at_s of the values */
+    size_t bad_lines;
+    bool begun, ended; /* saw the run record, the end record */
+    char first_bad[256];
+};
+
+/* NO_MEMORY. graph must outlive it. */
+enum berth_code collect_init(struct collect *ret_collect, const struct graph *graph, const char *probe, const char *profile, int64_t now_s,
+                             struct berth_err *err);
+void collect_done(struct collect *collect);
+
+/* One line as the probe printed it. False when it has printed so much rubbish that it should be stopped. */
+bool collect_line(struct collect *collect, const char *line, size_t length);
+
+/* What became of it, into run.status, run.elapsed_ns and one note when something is wrong: ending is "" for a normal end (then the end
+ * record must be there), else a status (crashed, timeout, garbage, cancelled, failed) with text as the reason. place is machine0. */
+void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns);

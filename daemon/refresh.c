@@ -1,0 +1,114 @@
+#include "refresh.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "discover.h"
+
+static bool append_notes(struct note **notes, size_t *count, const struct note *more, size_t more_count)
+{
+    if (more_count == 0)
+        return true;
+    struct note *grown = realloc(*notes, (*count + more_count) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    memcpy(grown + *count, more, more_count * sizeof *more);
+    *notes = grown;
+    *count += more_count;
+    return true;
+}
+
+/* The folder's values, then over them what the store has of this node. */
+static enum berth_code first_snapshot(struct store *store, const struct discovery *found, const char *boot_id, uint64_t generation,
+                                      struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct note *notes = NULL, *stored = NULL;
+    size_t count = 0, stored_count = 0;
+    int64_t last_probe_at_s = found->measured_at_s;
+    enum berth_code code = BERTH_NO_MEMORY;
+    struct values *values = values_new();
+    if (values == NULL || !values_add_all(values, found->values))
+        goto out;
+    int64_t stored_at_s = 0;
+    struct berth_err why = {0};
+    /* A store that fails is said, and the node is served all the same. */
+    if (store_begin(store, found->graph, boot_id, &why) != BERTH_OK ||
+        store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s, &why) != BERTH_OK) {
+        struct note note = {.severity = 1, .code = "store-unreadable", .place = "machine0"};
+        snprintf(note.text, sizeof note.text, "what is stored could not be read: %.200s", why.detail);
+        if (!append_notes(&notes, &count, &note, 1))
+            goto out;
+    }
+    values_finish(values);
+    if (stored_at_s > last_probe_at_s)
+        last_probe_at_s = stored_at_s;
+    const struct note *store_says = store_note(store);
+    if ((store_says != NULL && !append_notes(&notes, &count, store_says, 1)) || !append_notes(&notes, &count, stored, stored_count))
+        goto out;
+    struct snapshot *snapshot = snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
+    values = NULL;
+    if (snapshot != NULL) {
+        *ret_snapshot = snapshot;
+        code = BERTH_OK;
+    }
+out:
+    values_free(values);
+    free(notes);
+    free(stored);
+    return code == BERTH_OK ? code : err_set(err, code, "out of memory");
+}
+
+static void read_boot_id(const struct sysio *io, char *buffer, size_t size)
+{
+    char *text = NULL;
+    snprintf(buffer, size, "unknown");
+    if (sysio_read(io, "/proc/sys/kernel/random/boot_id", 256, &text, NULL) == BERTH_OK)
+        snprintf(buffer, size, "%.36s", text);
+    free(text);
+}
+
+enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, uint64_t generation,
+                                         struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct discovery found = {0};
+    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_live(io, NULL, &found, err);
+    if (code != BERTH_OK)
+        return code;
+    char boot_id[40];
+    read_boot_id(io, boot_id, sizeof boot_id);
+    code = first_snapshot(store, &found, boot_id, generation, ret_snapshot, err);
+    discovery_done(&found);
+    return code;
+}
+
+enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, uint64_t generation,
+                                 struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct note *notes = NULL;
+    size_t count = 0;
+    struct berth_err why = {0};
+    int64_t run_id = 0;
+    struct snapshot *snapshot = NULL;
+    bool noted = true;
+    if (store_write_run(store, base->graph, run, &run_id, &why) != BERTH_OK) {
+        struct note note = {.severity = 1, .code = "store-write-failed", .place = "machine0", .since_s = run->started_at_s};
+        snprintf(note.text, sizeof note.text, "the last measurements are served but not stored: %.190s", why.detail);
+        noted = append_notes(&notes, &count, &note, 1);
+    } else if (store_note(store) != NULL) {
+        noted = append_notes(&notes, &count, store_note(store), 1);
+    }
+    noted = noted && append_notes(&notes, &count, run->notes, run->note_count);
+    struct values *values = values_new();
+    if (noted && values != NULL && values_add_all(values, base->values) && values_add_all(values, run->values)) {
+        values_finish(values);
+        snapshot = snapshot_new(base->graph, values, notes, count, run->started_at_s, generation);
+    } else {
+        values_free(values);
+    }
+    free(notes);
+    if (snapshot == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *ret_snapshot = snapshot;
+    return BERTH_OK;
+}

@@ -1,0 +1,73 @@
+/**
+ * The scheduler: the write side. It discovers the node, runs the probes, has what they measured stored, and publishes
+ * snapshots. Only here is a snapshot made. Loop thread only; discovery at a reload, and everything that touches the store, runs on the
+ * thread pool, one job at a time.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "clock.h"
+#include "collect.h"
+#include "config.h"
+#include "err.h"
+#include "hub.h"
+#include "snapshot.h"
+#include "store.h"
+#include "sysio.h"
+
+struct sched;
+
+enum sched_state { SCHED_STARTING, SCHED_PROBING, SCHED_READY };
+
+struct sched_env {
+    uv_loop_t *loop;
+    const struct clock *clock;
+    const struct sysio *io;
+    const struct config *config; /* may change between calls; never freed before the scheduler */
+    struct hub *hub;             /* woken after every change */
+};
+
+struct probe_request {
+    bool full;
+    uint64_t budget_ns; /* 0: the profile's */
+    char *metrics;      /* comma separated names, owned by the scheduler after sched_probe; NULL all */
+    char *places;       /* likewise */
+};
+
+/* The running probe, or the last one. */
+struct probe_view {
+    uint64_t number; /* of the request: 1, 2, 3, ...; 0 when there was none */
+    bool running;
+    bool cancelled;
+    struct collect_progress progress;
+    double remaining_ns; /* NAN unknown */
+    json_t *skipped;     /* borrowed array, valid until the next request; NULL none */
+};
+
+/* Discovers, opens the store and publishes the first snapshot; blocks, for some milliseconds, before the loop runs. Fails when the
+ * node folder cannot be read, or this machine not seen. */
+enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err);
+
+/* Begins the measuring that is due: at the first start after a boot, unless the configuration says no. */
+void sched_begin(struct sched *sched);
+
+enum sched_state sched_state(const struct sched *sched);
+struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
+enum store_state sched_store_state(const struct sched *sched);
+void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
+
+/* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a
+ * probe runs; UNAVAILABLE for a recorded node, or when no probe measures what is asked. */
+enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err);
+
+/* Stops a running probe; what it has measured is kept. False when none runs. */
+bool sched_cancel(struct sched *sched);
+
+/* Discovers again once nothing runs, and publishes. Not for a recorded node. */
+void sched_reload(struct sched *sched);
+
+/* Stops a running probe, waits for it and for the store, and calls done; sched_free may follow. */
+void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg);
+void sched_free(struct sched *sched);
