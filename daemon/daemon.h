@@ -1,0 +1,27 @@
+/**
+ * The one object that main builds and handlers reach: who is who in this process.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "clock.h"
+#include "config.h"
+#include "hub.h"
+#include "sysio.h"
+
+struct memfree;
+struct notify;
+struct sched;
+struct server;
+
+struct daemon {
+    struct clock clock;
+    struct config config;
+    struct sysio io;
+    struct hub hub;
+    struct sched *sched;
+    struct server *server;
+    struct memfree *memfree; /* NULL for a recorded node: its memory is not ours to look at */
+    struct notify *notify;
+    int64_t started_at_s;
+};

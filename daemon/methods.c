@@ -1,0 +1,21 @@
+#include "method.h"
+
+#include <stddef.h>
+
+#include "query.h"
+
+/* A method that an interface declares and this table lacks is answered with MethodNotImplemented. */
+const struct method methods[] = {
+    {"io.berth.Fabric.GetMatrix", ACCESS_ANY, query_get_matrix},
+    {"io.berth.Fabric.GetNode", ACCESS_ANY, query_get_node},
+    {"io.berth.Fabric.GetStatus", ACCESS_ANY, query_get_status},
+    {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
+    {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
+    {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
+    {"io.berth.Health.CancelProbe", ACCESS_ADMIN, query_cancel_probe},
+    {"io.berth.Health.Check", ACCESS_ANY, query_check},
+    {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},
+    {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
+    {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},
+    {NULL, ACCESS_ANY, NULL},
+};

@@ -1,0 +1,52 @@
+"""A Varlink client of a few lines, for tests: one connection, calls in order, replies as (name of the error or None, parameters)."""
+import json
+import socket
+
+
+class Connection:
+    def __init__(self, path, timeout=10):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(timeout)
+        self.socket.connect(path)
+        self.buffer = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, method, parameters=None, **flags):
+        message = {"method": method, "parameters": parameters or {}, **flags}
+        self.socket.sendall(json.dumps(message).encode() + b"\0")
+
+    def receive(self):
+        """One message, or None when the peer has closed."""
+        while b"\0" not in self.buffer:
+            data = self.socket.recv(65536)
+            if not data:
+                return None
+            self.buffer += data
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, parameters=None):
+        self.send(method, parameters)
+        reply = self.receive()
+        return reply.get("error"), reply.get("parameters", {})
+
+    def stream(self, method, parameters=None):
+        """Yields (error, parameters) until the service says that it was the last."""
+        self.send(method, parameters, more=True)
+        while True:
+            reply = self.receive()
+            if reply is None:
+                return
+            yield reply.get("error"), reply.get("parameters", {})
+            if not reply.get("continues"):
+                return
+
+
+def call(path, method, parameters=None):
+    with Connection(path) as connection:
+        return connection.call(method, parameters)

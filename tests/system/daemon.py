@@ -1,0 +1,465 @@
+"""Whole daemons over a real socket with a real database: starting, stopping, probes that misbehave, restarts. Prints TAP."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from varlink import Connection, call  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
+NODES = HERE.parent / "nodes"
+RUN = '{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":1790000000,"conditions":{}}'
+
+
+class Daemon:
+    """A private berthd in a directory of its own."""
+
+    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True):
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
+        self.socket = str(self.directory / "s")
+        self.state = self.directory / "state"
+        self.state.mkdir(exist_ok=True)
+        self.config = self.directory / "berth.conf"
+        self.config.write_text(config)
+        self.log = open(self.directory / "log", "ab")
+        self.process = subprocess.Popen(
+            [BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
+            stderr=self.log, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, pass_fds=pass_fds)
+        if wait:
+            self.wait_for_socket()
+
+    def wait_for_socket(self):
+        for _ in range(500):
+            with contextlib.suppress(OSError):
+                call(self.socket, "io.berth.Fabric.GetStatus")
+                return
+            if self.process.poll() is not None:
+                raise AssertionError(f"berthd ended with {self.process.returncode}: {self.said()}")
+            time.sleep(0.01)
+        raise AssertionError("berthd does not answer: " + self.said())
+
+    def said(self):
+        return (self.directory / "log").read_text()
+
+    def call(self, method, parameters=None):
+        error, reply = call(self.socket, method, parameters)
+        assert error is None, (error, reply)
+        return reply
+
+    def status(self):
+        return self.call("io.berth.Fabric.GetStatus")
+
+    def wait_ready(self, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.status()["state"] == "ready":
+                return
+            time.sleep(0.02)
+        raise AssertionError("not ready: " + self.said())
+
+    def stop(self, number=signal.SIGTERM):
+        begin = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(10)
+        return code, time.monotonic() - begin
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def fake_probe(script):
+    """A folder with a berth-probe-cpu that is this shell script."""
+    with tempfile.TemporaryDirectory(prefix="berth-probe-") as folder:
+        path = pathlib.Path(folder) / "berth-probe-cpu"
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+        yield folder
+
+
+def findings(daemon):
+    return {finding["code"]: finding for finding in daemon.call("io.berth.Health.Check")["findings"]}
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid):
+    return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()]
+
+
+def cells(daemon, metric):
+    return daemon.call("io.berth.Fabric.GetMatrix", {"metric": metric})["cells"]
+
+
+def measures_stores_and_serves_again_after_a_restart():
+    with Daemon() as daemon:
+        daemon.wait_ready()
+        before = {metric: cells(daemon, metric) for metric in ("memory_bandwidth", "memory_latency")}
+        measured = [cell for cell in before["memory_bandwidth"] if cell["value"]]
+        assert measured, before
+        for cell in measured:
+            assert cell["source"] == "measured" and cell["low"] <= cell["value"] <= cell["high"] and cell["repetitions"] >= 1, cell
+        assert daemon.stop()[0] == 0
+        database = sqlite3.connect(daemon.state / "berth.db")
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert database.execute("SELECT count(*) FROM run").fetchone() == (1,)
+        database.close()
+        with Daemon(directory=daemon.directory) as again:
+            assert again.status()["state"] == "ready", "a second start after the same boot must not measure"
+            for metric, was in before.items():
+                assert cells(again, metric) == was, metric
+
+
+def a_second_daemon_on_the_same_socket_goes_away():
+    with Daemon("--no-probe") as daemon:
+        second = subprocess.run([BIN / "berthd", "--socket", daemon.socket, "--state-dir", daemon.state, "--no-probe"], capture_output=True,
+                                text=True, timeout=10)
+        assert second.returncode != 0
+        assert len(second.stderr.splitlines()) == 1 and daemon.socket in second.stderr, second.stderr
+        daemon.status()
+
+
+def a_stale_socket_is_replaced():
+    with Daemon("--no-probe") as daemon:
+        daemon.stop(signal.SIGKILL)
+        assert os.path.exists(daemon.socket)
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            again.status()
+
+
+def something_else_at_the_path_is_left_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "s"
+        path.write_text("precious")
+        result = subprocess.run([BIN / "berthd", "--socket", path, "--state-dir", folder, "--no-probe"], capture_output=True, text=True, timeout=10)
+        assert result.returncode != 0 and len(result.stderr.splitlines()) == 1, result
+        assert path.read_text() == "precious"
+
+
+LONG_PROBE = "echo '" + RUN + "'\nexec sleep 60\n"
+
+
+def sigterm_while_probing_stops_at_once():
+    with fake_probe(LONG_PROBE) as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
+        time.sleep(0.2)
+        assert daemon.status()["state"] == "probing"
+        probe = children(daemon.process.pid)
+        assert len(probe) == 1, probe
+        code, seconds = daemon.stop()
+        assert code == 0 and seconds < 2, (code, seconds)
+        assert not alive(probe[0])
+
+
+def sigkill_takes_the_real_probe_along():
+    with Daemon(config="quick_budget_ms = 20000\n") as daemon:
+        for _ in range(100):
+            probe = children(daemon.process.pid)
+            if probe:
+                break
+            time.sleep(0.01)
+        assert probe, daemon.said()
+        time.sleep(0.1)
+        daemon.stop(signal.SIGKILL)
+        time.sleep(0.1)
+        assert not alive(probe[0])
+
+
+def misbehaving_probes_cost_one_run():
+    cases = {
+        "probe-timeout": "echo '" + RUN + "'\ntrap '' TERM\nexec sleep 60\n",
+        "probe-crashed": "echo '" + RUN + "'\nkill -SEGV $$\n",
+        "probe-failed": "echo '" + RUN + "'\nexit 0\n",
+        "probe-garbage": "echo '" + RUN + "'\nexec yes rubbish\n",
+    }
+    for code, script in cases.items():
+        with fake_probe(script) as folder, Daemon(config=f"probe_dir = {folder}\nprobe_silence_s = 1\n") as daemon:
+            daemon.wait_ready()
+            found = findings(daemon)
+            assert code in found, (code, found, daemon.said())
+            assert found[code]["severity"] == "warning"
+            # It is remembered: the next start tells of it too.
+            daemon.stop()
+            with Daemon("--no-probe", directory=daemon.directory) as again:
+                assert code in findings(again), (code, findings(again))
+
+
+def a_gigabyte_of_output_is_cut():
+    with fake_probe("echo '" + RUN + "'\nexec head -c 1000000000 /dev/zero\n") as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
+        daemon.wait_ready()
+        assert "probe-garbage" in findings(daemon)
+        peak = next(line for line in pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+        assert int(peak.split()[1]) < 64 * 1024, peak
+
+
+def a_missing_probe_is_a_finding():
+    with Daemon(config="probe_dir = /nonexistent\n") as daemon:
+        daemon.wait_ready()
+        assert "could not be started" in findings(daemon)["probe-failed"]["text"]
+
+
+def values_measured_before_a_crash_are_kept():
+    value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\nkill -SEGV $$\n") as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
+        daemon.wait_ready()
+        assert [cell["value"] for cell in cells(daemon, "memory_latency")] == [90.5]
+
+
+def probes_can_be_asked_for_followed_and_cancelled():
+    script = "echo '" + RUN + "'\necho '{\"record\":\"progress\",\"done\":1,\"total\":4}'\nexec sleep 60\n"
+    with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        assert daemon.status()["state"] == "ready"
+        with Connection(daemon.socket) as asker:
+            replies = asker.stream("io.berth.Health.Probe")
+            first = next(replies)
+            while first[1]["total"] != 4:
+                first = next(replies)
+            assert first[1]["done"] == 1
+            error, reply = call(daemon.socket, "io.berth.Health.Probe")
+            assert error == "io.berth.Health.Busy" and reply["by"] == "probe", (error, reply)
+            assert daemon.status()["state"] == "probing" and daemon.status()["progress"] == 0.25
+            begin = time.monotonic()
+            daemon.call("io.berth.Health.CancelProbe")
+            rest = list(replies)
+            assert rest and rest[-1][0] is None, rest
+            assert time.monotonic() - begin < 1
+        daemon.wait_ready()
+        assert "probe-cancelled" not in findings(daemon)
+        error, reply = call(daemon.socket, "io.berth.Health.CancelProbe")
+        assert error == "io.berth.Health.Unavailable", (error, reply)
+        for parameters, wanted in (({"metrics": ["nonsense"]}, "io.berth.Health.NoSuchMetric"), ({"places": ["gpu99"]}, "io.berth.Health.NoSuchPlace"),
+                                   ({"budget_ns": -1}, "org.varlink.service.InvalidParameter"),
+                                   ({"profile": "slow"}, "org.varlink.service.InvalidParameter")):
+            error, reply = call(daemon.socket, "io.berth.Health.Probe", parameters)
+            assert error == wanted, (parameters, error, reply)
+
+
+def a_probe_runs_on_when_its_caller_goes():
+    value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
+    end = '{"record":"end","status":"complete","elapsed_ns":1}'
+    with fake_probe(f"echo '{RUN}'\nsleep 0.3\necho '{value}'\necho '{end}'\n") as folder, \
+            Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        with Connection(daemon.socket) as asker:
+            asker.send("io.berth.Health.Probe", {}, more=True)
+            assert asker.receive()
+        daemon.wait_ready()
+        assert [cell["value"] for cell in cells(daemon, "memory_latency")] == [90.5]
+
+
+def watchers_hear_of_a_new_snapshot():
+    value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
+    end = '{"record":"end","status":"complete","elapsed_ns":1}'
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\necho '{end}'\n") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        with Connection(daemon.socket) as watcher:
+            events = watcher.stream("io.berth.Fabric.Watch")
+            first = next(events)[1]
+            assert "node" in first["changed"]
+            daemon.call("io.berth.Health.Probe")
+            second = next(events)[1]
+            assert second["changed"] == ["memory_latency"] and second["snapshot"] != first["snapshot"], second
+
+
+def sighup_reads_the_configuration_again():
+    with Daemon("--no-probe", config="max_connections = 3\n") as daemon:
+        first = daemon.status()["basis"]["snapshot"]
+        daemon.config.write_text("max_conections = 4\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if "did you mean" in daemon.said():
+                break
+            time.sleep(0.01)
+        assert "stays as it was" in daemon.said(), daemon.said()
+        daemon.config.write_text("max_connections = 20\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if "read again" in daemon.said():
+                break
+            time.sleep(0.01)
+        connections = [Connection(daemon.socket) for _ in range(10)]
+        for connection in connections:
+            assert connection.call("io.berth.Fabric.GetStatus")[0] is None
+            connection.socket.close()
+        daemon.wait_ready()
+        assert daemon.status()["basis"]["snapshot"] != first, "the node is looked at again"
+
+
+def others_may_read_but_not_probe():
+    if os.geteuid() != 0:
+        return "not root: cannot become somebody else"
+    with Daemon("--no-probe") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        program = f"""
+import os, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.path.insert(0, {str(HERE.parent / 'lib')!r})
+from varlink import call
+print(call({daemon.socket!r}, "io.berth.Fabric.GetStatus")[0], call({daemon.socket!r}, "io.berth.Health.Probe")[0],
+      call({daemon.socket!r}, "io.berth.Health.CancelProbe")[0])
+"""
+        result = subprocess.run([shutil.which("python3"), "-c", program], capture_output=True, text=True, timeout=20)
+        denied = "org.varlink.service.PermissionDenied"
+        if "Permission denied" in result.stderr and "sys.path" not in result.stderr and not result.stdout:
+            return "the test folder is closed to other users"
+        assert result.stdout.split() == ["None", denied, denied], result
+
+
+def the_service_manager_hears_of_it():
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/notify"
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.bind(path)
+        manager.settimeout(5)
+        with Daemon("--no-probe", environment={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"}) as daemon:
+            heard = []
+            begin = time.monotonic()
+            while time.monotonic() - begin < 0.6:
+                heard += manager.recv(4096).decode().split("\n")
+            assert heard[0] == "READY=1" and any(line.startswith("STATUS=serving ") for line in heard), heard
+            assert 2 <= heard.count("WATCHDOG=1") <= 8, heard
+            daemon.process.terminate()
+            while "STOPPING=1" not in heard:
+                heard += manager.recv(4096).decode().split("\n")
+
+
+def the_socket_may_come_from_the_service_manager():
+    with tempfile.TemporaryDirectory() as folder:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(folder + "/activated")
+        listener.listen()
+        # The child must find it as fd 3 and its own pid in LISTEN_PID.
+        script = f'exec 3<&{listener.fileno()}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"'
+        process = subprocess.Popen(["bash", "-c", script, BIN / "berthd", "--no-probe", "--state-dir", folder, "--socket", folder + "/unused"],
+                                   pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)
+        listener.close()
+        try:
+            error, reply = call(folder + "/activated", "io.berth.Fabric.GetStatus")
+            assert error is None and not os.path.exists(folder + "/unused")
+        finally:
+            process.terminate()
+            process.wait()
+        assert os.path.exists(folder + "/activated"), "the service manager's socket is not ours to remove"
+
+
+def without_a_place_to_write_it_serves_from_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        blocked = pathlib.Path(folder) / "file"
+        blocked.write_text("")
+        with Daemon("--no-probe", "--state-dir", blocked / "state") as daemon:
+            assert daemon.status()["store"] == "memory_only"
+            assert any(code.startswith("store") for code in findings(daemon)), findings(daemon)
+
+
+def a_recorded_node_is_served_and_not_measured():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        assert daemon.status()["state"] == "ready"
+        assert daemon.status()["basis"]["origin"] in ("recorded", "reconstructed")
+        error, reply = call(daemon.socket, "io.berth.Health.Probe")
+        assert error == "io.berth.Health.Unavailable" and "not this machine" in reply["detail"], (error, reply)
+        assert not (daemon.state / "berth.db").exists()
+
+
+def what_it_records_it_can_serve():
+    with Daemon(config="quick_budget_ms = 1000\n") as daemon, tempfile.TemporaryDirectory() as folder:
+        daemon.wait_ready()
+        with Connection(daemon.socket) as connection:
+            for error, reply in connection.stream("io.berth.Fabric.Record"):
+                assert error is None, (error, reply)
+                path = pathlib.Path(folder) / reply["file"]
+                assert path.resolve().is_relative_to(pathlib.Path(folder).resolve()), path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(reply["text"])
+        assert json.loads((pathlib.Path(folder) / "node.json").read_text())["origin"] == "recorded"
+        with Daemon("--node", folder) as again:
+            node, copy = daemon.call("io.berth.Fabric.GetNode"), again.call("io.berth.Fabric.GetNode")
+            assert copy["basis"]["origin"] == "recorded" and copy["name"] == node["name"]
+            strip = lambda places: [{k: v for k, v in place.items() if k != "details"} for place in places]
+            assert strip(copy["places"]) == strip(node["places"])
+            numbers = lambda d: [(c["from"], c["to"], c["axes"], c["value"]) for c in cells(d, "memory_bandwidth") if c["value"]]
+            was, now = numbers(daemon), numbers(again)
+            assert len(was) == len(now) > 0
+            for a, b in zip(was, now):
+                assert a[:3] == b[:3] and abs(a[3] - b[3]) <= 1e-6 * a[3], (a, b)
+
+
+def wrong_words_get_one_line():
+    for arguments, code, word in ((["--nonsense"], 64, "nonsense"), (["extra"], 64, "extra"), (["--config", "/nonexistent"], 78, "/nonexistent"),
+                                  (["--node", "/nonexistent"], 65, "/nonexistent"), (["--socket", "/" + "x" * 200], 78, "108")):
+        result = subprocess.run([BIN / "berthd", "--state-dir", "/tmp", *arguments], capture_output=True, text=True, timeout=10)
+        assert result.returncode != 0, arguments
+        assert len(result.stderr.splitlines()) == 1 and (word in result.stderr or code == 78), (arguments, result.stderr)
+    result = subprocess.run([BIN / "berthd", "--check-config"], capture_output=True, text=True, timeout=10)
+    assert result.returncode == 0 and "max_message_bytes = 1048576" in result.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "c"
+        path.write_text("socket = /x\n\nbad = 1\n")
+        result = subprocess.run([BIN / "berthd", "--check-config", "--config", path], capture_output=True, text=True, timeout=10)
+        assert result.returncode == 78 and f"{path}:3:" in result.stderr, result
+    for word in ("--help", "--version"):
+        assert subprocess.run([BIN / "berthd", word], capture_output=True, timeout=10).returncode == 0
+
+
+TESTS = [
+    measures_stores_and_serves_again_after_a_restart,
+    a_second_daemon_on_the_same_socket_goes_away,
+    a_stale_socket_is_replaced,
+    something_else_at_the_path_is_left_alone,
+    sigterm_while_probing_stops_at_once,
+    sigkill_takes_the_real_probe_along,
+    misbehaving_probes_cost_one_run,
+    a_gigabyte_of_output_is_cut,
+    a_missing_probe_is_a_finding,
+    values_measured_before_a_crash_are_kept,
+    probes_can_be_asked_for_followed_and_cancelled,
+    a_probe_runs_on_when_its_caller_goes,
+    watchers_hear_of_a_new_snapshot,
+    sighup_reads_the_configuration_again,
+    others_may_read_but_not_probe,
+    the_service_manager_hears_of_it,
+    the_socket_may_come_from_the_service_manager,
+    without_a_place_to_write_it_serves_from_memory,
+    a_recorded_node_is_served_and_not_measured,
+    what_it_records_it_can_serve,
+    wrong_words_get_one_line,
+]
+
+
+def main():
+    wanted = sys.argv[1:]
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        if wanted and test.__name__ not in wanted:
+            continue
+        try:
+            why = test()
+            print(f"ok {number} - {test.__name__}" + (f" # SKIP {why}" if why else ""), flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
