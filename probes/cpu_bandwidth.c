@@ -1,0 +1,134 @@
+#include "cpu_bandwidth.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu_stream.h"
+#include "probe_clock.h"
+
+/* A thread's part of a repetition: about half a millisecond alone and longer beside others, far above the barrier's microsecond. */
+#define PART_BYTES ((size_t)8 << 20)
+
+/* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this distance beyond whole pages those
+ * are stores of 56 lines before, which have left the store buffer. */
+#define COPY_SHIFT ((size_t)7 * 512)
+
+struct thread_time {
+    _Alignas(128) int64_t start_ns;
+    int64_t end_ns;
+};
+
+struct stream_run {
+    const struct cpu_stream *stream;
+    enum cpu_direction direction;
+    char *base;
+    size_t part;     /* bytes of one thread in one repetition, as they count for the buffer: half of them for a copy */
+    size_t slice;    /* part x threads */
+    size_t slices;   /* of the buffer */
+    unsigned threads, warm_repetitions;
+    int64_t budget_ns;
+    struct thread_time *times;
+    _Alignas(128) _Atomic unsigned arrived;
+    _Alignas(128) _Atomic unsigned phase;
+    _Alignas(128) bool more; /* written by thread 0 between two barriers */
+    double rate[PROBE_STATS_MAX];
+    unsigned n;
+};
+
+/* All threads meet; the last one lets them go. */
+static void meet(struct stream_run *run)
+{
+    unsigned phase = atomic_load(&run->phase);
+    if (atomic_fetch_add(&run->arrived, 1) + 1 == run->threads) {
+        atomic_store(&run->arrived, 0);
+        atomic_store(&run->phase, phase + 1);
+        return;
+    }
+    while (atomic_load(&run->phase) == phase)
+        ;
+}
+
+static void stream_part(const struct stream_run *run, unsigned index, size_t repetition)
+{
+    size_t slice = repetition % run->slices;
+    char *from = run->base + slice * run->slice + index * run->part;
+    switch (run->direction) {
+    case CPU_READ:
+        run->stream->read(from, run->part);
+        break;
+    case CPU_WRITE:
+        run->stream->write(from, run->part);
+        break;
+    case CPU_COPY:
+        /* Here part and slice are those of one half. */
+        run->stream->copy(from + run->slices * run->slice + COPY_SHIFT, from, run->part);
+        break;
+    }
+}
+
+static void take_time(struct stream_run *run)
+{
+    int64_t start = run->times[0].start_ns, end = run->times[0].end_ns;
+    for (unsigned i = 1; i < run->threads; i++) {
+        if (run->times[i].start_ns < start)
+            start = run->times[i].start_ns;
+        if (run->times[i].end_ns > end)
+            end = run->times[i].end_ns;
+    }
+    double bytes = (double)run->slice * (run->direction == CPU_COPY ? 2 : 1);
+    run->rate[run->n++] = bytes / (double)(end > start ? end - start : 1) * 1e9;
+}
+
+static void work(void *arg, unsigned index)
+{
+    struct stream_run *run = arg;
+    struct thread_time *time = &run->times[index];
+    int64_t begin = probe_clock_ns();
+    for (size_t repetition = 0;; repetition++) {
+        meet(run);
+        time->start_ns = probe_clock_ns();
+        stream_part(run, index, repetition);
+        time->end_ns = probe_clock_ns();
+        meet(run);
+        if (index == 0) {
+            if (repetition >= run->warm_repetitions)
+                take_time(run);
+            double sorted[PROBE_STATS_MAX];
+            memcpy(sorted, run->rate, sizeof sorted);
+            run->more = !probe_stats_enough(sorted, run->n, time->end_ns - begin > run->budget_ns);
+        }
+        meet(run);
+        if (!run->more)
+            return;
+    }
+}
+
+bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *workers, const int *pus, unsigned threads,
+                           enum cpu_direction direction, int64_t warm_bytes, int64_t budget_ns, struct probe_summary *ret_summary,
+                           bool *ret_overrun, struct probe_why *why)
+{
+    struct stream_run run = {.stream = cpu_stream_best(), .direction = direction, .base = memory->base, .threads = threads};
+    *ret_overrun = false;
+    size_t usable = direction == CPU_COPY ? (memory->bytes - COPY_SHIFT) / 2 : memory->bytes;
+    run.part = direction == CPU_COPY ? PART_BYTES / 2 : PART_BYTES;
+    if (run.part > usable / threads)
+        run.part = usable / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
+    if (run.part == 0)
+        return probe_why_set(why, "%zu bytes are too few for %u threads", memory->bytes, threads);
+    run.slice = run.part * threads;
+    run.slices = usable / run.slice;
+    run.warm_repetitions = 1 + (unsigned)((size_t)(warm_bytes < 0 ? 0 : warm_bytes) / run.slice);
+    run.budget_ns = budget_ns;
+    run.times = aligned_alloc(128, threads * sizeof *run.times);
+    if (run.times == NULL)
+        return probe_why_set(why, "out of memory");
+    if (!cpu_workers_run(workers, pus, threads, work, &run, 20 * budget_ns + 2000000000, ret_overrun, why)) {
+        if (!*ret_overrun)
+            free(run.times);
+        return false;
+    }
+    free(run.times);
+    *ret_summary = probe_stats_quantile(run.rate, run.n, 0.5);
+    return true;
+}

@@ -1,0 +1,287 @@
+#include "cpu_memory.h"
+
+#include <errno.h>
+#include <numaif.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "probe_clock.h"
+#include "probe_file.h"
+
+#define HUGE_BYTES  ((size_t)2 << 20) /* the alignment; where huge pages are larger, the kernel gives the part that fits */
+#define CHUNK_BYTES ((size_t)16 << 20)
+#define SAMPLES     512 /* pages whose place is asked for */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static int64_t least(int64_t a, int64_t b) { return b >= 0 && b < a ? b : a; }
+
+/* What the cgroups above this process leave: version 2 keeps memory.max in each, version 1 memory.limit_in_bytes. */
+static int64_t cgroup_room(const char *root, int64_t room)
+{
+    char text[8192], *save = NULL;
+    if (!probe_file_text(root, text, sizeof text, "/proc/self/cgroup"))
+        return room;
+    for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        char *controllers = strchr(line, ':');
+        char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+        if (path == NULL)
+            continue;
+        *path++ = '\0';
+        bool unified = strcmp(controllers + 1, "") == 0;
+        if (!unified && strcmp(controllers + 1, "memory") != 0)
+            continue;
+        for (;;) {
+            const char *base = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+            int64_t limit = probe_file_number(root, "%s%s/%s", base, path, unified ? "memory.max" : "memory.limit_in_bytes");
+            int64_t used = probe_file_number(root, "%s%s/%s", base, path, unified ? "memory.current" : "memory.usage_in_bytes");
+            if (limit >= 0)
+                room = least(room, used < limit ? limit - (used < 0 ? 0 : used) : 0);
+            char *slash = strrchr(path, '/');
+            if (slash == NULL)
+                break;
+            *slash = '\0';
+        }
+    }
+    return room;
+}
+
+int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buffers)
+{
+    char text[16384];
+    int64_t room = INT64_MAX;
+    if (probe_file_text(root, text, sizeof text, "/proc/meminfo"))
+        room = least(room, probe_file_kilobytes(text, "MemAvailable"));
+    room = cgroup_room(root, room) / (buffers < 1 ? 1 : buffers);
+    if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/meminfo", numa->number))
+        room = least(room, probe_file_kilobytes(text, "MemFree"));
+    return room / 2;
+}
+
+static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+/* Address space of bytes, aligned to huge pages. */
+static char *map_aligned(size_t bytes, size_t *ret_mapped, char **ret_start)
+{
+    size_t mapped = bytes + HUGE_BYTES;
+    char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    *ret_mapped = mapped;
+    *ret_start = start;
+    return (char *)round_up((uintptr_t)start, HUGE_BYTES);
+}
+
+struct fill {
+    char *base;
+    size_t bytes, page;
+    int64_t deadline_ns;
+    bool populate;
+    atomic_size_t next;
+    atomic_int failure; /* errno */
+};
+
+static void fill_chunks(void *arg, unsigned index)
+{
+    struct fill *fill = arg;
+    (void)index;
+    while (probe_clock_ns() < fill->deadline_ns) {
+        size_t offset = atomic_fetch_add(&fill->next, CHUNK_BYTES);
+        if (offset >= fill->bytes)
+            return;
+        size_t length = fill->bytes - offset < CHUNK_BYTES ? fill->bytes - offset : CHUNK_BYTES;
+        if (fill->populate) {
+            /* Unlike a touch, this fails calmly when the node runs out of reserved pages. */
+            if (madvise(fill->base + offset, length, MADV_POPULATE_WRITE) != 0) {
+                atomic_store(&fill->failure, errno);
+                return;
+            }
+            continue;
+        }
+        for (size_t i = 0; i < length; i += fill->page)
+            *(volatile char *)(fill->base + offset + i) = 0;
+    }
+}
+
+/* Threads on the node's own cores, on all where it has none. */
+static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int *ret_pus)
+{
+    unsigned count = 0;
+    bool own = topology->numas[numa].cores > 0;
+    for (int i = 0; i < topology->core_count; i++)
+        if (!own || topology->cores[i].numa == numa)
+            ret_pus[count++] = topology->cores[i].pu;
+    return count;
+}
+
+static bool fill_pages(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns, bool populate,
+                       struct cpu_memory *memory, bool *ret_overrun, struct probe_why *why)
+{
+    int *pus = malloc((size_t)topology->core_count * sizeof *pus);
+    if (pus == NULL)
+        return probe_why_set(why, "out of memory");
+    unsigned count = filling_cpus(topology, numa, pus);
+    struct fill fill = {.base = memory->base, .bytes = memory->bytes, .deadline_ns = deadline_ns, .populate = populate};
+    fill.page = (size_t)sysconf(_SC_PAGESIZE);
+    bool ok = cpu_workers_run(workers, pus, count, fill_chunks, &fill, 60000000000, ret_overrun, why);
+    free(pus);
+    if (!ok)
+        return false;
+    int failure = atomic_load(&fill.failure);
+    if (failure != 0)
+        return probe_why_set(why, "cannot fill %zu bytes of memory: %s", memory->bytes, strerror(failure));
+    size_t filled = atomic_load(&fill.next);
+    if (filled < memory->bytes)
+        memory->bytes = filled;
+    return memory->bytes > 0 || probe_why_set(why, "time budget");
+}
+
+/* mbind takes a bit mask and the number of its bits plus one. */
+static long bind_to(const struct cpu_memory *memory, int node)
+{
+    enum { WORD = 8 * sizeof(unsigned long) };
+    unsigned long mask[CPU_LIST_MAX / WORD] = {0};
+    mask[(unsigned)node / WORD] = 1ul << ((unsigned)node % WORD);
+    return mbind(memory->base, memory->bytes, MPOL_BIND, mask, (unsigned long)node + 2, 0);
+}
+
+static bool bind_pages(const struct cpu_topology *topology, int numa, struct cpu_memory *memory, struct probe_why *why)
+{
+    const struct cpu_numa *node = &topology->numas[numa];
+    memory->placement = CPU_PLACEMENT_PROVEN;
+    if (topology->has_numa && bind_to(memory, node->number) == 0)
+        return true;
+    if (topology->has_numa && errno != ENOSYS && errno != EPERM)
+        return probe_why_set(why, "mbind to node %d: %s", node->number, strerror(errno));
+    int with_memory = 0;
+    for (int i = 0; i < topology->numa_count; i++)
+        with_memory += topology->numas[i].memory_bytes > 0;
+    memory->placement = CPU_PLACEMENT_ONLY;
+    return with_memory <= 1 || probe_why_set(why, "mbind is not permitted, and %d nodes have memory", with_memory);
+}
+
+/* Asks where pages spread over the buffer are. */
+static bool prove_pages(int node, struct cpu_memory *memory, struct probe_why *why)
+{
+    if (memory->placement != CPU_PLACEMENT_PROVEN)
+        return true;
+    void *pages[SAMPLES];
+    int status[SAMPLES];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = memory->bytes / page;
+    size_t count = all < SAMPLES ? all : SAMPLES;
+    for (size_t i = 0; i < count; i++) {
+        pages[i] = memory->base + all * i / count * page;
+        status[i] = -EAGAIN;
+    }
+    if (move_pages(0, count, pages, NULL, status, 0) != 0) {
+        if (errno != ENOSYS && errno != EPERM)
+            return probe_why_set(why, "move_pages: %s", strerror(errno));
+        memory->placement = CPU_PLACEMENT_BOUND;
+        return true;
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++)
+        wrong += status[i] != node;
+    return wrong == 0 || probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, node);
+}
+
+/* The share of transparent huge pages, from /proc/self/smaps. */
+static double transparent_share(const struct cpu_memory *memory)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    if (file == NULL)
+        return 0;
+    char line[512];
+    uint64_t huge = 0;
+    bool inside = false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long long from, to, kilobytes;
+        if (sscanf(line, "%llx-%llx ", &from, &to) == 2)
+            inside = from < (uintptr_t)memory->base + memory->bytes && to > (uintptr_t)memory->base;
+        else if (inside && sscanf(line, "AnonHugePages: %llu kB", &kilobytes) == 1)
+            huge += kilobytes * 1024;
+    }
+    fclose(file);
+    double share = (double)huge / (double)memory->bytes;
+    return share < 1 ? share : 1;
+}
+
+/* Reserved huge pages, if the node has enough of them free: a touch would end the process where they run out. */
+static bool try_hugetlb(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns,
+                        struct cpu_memory *memory, bool *ret_overrun)
+{
+    const struct cpu_numa *node = &topology->numas[numa];
+    size_t bytes = round_up(memory->wanted, HUGE_BYTES);
+    int64_t free_pages = probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
+    if (free_pages < (int64_t)(bytes / HUGE_BYTES))
+        return false;
+    struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .wanted = memory->wanted, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
+    huge.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
+    if (huge.base == MAP_FAILED)
+        return false;
+    huge.start = huge.base;
+    if (bind_pages(topology, numa, &huge, NULL) && fill_pages(topology, numa, workers, deadline_ns, true, &huge, ret_overrun, NULL)) {
+        *memory = huge;
+        return true;
+    }
+    if (!*ret_overrun)
+        cpu_memory_done(&huge);
+    return false;
+}
+
+bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers, int64_t deadline_ns,
+                    struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
+{
+    const struct cpu_numa *node = &topology->numas[numa];
+    *ret_overrun = false;
+    if (!node->allowed)
+        return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes", node->number);
+    struct cpu_memory memory = {.bytes = round_up(wanted, HUGE_BYTES), .wanted = wanted};
+    if (!try_hugetlb(topology, numa, workers, deadline_ns, &memory, ret_overrun)) {
+        if (*ret_overrun)
+            return probe_why_set(why, "filling huge pages does not end");
+        memory.base = map_aligned(memory.bytes, &memory.mapped, &memory.start);
+        if (memory.base == NULL)
+            return probe_why_set(why, "cannot map %zu bytes: %s", memory.bytes, strerror(errno));
+        madvise(memory.base, memory.bytes, MADV_HUGEPAGE);
+        if (!bind_pages(topology, numa, &memory, why) ||
+            !fill_pages(topology, numa, workers, deadline_ns, false, &memory, ret_overrun, why))
+            goto fail;
+        memory.huge_share = transparent_share(&memory);
+        memory.pages = memory.huge_share > 0 ? CPU_PAGES_TRANSPARENT : CPU_PAGES_SMALL;
+    }
+    if (!prove_pages(node->number, &memory, why))
+        goto fail;
+    *ret_memory = memory;
+    return true;
+fail:
+    if (!*ret_overrun)
+        cpu_memory_done(&memory);
+    return false;
+}
+
+void cpu_memory_done(struct cpu_memory *memory)
+{
+    if (memory->start != NULL)
+        munmap(memory->start, memory->mapped);
+    *memory = (struct cpu_memory){0};
+}
+
+const char *cpu_pages_name(enum cpu_pages pages)
+{
+    static const char *const names[] = {"small", "transparent huge", "reserved huge"};
+    return names[pages];
+}
+
+const char *cpu_placement_name(enum cpu_placement placement)
+{
+    static const char *const names[] = {"proven by move_pages", "bound, unproven: move_pages not permitted",
+                                        "unproven: mbind not permitted"};
+    return names[placement];
+}

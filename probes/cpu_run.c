@@ -1,0 +1,310 @@
+#include "cpu_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cpu_chase.h"
+#include "cpu_conditions.h"
+#include "cpu_memory.h"
+#include "cpu_pingpong.h"
+#include "probe_clock.h"
+
+#define MIB            ((int64_t)1 << 20)
+#define UNKNOWN_CACHE  (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
+#define STREAM_TIMES   4          /* a buffer that is streamed is this many times the caches */
+#define SPAN_PER_LINE  ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
+#define CHASE_TIMES    4          /* the lines of a cycle, likewise */
+#define BUFFER_MIN     (64 * MIB)
+#define QUICK_MAX      (2048 * MIB)
+#define FULL_MAX       (8192 * MIB)
+
+/* When each phase ends, as a share of the budget. The buffers are filled within the first. */
+static const double phase_end[CPU_PHASE_COUNT] = {0.5, 0.8, 0.97};
+#define FILL_END 0.3
+
+struct buffer {
+    bool ready;
+    struct cpu_memory memory;
+    struct cpu_chase chase;
+    int64_t chase_bytes;  /* of the lines of the cycle that is built, 0 none */
+    struct probe_why why; /* when it is not ready */
+};
+
+struct run {
+    const struct cpu_topology *topology;
+    const struct cpu_cells *cells;
+    const struct cpu_run_options *options;
+    struct cpu_report *report;
+    struct cpu_workers *workers;
+    struct cpu_pingpong *pingpong;
+    struct buffer *buffers; /* one for each NUMA node */
+    struct probe_random random;
+    int *pus;     /* room for all cores */
+    bool overrun; /* a worker is stuck */
+};
+
+const char *cpu_run_status_name(enum cpu_run_status status)
+{
+    static const char *const names[] = {"complete", "budget", "failed", "failed"};
+    return names[status];
+}
+
+static int64_t time_at(const struct run *run, double share)
+{
+    return run->options->started_ns + (int64_t)(share * (double)run->options->budget_ns);
+}
+
+static int64_t cache_bytes(const struct cpu_topology *topology, int llc)
+{
+    int64_t bytes = llc < 0 ? -1 : topology->llcs[llc].bytes;
+    return bytes > 0 ? bytes : UNKNOWN_CACHE;
+}
+
+/* The last-level caches of a cell's initiator, together. */
+static int64_t initiator_cache_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell)
+{
+    if (cell->llc >= 0)
+        return cache_bytes(topology, cell->llc);
+    int64_t sum = 0;
+    for (int llc = 0; llc < topology->llc_count; llc++)
+        if (topology->llcs[llc].numa == cell->numa && topology->llcs[llc].cores > 0)
+            sum += cache_bytes(topology, llc);
+    return sum > 0 ? sum : UNKNOWN_CACHE;
+}
+
+/* The bytes of buffer that a cell wants. */
+static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell)
+{
+    if (cell->metric == PROBE_MEMORY_BANDWIDTH)
+        return STREAM_TIMES * initiator_cache_bytes(topology, cell);
+    if (cell->bytes > 0)
+        return cell->bytes * SPAN_PER_LINE;
+    int64_t largest = 0;
+    for (int llc = 0; llc < topology->llc_count; llc++)
+        largest = cache_bytes(topology, llc) > largest ? cache_bytes(topology, llc) : largest;
+    return CHASE_TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
+}
+
+static int64_t wanted_bytes(const struct run *run, int memory)
+{
+    int64_t wanted = 0, most = run->options->wanted.profile == CPU_FULL ? FULL_MAX : QUICK_MAX;
+    for (size_t i = 0; i < run->cells->count; i++) {
+        const struct cpu_cell *cell = &run->cells->item[i];
+        if (cell->metric == PROBE_CPU_PINGPONG || cell->memory != memory)
+            continue;
+        int64_t bytes = cell_bytes(run->topology, cell);
+        wanted = bytes > wanted ? bytes : wanted;
+    }
+    if (wanted == 0)
+        return 0;
+    return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > most ? most : wanted;
+}
+
+/* Makes the buffers that the cells need. A memory that gives none has a why, with which its cells are skipped. */
+static void make_buffers(struct run *run)
+{
+    int count = 0, made = 0;
+    for (int i = 0; i < run->topology->numa_count; i++)
+        count += wanted_bytes(run, i) > 0;
+    for (int i = 0; i < run->topology->numa_count && !run->overrun; i++) {
+        struct buffer *buffer = &run->buffers[i];
+        int64_t wanted = wanted_bytes(run, i);
+        if (wanted == 0)
+            continue;
+        made++;
+        int64_t limit = cpu_memory_limit(run->options->root, &run->topology->numas[i], count) / (2 * MIB) * (2 * MIB);
+        int64_t until = time_at(run, FILL_END * made / count);
+        if (limit < 2 * MIB)
+            probe_why_set(&buffer->why, "too little free memory");
+        else
+            buffer->ready = cpu_memory_new(run->topology, i, (size_t)(wanted < limit ? wanted : limit), run->workers, until,
+                                           &buffer->memory, &run->overrun, &buffer->why);
+    }
+}
+
+/* The buffers' state is a condition of the run: page kind, proof of placement, size. */
+static void print_buffers(const struct run *run, struct probe_line *line)
+{
+    char text[1024] = "", *end = text;
+    const char *pages = NULL, *placement = NULL;
+    double huge_share = 1;
+    for (int i = 0; i < run->topology->numa_count; i++) {
+        const struct buffer *buffer = &run->buffers[i];
+        if (!buffer->ready)
+            continue;
+        /* The least good of all buffers describes the run. */
+        if (pages == NULL || buffer->memory.huge_share < huge_share)
+            pages = cpu_pages_name(buffer->memory.pages);
+        if (placement == NULL || buffer->memory.placement != CPU_PLACEMENT_PROVEN)
+            placement = cpu_placement_name(buffer->memory.placement);
+        huge_share = buffer->memory.huge_share < huge_share ? buffer->memory.huge_share : huge_share;
+        if (sizeof text - (size_t)(end - text) > 40)
+            end += sprintf(end, "%snuma%d=%zu", end == text ? "" : " ", run->topology->numas[i].number, buffer->memory.bytes);
+    }
+    if (pages == NULL)
+        return;
+    probe_line_text(line, "pages", pages);
+    probe_line_number(line, "huge_page_share", huge_share);
+    probe_line_text(line, "placement", placement);
+    probe_line_text(line, "buffer_bytes", text);
+}
+
+static bool print_run(const struct run *run)
+{
+    if (run->report->out == NULL)
+        return true;
+    struct probe_line line;
+    probe_line_begin(&line, "run");
+    probe_line_integer(&line, "schema", 1);
+    probe_line_text(&line, "probe", "cpu");
+    probe_line_text(&line, "backend", "linux");
+    probe_line_integer(&line, "started_at", (int64_t)time(NULL));
+    probe_line_open(&line, "conditions");
+    cpu_conditions_print(run->options->root, &line);
+    print_buffers(run, &line);
+    probe_line_text(&line, "profile", run->options->wanted.profile == CPU_FULL ? "full" : "quick");
+    probe_line_integer(&line, "seed", (int64_t)run->options->wanted.seed);
+    probe_line_integer(&line, "cores", run->topology->core_count);
+    probe_line_close(&line);
+    return probe_line_write(&line, run->report->out);
+}
+
+static bool measure_bandwidth(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary *ret_summary,
+                              struct probe_why *why)
+{
+    struct buffer *buffer = &run->buffers[cell->memory];
+    int64_t cache = initiator_cache_bytes(run->topology, cell);
+    unsigned count = cpu_cells_pus(run->topology, cell, run->pus);
+    unsigned threads = cell->threads > 0 ? (unsigned)cell->threads : count;
+    if ((int64_t)buffer->memory.bytes < 2 * cache)
+        return probe_why_set(why, "the buffer of %zu bytes is not twice the last-level caches of %lld", buffer->memory.bytes,
+                             (long long)cache);
+    buffer->chase_bytes = 0;
+    return cpu_bandwidth_measure(&buffer->memory, run->workers, run->pus, threads, cell->direction, cache, budget_ns, ret_summary,
+                                 &run->overrun, why);
+}
+
+/* Builds the cycle that a cell needs unless it is the one that is there. */
+static bool prepare_chase(struct run *run, const struct cpu_cell *cell, struct probe_why *why)
+{
+    struct buffer *buffer = &run->buffers[cell->memory];
+    int64_t lines_bytes = (int64_t)buffer->memory.bytes / SPAN_PER_LINE;
+    int64_t wanted = cell->bytes > 0 ? cell->bytes : lines_bytes;
+    if (cell->bytes == 0 && lines_bytes < 2 * cache_bytes(run->topology, cell->llc))
+        return probe_why_set(why, "the lines visited, %lld bytes, are not twice the last-level cache of %lld", (long long)lines_bytes,
+                             (long long)cache_bytes(run->topology, cell->llc));
+    if (wanted > lines_bytes)
+        return probe_why_set(why, "the buffer of %zu bytes is too small", buffer->memory.bytes);
+    if (buffer->chase_bytes == wanted)
+        return true;
+    if (!cpu_chase_build(buffer->memory.base, (size_t)(wanted * SPAN_PER_LINE), &run->random, &buffer->chase, why))
+        return false;
+    buffer->chase_bytes = wanted;
+    return true;
+}
+
+static bool measure_latency(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary *ret_summary,
+                            struct probe_why *why)
+{
+    if (!prepare_chase(run, cell, why))
+        return false;
+    unsigned count = cpu_cells_pus(run->topology, cell, run->pus);
+    if (count == 0)
+        return probe_why_set(why, "no core");
+    return cpu_chase_measure(&run->buffers[cell->memory].chase, run->workers, run->pus[0], cell->bytes > 0, budget_ns, ret_summary,
+                             &run->overrun, why);
+}
+
+static bool measure(struct run *run, const struct cpu_cell *cell, struct probe_summary *ret_summary, struct probe_why *why)
+{
+    bool full = run->options->wanted.profile == CPU_FULL;
+    if (probe_clock_ns() > time_at(run, phase_end[cell->phase]))
+        return probe_why_set(why, "time budget");
+    if (cell->metric == PROBE_CPU_PINGPONG) {
+        const struct cpu_core *cores = run->topology->cores;
+        return cpu_pingpong_measure(run->pingpong, run->workers, cores[cell->from_core].pu, cores[cell->to_core].pu, cell->cas,
+                                    full ? 40000000 : 10000000, ret_summary, &run->overrun, why);
+    }
+    const struct buffer *buffer = &run->buffers[cell->memory];
+    if (!buffer->ready)
+        return probe_why_set(why, "%s", buffer->why.text);
+    if (cell->metric == PROBE_MEMORY_BANDWIDTH)
+        return measure_bandwidth(run, cell, full ? 200000000 : 30000000, ret_summary, why);
+    return measure_latency(run, cell, full ? 50000000 : 10000000, ret_summary, why);
+}
+
+static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
+{
+    bool late = false;
+    for (size_t i = 0; i < run->cells->count; i++) {
+        const struct cpu_cell *cell = &run->cells->item[i];
+        struct probe_summary summary;
+        struct probe_why skip;
+        bool measured = measure(run, cell, &summary, &skip);
+        if (run->overrun) {
+            probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
+            return CPU_RUN_FAILED;
+        }
+        late |= !measured && probe_clock_ns() > time_at(run, phase_end[cell->phase]);
+        if (!(measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text)))
+            return CPU_RUN_GONE;
+    }
+    return late ? CPU_RUN_BUDGET : CPU_RUN_COMPLETE;
+}
+
+/* A metric without cells says why. */
+static bool skip_empty_metrics(struct run *run)
+{
+    static const struct {
+        enum probe_metric metric;
+        const char *why;
+    } metrics[] = {
+        {PROBE_CPU_PINGPONG, "fewer than two cores may be used"},
+        {PROBE_MEMORY_BANDWIDTH, "no memory can be reached"},
+        {PROBE_MEMORY_LATENCY, "no memory can be reached"},
+    };
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        bool found = !run->options->wanted.metrics[metrics[i].metric];
+        for (size_t j = 0; j < run->cells->count && !found; j++)
+            found = run->cells->item[j].metric == metrics[i].metric;
+        if (found)
+            continue;
+        if (!cpu_report_skip_metric(run->report, metrics[i].metric,
+                                    run->options->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why))
+            return false;
+    }
+    return true;
+}
+
+enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells, const struct cpu_run_options *options,
+                            struct cpu_report *report, struct probe_why *why)
+{
+    struct run run = {.topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
+    enum cpu_run_status status = CPU_RUN_FAILED;
+    run.workers = cpu_workers_new();
+    run.pingpong = cpu_pingpong_new(why);
+    run.buffers = calloc((size_t)topology->numa_count, sizeof *run.buffers);
+    run.pus = malloc((size_t)topology->core_count * sizeof *run.pus);
+    report->total = cells->count;
+    if (run.workers == NULL || run.pingpong == NULL || run.buffers == NULL || run.pus == NULL) {
+        probe_why_set(why, "out of memory");
+    } else {
+        make_buffers(&run);
+        if (run.overrun)
+            probe_why_set(why, "filling memory does not end");
+        else if (!print_run(&run) || !skip_empty_metrics(&run))
+            status = CPU_RUN_GONE;
+        else
+            status = measure_all(&run, why);
+    }
+    if (run.overrun)
+        return CPU_RUN_FAILED; /* the stuck thread still uses all of this */
+    cpu_workers_free(run.workers);
+    cpu_pingpong_free(run.pingpong);
+    for (int i = 0; run.buffers != NULL && i < topology->numa_count; i++)
+        cpu_memory_done(&run.buffers[i].memory);
+    free(run.buffers);
+    free(run.pus);
+    return status;
+}

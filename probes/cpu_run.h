@@ -1,0 +1,28 @@
+/* One run of the probe: buffers on every memory, then cell after cell within the budget. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpu_cells.h"
+#include "cpu_report.h"
+
+struct cpu_run_options {
+    const char *root;
+    struct cpu_wanted wanted;
+    int64_t budget_ns;  /* of the whole run, from started_ns on */
+    int64_t started_ns; /* of the clock */
+};
+
+/* How the run ended, as the end record says it. */
+enum cpu_run_status {
+    CPU_RUN_COMPLETE,
+    CPU_RUN_BUDGET, /* cells were skipped for want of time */
+    CPU_RUN_FAILED, /* a thread is stuck or memory ran out: end the process at once */
+    CPU_RUN_GONE,   /* the reader of the record is gone */
+};
+
+const char *cpu_run_status_name(enum cpu_run_status status);
+
+/* Prints the run record, measures, and reports each cell once. why is set when it failed. */
+enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells, const struct cpu_run_options *options,
+                            struct cpu_report *report, struct probe_why *why);

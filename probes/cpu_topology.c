@@ -1,0 +1,242 @@
+#include "cpu_topology.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe_file.h"
+
+#define LIST_TEXT 16384 /* longer than the list of every second CPU of CPU_LIST_MAX */
+
+static bool read_list(const char *root, struct cpu_list *ret_list, const char *directory, int number, const char *file)
+{
+    char text[LIST_TEXT];
+    return probe_file_text(root, text, sizeof text, "/sys/devices/system/%s%d/%s", directory, number, file) &&
+           cpu_list_parse(text, ret_list);
+}
+
+/* The lowest pu of the core that pu belongs to. core_cpus_list is the newer name (Linux 5.3). */
+static int core_number(const char *root, int pu)
+{
+    struct cpu_list siblings;
+    if (!read_list(root, &siblings, "cpu/cpu", pu, "topology/core_cpus_list") &&
+        !read_list(root, &siblings, "cpu/cpu", pu, "topology/thread_siblings_list"))
+        return pu;
+    int lowest = cpu_list_next(&siblings, 0);
+    return lowest >= 0 && lowest <= pu ? lowest : pu;
+}
+
+/* The cache of the highest level: its lowest pu, -1 when there is none, and its size. */
+static int llc_of(const char *root, int pu, int64_t *ret_bytes)
+{
+    int64_t best = 0;
+    int lowest = -1;
+    for (int index = 0; index < 16; index++) {
+        char type[32], size[32];
+        int64_t level = probe_file_number(root, "/sys/devices/system/cpu/cpu%d/cache/index%d/level", pu, index);
+        if (level < 0 || !probe_file_text(root, type, sizeof type, "/sys/devices/system/cpu/cpu%d/cache/index%d/type", pu, index))
+            break;
+        char name[64];
+        snprintf(name, sizeof name, "cache/index%d/shared_cpu_list", index);
+        struct cpu_list shared;
+        if (level <= best || strcmp(type, "Instruction") == 0 || !read_list(root, &shared, "cpu/cpu", pu, name))
+            continue;
+        best = level;
+        lowest = cpu_list_next(&shared, 0);
+        *ret_bytes = -1;
+        if (!probe_file_text(root, size, sizeof size, "/sys/devices/system/cpu/cpu%d/cache/index%d/size", pu, index))
+            continue;
+        char *unit;
+        long long number = strtoll(size, &unit, 10);
+        int shift = *unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0;
+        if (number > 0 && number < INT64_MAX >> 30)
+            *ret_bytes = (int64_t)number << shift;
+    }
+    return lowest;
+}
+
+static bool grow(void **array, int count, size_t size, struct probe_why *why)
+{
+    /* Grows by doubling: only when count is 0 or a power of two. */
+    if ((count & (count - 1)) != 0)
+        return true;
+    void *larger = realloc(*array, (count == 0 ? 1 : (size_t)count * 2) * size);
+    if (larger == NULL)
+        return probe_why_set(why, "out of memory");
+    *array = larger;
+    return true;
+}
+
+static bool add_numa(struct cpu_topology *topology, const struct cpu_numa *numa, struct probe_why *why)
+{
+    void *array = topology->numas;
+    if (!grow(&array, topology->numa_count, sizeof *numa, why))
+        return false;
+    topology->numas = array;
+    topology->numas[topology->numa_count++] = *numa;
+    return true;
+}
+
+/* Nodes with memory or CPUs; numa_of maps a pu to an index. */
+static bool read_numas(const char *root, const struct cpu_list *online, const struct cpu_list *memory, struct cpu_topology *topology,
+                       int *numa_of, struct probe_why *why)
+{
+    char text[LIST_TEXT];
+    struct cpu_list nodes;
+    topology->has_numa = probe_file_text(root, text, sizeof text, "/sys/devices/system/node/online");
+    if (!topology->has_numa) {
+        struct cpu_numa all = {.allowed = true};
+        if (probe_file_text(root, text, sizeof text, "/proc/meminfo"))
+            all.memory_bytes = probe_file_kilobytes(text, "MemTotal");
+        for (int pu = cpu_list_next(online, 0); pu >= 0; pu = cpu_list_next(online, pu + 1))
+            numa_of[pu] = 0;
+        return add_numa(topology, &all, why);
+    }
+    if (!cpu_list_parse(text, &nodes))
+        return probe_why_set(why, "/sys/devices/system/node/online is not a list of nodes");
+    for (int node = cpu_list_next(&nodes, 0); node >= 0; node = cpu_list_next(&nodes, node + 1)) {
+        struct cpu_list cpus;
+        if (!read_list(root, &cpus, "node/node", node, "cpulist"))
+            continue;
+        struct cpu_numa numa = {.number = node, .allowed = memory == NULL || cpu_list_has(memory, node)};
+        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/meminfo", node))
+            numa.memory_bytes = probe_file_kilobytes(text, "MemTotal");
+        if (numa.memory_bytes < 0)
+            numa.memory_bytes = 0;
+        if (numa.memory_bytes == 0 && cpu_list_next(&cpus, 0) < 0)
+            continue;
+        for (int pu = cpu_list_next(&cpus, 0); pu >= 0; pu = cpu_list_next(&cpus, pu + 1))
+            numa_of[pu] = topology->numa_count;
+        if (!add_numa(topology, &numa, why))
+            return false;
+    }
+    return topology->numa_count > 0 || probe_why_set(why, "no NUMA node has memory");
+}
+
+/* The index of the llc whose lowest pu is first; pus come in ascending order, so a new one gets the next number. */
+static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int64_t bytes, int numa, int *ret_llc, struct probe_why *why)
+{
+    if (llc_at[first] < 0) {
+        void *array = topology->llcs;
+        if (!grow(&array, topology->llc_count, sizeof *topology->llcs, why))
+            return false;
+        topology->llcs = array;
+        topology->llcs[topology->llc_count] = (struct cpu_llc){.number = topology->llc_count, .bytes = bytes, .numa = numa};
+        llc_at[first] = topology->llc_count++;
+    }
+    *ret_llc = llc_at[first];
+    return true;
+}
+
+static bool add_core(struct cpu_topology *topology, const struct cpu_core *core, struct probe_why *why)
+{
+    void *array = topology->cores;
+    if (!grow(&array, topology->core_count, sizeof *core, why))
+        return false;
+    topology->cores = array;
+    topology->cores[topology->core_count++] = *core;
+    if (core->llc >= 0 && topology->llcs[core->llc].cores++ == 0 && core->numa >= 0)
+        topology->numas[core->numa].llcs++;
+    if (core->numa >= 0)
+        topology->numas[core->numa].cores++;
+    return true;
+}
+
+static int compare_cores(const void *a, const void *b)
+{
+    return ((const struct cpu_core *)a)->number - ((const struct cpu_core *)b)->number;
+}
+
+struct maps {
+    int numa_of[CPU_LIST_MAX]; /* pu to index */
+    int llc_at[CPU_LIST_MAX];  /* lowest pu to index */
+    bool seen[CPU_LIST_MAX];   /* core numbers that already have a usable pu */
+};
+
+static bool read_all(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct maps *maps,
+                     struct cpu_topology *topology, struct probe_why *why)
+{
+    char text[LIST_TEXT];
+    struct cpu_list online;
+    if (!probe_file_text(root, text, sizeof text, "/sys/devices/system/cpu/online") || !cpu_list_parse(text, &online))
+        return probe_why_set(why, "cannot read the list of CPUs at %.100s/sys/devices/system/cpu/online", root);
+    if (!read_numas(root, &online, memory, topology, maps->numa_of, why))
+        return false;
+    for (int pu = cpu_list_next(&online, 0); pu >= 0; pu = cpu_list_next(&online, pu + 1)) {
+        struct cpu_core core = {.number = core_number(root, pu), .pu = pu, .llc = -1, .numa = maps->numa_of[pu]};
+        int64_t bytes = -1;
+        int first = llc_of(root, pu, &bytes);
+        if (first >= 0 && !find_llc(topology, maps->llc_at, first, bytes, core.numa, &core.llc, why))
+            return false;
+        if (!cpu_list_has(cpus, pu) || maps->seen[core.number])
+            continue;
+        maps->seen[core.number] = true;
+        if (!add_core(topology, &core, why))
+            return false;
+    }
+    if (topology->core_count == 0)
+        return probe_why_set(why, "none of the CPUs that may be used is online");
+    qsort(topology->cores, (size_t)topology->core_count, sizeof *topology->cores, compare_cores);
+    return true;
+}
+
+bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct cpu_topology *ret_topology,
+                       struct probe_why *why)
+{
+    struct cpu_topology topology = {0};
+    struct maps *maps = calloc(1, sizeof *maps);
+    if (maps == NULL)
+        return probe_why_set(why, "out of memory");
+    for (int i = 0; i < CPU_LIST_MAX; i++)
+        maps->numa_of[i] = maps->llc_at[i] = -1;
+    bool ok = read_all(root, cpus, memory, maps, &topology, why);
+    free(maps);
+    if (ok)
+        *ret_topology = topology;
+    else
+        cpu_topology_done(&topology);
+    return ok;
+}
+
+void cpu_topology_done(struct cpu_topology *topology)
+{
+    free(topology->cores);
+    free(topology->llcs);
+    free(topology->numas);
+    *topology = (struct cpu_topology){0};
+}
+
+bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why)
+{
+    struct cpu_list cpus = {0}, memory = {0};
+    cpu_set_t *set = CPU_ALLOC(CPU_LIST_MAX);
+    size_t size = CPU_ALLOC_SIZE(CPU_LIST_MAX);
+    if (set == NULL)
+        return probe_why_set(why, "out of memory");
+    CPU_ZERO_S(size, set);
+    bool ok = sched_getaffinity(0, size, set) == 0;
+    for (int pu = 0; ok && pu < CPU_LIST_MAX; pu++)
+        if (CPU_ISSET_S((size_t)pu, size, set))
+            cpu_list_add(&cpus, pu);
+    CPU_FREE(set);
+    if (!ok)
+        return probe_why_set(why, "cannot ask which CPUs may be used: %s", strerror(errno));
+
+    static const char key[] = "Mems_allowed_list:";
+    char text[LIST_TEXT];
+    bool known = false;
+    if (probe_file_text("", text, sizeof text, "/proc/self/status")) {
+        char *line = strstr(text, key);
+        if (line != NULL) {
+            line += strlen(key);
+            line[strcspn(line, "\n")] = '\0';
+            known = cpu_list_parse(line, &memory);
+        }
+    }
+    *ret_cpus = cpus;
+    *ret_memory = memory;
+    *ret_memory_known = known;
+    return true;
+}

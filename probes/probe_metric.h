@@ -1,0 +1,13 @@
+/* The metric table, schema/metrics.def, as probes need it: names and units. */
+#pragma once
+#include <stdbool.h>
+
+enum probe_metric {
+#define X(id, name, unit, better, axes, about) PROBE_##id,
+#include "metrics.def"
+#undef X
+    PROBE_METRIC_COUNT
+};
+
+const char *probe_metric_name(enum probe_metric metric);
+const char *probe_metric_unit(enum probe_metric metric);

@@ -1,0 +1,15 @@
+#include "probe_why.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool probe_why_set(struct probe_why *why, const char *format, ...)
+{
+    if (why == NULL)
+        return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->text, sizeof why->text, format, args);
+    va_end(args);
+    return false;
+}
