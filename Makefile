@@ -38,7 +38,7 @@ pkg_cflags = $(shell $(PKGCONFIG) --cflags $(1) 2>/dev/null)
 pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
 DAEMON_PKGS := hwloc libuv sqlite3 jansson
-ALL_PKGS    := $(DAEMON_PKGS) numa
+ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units,$(MAKECMDGOALS)),cmocka)
 DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
