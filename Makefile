@@ -91,6 +91,13 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
 
+# What has folders of the installation compiled in is compiled anew when they change: make && make install PREFIX=/usr.
+FOLDERS := $(LIBEXECDIR) $(SYSCONFDIR)
+$(call obj,$(shell grep -lE 'BERTH_(LIBEXEC|SYSCONF)DIR' daemon/*.c client/*.c)): $(BUILD)/obj/folders
+$(BUILD)/obj/folders: always
+	@mkdir -p $(@D)
+	@echo "$(FOLDERS)" | cmp -s - $@ || echo "$(FOLDERS)" >$@
+
 # Everything of a program but its main, so that unit tests can link it.
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
