@@ -1,0 +1,491 @@
+/*
+ * States of a connection, and what moves it on:
+ *
+ *   BETWEEN ---call---> WORKING ---work done---> BETWEEN
+ *      |                   `------work done---> STREAMING
+ *      `------call---> STREAMING ---last reply, error---> BETWEEN
+ *
+ * Beside that, input may have ended (the peer shut its side down or left): what it asked for is still answered. Finishing
+ * means that only what is already written goes out, then it closes. Closing is for good.
+ *
+ * Invariants:
+ *  1. There is a call exactly while WORKING or STREAMING.
+ *  2. It listens to the hub exactly while STREAMING.
+ *  3. While WORKING, the call and the outcome's state belong to the pool: they are not freed before work_done.
+ *  4. It is freed when its handle is closed and it is not WORKING.
+ *  5. It reads only when it could keep what comes.
+ */
+#include "conn.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "outbox.h"
+#include "wire.h"
+
+enum {
+    TURN_STEPS = 16,      /* calls or replies before other connections get their turn */
+    LOOK_AGAIN_MS = 1000, /* how often to look whether a peer left that we do not read from */
+};
+
+enum conn_state { BETWEEN, WORKING, STREAMING };
+
+/* Which clock runs. */
+enum conn_wait { WAIT_NONE, WAIT_IDLE, WAIT_HALF, WAIT_FINISH, WAIT_PEER };
+
+struct conn {
+    uv_pipe_t pipe;
+    struct conn_host *host;
+    struct conn *prev, *next;
+    struct peer peer;
+    struct wire wire;
+    struct outbox outbox;
+
+    enum conn_state state;
+    struct dispatch call;
+    struct outcome outcome;
+    struct hub_listener listener;
+
+    uv_work_t work;
+    json_t *work_result;
+    enum berth_code work_code;
+    struct berth_err work_err;
+
+    bool is_ready, is_reading, input_ended, is_finishing, is_closing, is_closed;
+    enum conn_wait wait;
+    uint64_t since_ms; /* when wait began */
+};
+
+static void conn_check(const struct conn *conn)
+{
+    assert((conn->state != BETWEEN) == (conn->call.message != NULL));
+    assert(conn->state == STREAMING || conn->listener.prev == NULL);
+    assert(!conn->is_reading || !(conn->input_ended || conn->is_finishing || conn->is_closing));
+    assert(!conn->is_reading || !wire_is_full(&conn->wire));
+    assert(!conn->is_closing || conn->state != STREAMING);
+    (void)conn;
+}
+
+/* The end. */
+
+static void free_when_over(struct conn *conn)
+{
+    if (!conn->is_closed || conn->state == WORKING)
+        return;
+    struct conn_host *host = conn->host;
+    if (conn->prev != NULL)
+        conn->prev->next = conn->next;
+    else
+        host->first = conn->next;
+    if (conn->next != NULL)
+        conn->next->prev = conn->prev;
+    host->count--;
+    wire_done(&conn->wire);
+    free(conn);
+    host->gone(host);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *conn = handle->data;
+    conn->is_closed = true;
+    free_when_over(conn);
+}
+
+static void end_call(struct conn *conn)
+{
+    hub_leave(conn->host->hub, &conn->listener);
+    if (conn->outcome.free_state != NULL)
+        conn->outcome.free_state(conn->outcome.state);
+    conn->outcome = (struct outcome){.kind = OUTCOME_RESULT};
+    dispatch_done(&conn->call);
+    conn->state = BETWEEN;
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn->is_closing)
+        return;
+    conn->is_closing = true;
+    conn->is_reading = false;
+    conn->is_ready = false;
+    if (conn->state == STREAMING)
+        end_call(conn);
+    if (conn->state == WORKING)
+        uv_cancel((uv_req_t *)&conn->work); /* if it has not begun */
+    uv_close((uv_handle_t *)&conn->pipe, on_closed);
+}
+
+/* Sending. */
+
+static void on_moved(struct outbox *outbox, bool ok)
+{
+    struct conn *conn = (struct conn *)((char *)outbox - offsetof(struct conn, outbox));
+    if (!ok) {
+        conn_close(conn);
+        return;
+    }
+    conn->since_ms = uv_now(conn->host->loop);
+    conn_run(conn);
+}
+
+/* Sends what is in the host's reply. Half a reply cannot be taken back, so one that fails ends the connection. */
+static void send_reply(struct conn *conn)
+{
+    if (!outbox_send(&conn->outbox, conn->host->reply.data, conn->host->reply.length))
+        conn_close(conn);
+}
+
+static void answer_error(struct conn *conn, struct berth_err *err)
+{
+    if (conn->call.oneway || conn->is_closing)
+        return;
+    struct berth_err undeclared = {0};
+    if (conn->host->check_replies && dispatch_check_error(&conn->call, err->code, &undeclared) != BERTH_OK)
+        err = &undeclared;
+    reply_error(&conn->host->reply, dispatch_interface(&conn->call), err);
+    send_reply(conn);
+}
+
+/* Consumes the result. One that is NULL could not be made. */
+static void answer_result(struct conn *conn, json_t *take_result, bool continues)
+{
+    struct berth_err err = {0};
+    if (conn->call.oneway || conn->is_closing) {
+        json_decref(take_result);
+        return;
+    }
+    if (take_result == NULL || !json_is_object(take_result))
+        err_set(&err, BERTH_NO_MEMORY, "no memory for the reply");
+    else if (conn->host->check_replies)
+        dispatch_check_result(&conn->call, take_result, &err);
+    if (err.code == BERTH_OK && !reply_result(&conn->host->reply, take_result, continues))
+        err_set(&err, BERTH_NO_MEMORY, "no memory for the reply");
+    json_decref(take_result);
+    if (err.code == BERTH_OK)
+        send_reply(conn);
+    else
+        answer_error(conn, &err);
+}
+
+/* Calls: work, streams, plain results. */
+
+static void run_work(uv_work_t *work)
+{
+    struct conn *conn = work->data;
+    conn->work_code = conn->outcome.work(conn->outcome.state, &conn->work_result, &conn->work_err);
+}
+
+static void work_done(uv_work_t *work, int status)
+{
+    struct conn *conn = work->data;
+    json_t *result = conn->work_result;
+    conn->work_result = NULL;
+    bool streams = conn->outcome.kind == OUTCOME_STREAM;
+    if (status == 0 && !conn->is_closing && conn->work_code == BERTH_OK && streams) {
+        json_decref(result);
+        conn->state = STREAMING;
+        hub_listen(conn->host->hub, &conn->listener);
+    } else {
+        if (status != 0 || (conn->work_code == BERTH_OK && streams))
+            json_decref(result);
+        else if (conn->work_code == BERTH_OK)
+            answer_result(conn, result, false);
+        else
+            answer_error(conn, &conn->work_err);
+        end_call(conn);
+    }
+    if (conn->is_closing)
+        free_when_over(conn);
+    else
+        conn_run(conn);
+}
+
+static void start_work(struct conn *conn)
+{
+    conn->work.data = conn;
+    conn->work_err = (struct berth_err){0};
+    conn->work_code = BERTH_OK;
+    conn->state = WORKING;
+    int failed = uv_queue_work(conn->host->loop, &conn->work, run_work, work_done);
+    if (failed == 0)
+        return;
+    struct berth_err err = {0};
+    err_set(&err, BERTH_UNAVAILABLE, "no thread for this call: %s", uv_strerror(failed));
+    answer_error(conn, &err);
+    end_call(conn);
+}
+
+/* Returns whether to go on at once. */
+static bool pull_stream(struct conn *conn)
+{
+    json_t *reply = NULL;
+    struct berth_err err = {0};
+    switch (conn->outcome.next(conn->outcome.state, &reply, &err)) {
+    case STREAM_WAIT:
+        return false;
+    case STREAM_REPLY:
+        if (conn->call.more)
+            answer_result(conn, reply, true);
+        else
+            json_decref(reply);
+        return true;
+    case STREAM_LAST:
+        answer_result(conn, reply, false);
+        break;
+    case STREAM_ERROR:
+        answer_error(conn, &err);
+        break;
+    }
+    if (conn->state == STREAMING) /* a failed write may have ended it */
+        end_call(conn);
+    return true;
+}
+
+static void on_woken(struct hub_listener *listener)
+{
+    struct conn *conn = (struct conn *)((char *)listener - offsetof(struct conn, listener));
+    conn->is_ready = true;
+    conn->host->soon(conn->host);
+}
+
+static void take_call(struct conn *conn, const char *text, size_t length)
+{
+    struct berth_err err = {0};
+    if (dispatch_open(&conn->call, text, length, &err) != BERTH_OK) {
+        conn->is_finishing = true; /* there is no telling what the peer thinks it said */
+        return;
+    }
+    struct outcome outcome = {.kind = OUTCOME_RESULT};
+    enum berth_code code = dispatch_call(&conn->call, &conn->host->context, &conn->peer, &outcome, &err);
+    if (code != BERTH_OK) {
+        err_set(&err, code, "%s", err_info(code)->about); /* if the handler did not say it better */
+        answer_error(conn, &err);
+        end_call(conn);
+        return;
+    }
+    if (outcome.kind == OUTCOME_RESULT) {
+        answer_result(conn, outcome.result, false);
+        end_call(conn);
+        return;
+    }
+    conn->outcome = outcome;
+    if (outcome.kind == OUTCOME_STREAM && conn->call.oneway) {
+        end_call(conn); /* nobody would see what it yields */
+    } else if (outcome.work != NULL) {
+        start_work(conn);
+    } else {
+        conn->state = STREAMING;
+        hub_listen(conn->host->hub, &conn->listener);
+    }
+}
+
+static void refuse_long_message(struct conn *conn)
+{
+    struct berth_err err = {0};
+    err_set(&err, BERTH_INVALID_PARAMETER, "a message of more than %zu bytes", conn->wire.limit);
+    err_text(&err, 0, "message");
+    answer_error(conn, &err);
+    conn->is_finishing = true;
+}
+
+/* Reading. */
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    (void)suggested;
+    struct conn *conn = handle->data;
+    char *room = NULL;
+    size_t size = 0;
+    if (!wire_room(&conn->wire, &room, &size))
+        size = 0; /* libuv reports ENOBUFS to on_read */
+    *buffer = uv_buf_init(room, (unsigned)size);
+}
+
+static bool peer_is_gone(const struct conn *conn)
+{
+    struct pollfd fd = {.fd = conn_fd(conn)};
+    return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    (void)buffer;
+    struct conn *conn = stream->data;
+    if (size == 0)
+        return;
+    if (size > 0) {
+        wire_filled(&conn->wire, (size_t)size);
+    } else if (size == UV_ENOBUFS) {
+        conn_close(conn);
+        return;
+    } else {
+        uv_read_stop(stream);
+        conn->is_reading = false;
+        conn->input_ended = true;
+        if (conn->state == STREAMING && peer_is_gone(conn)) {
+            conn_close(conn);
+            return;
+        }
+    }
+    conn_run(conn);
+}
+
+static void read_or_not(struct conn *conn)
+{
+    bool ended = conn->input_ended || conn->is_finishing || wire_is_full(&conn->wire);
+    unsigned waiting = conn->wire.complete;
+    bool wanted = !ended && (conn->is_reading ? waiting <= conn->host->limits.queued_calls : waiting == 0);
+    if (wanted == conn->is_reading)
+        return;
+    if (!wanted)
+        uv_read_stop((uv_stream_t *)&conn->pipe);
+    else if (uv_read_start((uv_stream_t *)&conn->pipe, on_room, on_read) != 0) {
+        conn_close(conn);
+        return;
+    }
+    conn->is_reading = wanted;
+}
+
+static enum conn_wait wait_of(const struct conn *conn)
+{
+    if (conn->is_finishing)
+        return WAIT_FINISH;
+    if (conn->state != BETWEEN)
+        return conn->is_reading ? WAIT_NONE : WAIT_PEER;
+    return wire_is_partial(&conn->wire) ? WAIT_HALF : WAIT_IDLE;
+}
+
+/* After anything happened: close when all is said, read or not, and let the right clock run. */
+static void settle(struct conn *conn, bool progressed)
+{
+    if (conn->input_ended && conn->state == BETWEEN && conn->wire.complete == 0)
+        conn->is_finishing = true;
+    if (conn->is_finishing && outbox_unsent(&conn->outbox) == 0) {
+        conn_close(conn);
+        return;
+    }
+    read_or_not(conn);
+    if (conn->is_closing)
+        return;
+    enum conn_wait wait = wait_of(conn);
+    if (wait != conn->wait || progressed)
+        conn->since_ms = uv_now(conn->host->loop);
+    conn->wait = wait;
+    uint64_t due = conn_due(conn);
+    if (due != CONN_NEVER)
+        conn->host->due(conn->host, due);
+    conn_check(conn);
+}
+
+/* One call, or one reply of a stream. Returns false when there is nothing to do now. */
+static bool step(struct conn *conn)
+{
+    if (conn->is_closing || conn->is_finishing || conn->state == WORKING)
+        return false;
+    if (conn->state == STREAMING)
+        return outbox_unsent(&conn->outbox) == 0 && pull_stream(conn);
+    if (outbox_unsent(&conn->outbox) > conn->host->limits.unsent_bytes)
+        return false;
+    const char *text;
+    size_t length;
+    if (wire_next(&conn->wire, &text, &length)) {
+        take_call(conn, text, length);
+        return true;
+    }
+    if (wire_is_full(&conn->wire))
+        refuse_long_message(conn);
+    return false;
+}
+
+void conn_run(struct conn *conn)
+{
+    if (conn->is_closing)
+        return;
+    conn->is_ready = false;
+    unsigned steps = 0;
+    while (steps < TURN_STEPS && step(conn))
+        steps++;
+    if (conn->is_closing)
+        return;
+    if (steps == TURN_STEPS) {
+        conn->is_ready = true;
+        conn->host->soon(conn->host);
+    }
+    settle(conn, steps > 0);
+}
+
+/* Time. */
+
+uint64_t conn_due(const struct conn *conn)
+{
+    const struct server_limits *limits = &conn->host->limits;
+    if (conn->is_closing)
+        return CONN_NEVER;
+    switch (conn->wait) {
+    case WAIT_IDLE:
+        return limits->idle_ms == 0 ? CONN_NEVER : conn->since_ms + limits->idle_ms;
+    case WAIT_HALF:
+    case WAIT_FINISH:
+        return conn->since_ms + limits->half_message_ms;
+    case WAIT_PEER:
+        return conn->since_ms + LOOK_AGAIN_MS;
+    case WAIT_NONE:
+        break;
+    }
+    return CONN_NEVER;
+}
+
+void conn_expire(struct conn *conn)
+{
+    if (conn->wait != WAIT_PEER || peer_is_gone(conn))
+        conn_close(conn);
+    else
+        conn->since_ms = uv_now(conn->host->loop);
+}
+
+/* The beginning, and what the server asks. */
+
+enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer, struct berth_err *err)
+{
+    struct conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL) {
+        close(take_fd);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a connection");
+    }
+    conn->host = host;
+    conn->peer = *peer;
+    conn->listener.woken = on_woken;
+    conn->outbox = (struct outbox){.stream = (uv_stream_t *)&conn->pipe, .moved = on_moved};
+    wire_init(&conn->wire, host->limits.message_bytes);
+    uv_pipe_init(host->loop, &conn->pipe, 0);
+    conn->pipe.data = conn;
+    conn->next = host->first;
+    if (host->first != NULL)
+        host->first->prev = conn;
+    host->first = conn;
+    host->count++;
+    int failed = uv_pipe_open(&conn->pipe, take_fd);
+    if (failed != 0) {
+        close(take_fd);
+        conn_close(conn);
+        return err_set(err, BERTH_IO, "cannot watch a connection: %s", uv_strerror(failed));
+    }
+    settle(conn, true);
+    return BERTH_OK;
+}
+
+bool conn_is_ready(const struct conn *conn) { return conn->is_ready; }
+bool conn_is_closing(const struct conn *conn) { return conn->is_closing; }
+struct conn *conn_next(const struct conn *conn) { return conn->next; }
+struct peer *conn_peer(struct conn *conn) { return &conn->peer; }
+
+int conn_fd(const struct conn *conn)
+{
+    uv_os_fd_t fd = -1;
+    uv_fileno((const uv_handle_t *)&conn->pipe, &fd);
+    return fd;
+}

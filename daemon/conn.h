@@ -1,0 +1,59 @@
+/**
+ * One connection: messages in, replies out, calls strictly in order and one at a time. Loop thread only.
+ *
+ * Room: a call is not begun while more than unsent_bytes of replies wait for the peer to read, and a stream is asked for its next
+ * reply only when nothing waits. So a peer that does not read costs at most unsent_bytes and one reply.
+ *
+ * Reading: stops while a call is being answered and more than queued_calls whole messages, or message_bytes, wait behind it; the
+ * kernel's buffer fills then and the peer's writes block. It goes on when all of them are answered.
+ */
+#pragma once
+#include <uv.h>
+
+#include "dispatch.h"
+#include "err.h"
+#include "hub.h"
+#include "method.h"
+#include "reply.h"
+#include "server_limits.h"
+
+struct conn;
+
+/* What the connections of a server share; all borrowed. */
+struct conn_host {
+    uv_loop_t *loop;
+    struct hub *hub;
+    struct dispatch_context context;
+    struct server_limits limits;
+    bool check_replies;
+    struct reply reply;
+    struct conn *first; /* all of them, until gone */
+    unsigned count;
+
+    void (*soon)(struct conn_host *host); /* a connection is_ready: call conn_run on it in the next turn of the loop */
+    void (*due)(struct conn_host *host, uint64_t due_ms); /* call conn_expire at that time of the loop, or earlier */
+    void (*gone)(struct conn_host *host);                 /* a connection was freed */
+};
+
+#define CONN_NEVER UINT64_MAX
+
+/* Starts answering take_fd, which is closed in any case. Fails with NO_MEMORY and IO. The connection frees itself. */
+enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer, struct berth_err *err);
+
+/* Answers what can be answered, for one turn of the loop. */
+void conn_run(struct conn *conn);
+
+/* When conn_expire must be called, in the loop's ms; CONN_NEVER. */
+uint64_t conn_due(const struct conn *conn);
+
+/* Closes a connection that has used up its time. */
+void conn_expire(struct conn *conn);
+
+/* Ends it now; replies that did not fit the socket are lost. It is gone later, when its work is over. */
+void conn_close(struct conn *conn);
+
+bool conn_is_ready(const struct conn *conn);
+struct conn *conn_next(const struct conn *conn);
+struct peer *conn_peer(struct conn *conn);
+int conn_fd(const struct conn *conn);
+bool conn_is_closing(const struct conn *conn);

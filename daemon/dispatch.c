@@ -1,0 +1,155 @@
+#include "dispatch.h"
+
+#include <string.h>
+
+#include "idl_check.h"
+
+enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
+{
+    json_error_t why;
+    json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (message == NULL)
+        return err_set(err, BERTH_BAD_DATA, "a message is no JSON: %s", why.text);
+    if (!json_is_object(message)) {
+        json_decref(message);
+        return err_set(err, BERTH_BAD_DATA, "a message is no JSON object");
+    }
+    *dispatch = (struct dispatch){.message = message};
+    return BERTH_OK;
+}
+
+static enum berth_code invalid(const char *name, const char *what, struct berth_err *err)
+{
+    enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", name, what);
+    err_text(err, 0, name);
+    return code;
+}
+
+static enum berth_code read_flag(const json_t *message, const char *name, bool *ret_flag, struct berth_err *err)
+{
+    const json_t *flag = json_object_get(message, name);
+    if (flag != NULL && !json_is_boolean(flag) && !json_is_null(flag))
+        return invalid(name, "it must be true or false", err);
+    *ret_flag = json_is_true(flag);
+    return BERTH_OK;
+}
+
+/* oneway comes first: a caller that wants no answer gets none for its mistakes either. */
+static enum berth_code read_flags(struct dispatch *dispatch, struct berth_err *err)
+{
+    bool upgrade = false;
+    enum berth_code code = read_flag(dispatch->message, "oneway", &dispatch->oneway, err);
+    if (code == BERTH_OK)
+        code = read_flag(dispatch->message, "more", &dispatch->more, err);
+    if (code == BERTH_OK)
+        code = read_flag(dispatch->message, "upgrade", &upgrade, err);
+    if (code == BERTH_OK && upgrade)
+        code = invalid("upgrade", "this service has no other protocol", err);
+    return code;
+}
+
+static enum berth_code call_own(struct dispatch *dispatch, const struct dispatch_context *context, const json_t *params,
+                                struct outcome *ret_outcome, struct berth_err *err)
+{
+    json_t *result = NULL;
+    enum berth_code code = dispatch->method->own(context->service, params, &result, err);
+    if (code == BERTH_OK)
+        *ret_outcome = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
+    return code;
+}
+
+static enum berth_code call_with(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
+                                 json_t *params, struct outcome *ret_outcome, struct berth_err *err)
+{
+    const struct service_method *method = dispatch->method;
+    enum berth_code code = idl_check(method->idl->in, params, err);
+    if (code != BERTH_OK)
+        return code;
+    if (method->own != NULL)
+        return call_own(dispatch, context, params, ret_outcome, err);
+    struct call call = {.method = method->row,
+                        .params = params,
+                        .peer = peer,
+                        .more = dispatch->more && !dispatch->oneway,
+                        .snap = context->snapshot(context->daemon),
+                        .daemon = context->daemon};
+    return method->row->handle(&call, ret_outcome, err);
+}
+
+enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
+                              struct outcome *ret_outcome, struct berth_err *err)
+{
+    enum berth_code code = read_flags(dispatch, err);
+    if (code != BERTH_OK)
+        return code;
+    const char *name = json_string_value(json_object_get(dispatch->message, "method"));
+    if (name == NULL)
+        return invalid("method", "a call names its method", err);
+    code = service_find(context->service, name, &dispatch->method, err);
+    if (code != BERTH_OK)
+        return code;
+    const struct service_method *method = dispatch->method;
+    if (method->row == NULL && method->own == NULL) {
+        err_text(err, 0, name);
+        return err_set(err, BERTH_METHOD_NOT_IMPLEMENTED, "this version does not answer %s", name);
+    }
+    if (method->row != NULL && method->row->access == ACCESS_ADMIN && !peer->is_admin)
+        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators", name);
+
+    json_t *params = json_object_get(dispatch->message, "parameters");
+    if (json_is_object(params))
+        return call_with(dispatch, context, peer, params, ret_outcome, err);
+    if (params != NULL && !json_is_null(params))
+        return invalid("parameters", "it must be an object", err);
+    params = json_object();
+    if (params == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a call");
+    code = call_with(dispatch, context, peer, params, ret_outcome, err);
+    json_decref(params);
+    return code;
+}
+
+const char *dispatch_interface(const struct dispatch *dispatch)
+{
+    return dispatch->method != NULL ? dispatch->method->interface->name : "org.varlink.service";
+}
+
+enum berth_code dispatch_check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    if (idl_check(dispatch->method->idl->out, result, &why) == BERTH_OK)
+        return BERTH_OK;
+    return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is not what its interface declares: %s", dispatch->method->name,
+                   why.detail);
+}
+
+enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code, struct berth_err *err)
+{
+    const struct err_info *info = err_info(code);
+    if (info->scope == ERR_SERVICE || dispatch->method == NULL)
+        return BERTH_OK;
+    const struct idl_member *declared = idl_find(dispatch->method->interface, IDL_ERROR, info->wire);
+    if (declared == NULL && dispatch->method->row == NULL) /* org.varlink.service is not ours to add Unavailable to */
+        return BERTH_OK;
+    if (declared == NULL)
+        return err_set(err, BERTH_UNAVAILABLE, "our error %s is not declared by %s", info->wire,
+                       dispatch->method->interface->name);
+    for (const char *at = info->params; *at != '\0';) {
+        size_t length = strcspn(at, ":");
+        const struct idl_name *field = declared->in->names;
+        while (field != NULL && !(strlen(field->name) == length && memcmp(field->name, at, length) == 0))
+            field = field->next;
+        if (field == NULL || field->type->kind != (at[length + 1] == 'i' ? IDL_INT : IDL_STRING))
+            return err_set(err, BERTH_UNAVAILABLE, "our error %s does not carry what %s declares", info->wire,
+                           dispatch->method->interface->name);
+        at += length + 2;
+        at += *at == ',';
+    }
+    return BERTH_OK;
+}
+
+void dispatch_done(struct dispatch *dispatch)
+{
+    json_decref(dispatch->message);
+    *dispatch = (struct dispatch){0};
+}

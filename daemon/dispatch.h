@@ -1,0 +1,43 @@
+/**
+ * One call, from its text to its outcome: it reads the envelope, finds the method, asks whether the peer may, checks the
+ * parameters against the interface file and calls the handler. Knows nothing of sockets.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "err.h"
+#include "method.h"
+#include "service.h"
+
+/* What calls are answered from. */
+struct dispatch_context {
+    const struct service *service;
+    struct daemon *daemon;
+    struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
+};
+
+struct dispatch {
+    json_t *message;                     /* owned; NULL when there is no call */
+    const struct service_method *method; /* NULL until it is known */
+    bool more, oneway;
+};
+
+/* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice, nesting past jansson's 2048
+ * levels and NaN are none) and then leaves nothing to free. */
+enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err);
+
+/* Runs the call. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an
+ * error. */
+enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
+                              struct outcome *ret_outcome, struct berth_err *err);
+
+/* The interface that errors of this call are named after. */
+const char *dispatch_interface(const struct dispatch *dispatch);
+
+/* Whether the reply, or the error, is what the interface file declares; UNAVAILABLE says what is wrong with it. */
+enum berth_code dispatch_check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err);
+enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code, struct berth_err *err);
+
+void dispatch_done(struct dispatch *dispatch);

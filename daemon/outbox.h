@@ -1,0 +1,21 @@
+/**
+ * What goes out on a stream: at once where the socket takes it, the rest when it can be. Loop thread only.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct outbox {
+    uv_stream_t *stream; /* borrowed; close it through uv_close as usual, what is unsent is freed then */
+
+    /* Some of what waited is sent, or (ok false) nothing more can be. Not called for what went at once, nor once the stream
+     * closes. */
+    void (*moved)(struct outbox *outbox, bool ok);
+};
+
+/* Sends a copy of data. False when the peer is gone or memory is short; the stream is of no use then. */
+bool outbox_send(struct outbox *outbox, const char *data, size_t length);
+
+/* Bytes that wait for the peer to read. */
+size_t outbox_unsent(const struct outbox *outbox);

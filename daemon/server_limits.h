@@ -1,0 +1,16 @@
+/**
+ * What the server lets its peers use; see docs/PROTOCOL.md.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+struct server_limits {
+    size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
+    size_t unsent_bytes;  /* a peer with more than this unread gets no new reply started: 4 MiB; see conn.h for the rule */
+    unsigned connections; /* in all */
+    unsigned connections_per_user; /* root and the daemon's user are exempt */
+    unsigned queued_calls;         /* pipelined calls of one connection waiting */
+    uint64_t idle_ms;              /* a connection with no call pending and no stream is closed after this; 0 never */
+    uint64_t half_message_ms;      /* a message must be complete this long after its first byte */
+};
