@@ -14,7 +14,8 @@
 #define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
 #define PLACE_MAX_LENGTH 64         /* a place's name, PCI address or uuid */
 #define WHY_MAX_LENGTH 200
-#define NUMBER_MAX 1e18             /* no rate, time or ratio of a node is above this */
+#define NUMBER_MIN 1e-9             /* no rate, time or ratio of a node is below this ... */
+#define NUMBER_MAX 1e18             /* ... or above this, so that quotients of them are numbers too */
 #define BYTES_MAX (INT64_C(1) << 50)
 #define REPETITIONS_MAX 1000000
 #define COUNT_MAX 1000000000        /* of progress */
@@ -85,15 +86,15 @@ static int64_t read_integer(const struct cursor *cursor, const char *key, bool n
     return number;
 }
 
-/* From zero (included when zero_too) to NUMBER_MAX; NAN when absent. */
+/* From NUMBER_MIN to NUMBER_MAX, or zero when zero_too; NAN when absent. */
 static double read_number(const struct cursor *cursor, const char *key, bool needed, bool zero_too)
 {
     json_t *value = get(cursor, key, needed, "a number", is_number);
     if (value == NULL)
         return NAN;
     double number = json_number_value(value);
-    if (number < 0 || (number == 0 && !zero_too) || number > NUMBER_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %s and at most %g", cursor->in, key, number, zero_too ? "0 or more" : "above 0",
+    if ((number < NUMBER_MIN && !(zero_too && number == 0)) || number > NUMBER_MAX)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %sbetween %g and %g", cursor->in, key, number, zero_too ? "0 or " : "", NUMBER_MIN,
                 NUMBER_MAX);
     return number;
 }

@@ -1,8 +1,13 @@
 /**
  * The store: every measurement, in one SQLite file. The only door to SQLite.
  *
- * Every function blocks on the disk: call them on a worker thread, one at a time for one store (the scheduler sees
- * to that); store_open and store_load_latest also at start, before the loop runs.
+ * Every function blocks on the disk: call them on a worker thread, one at a time for one store (the scheduler sees to that);
+ * store_open and store_load_latest also at start, before the loop runs. That one-at-a-time holds for store_state and store_note too:
+ * ask between calls. Which thread it is does not matter.
+ *
+ * A call that fails has written nothing. Its code says what to do: UNAVAILABLE another process holds the lock, try again; IO the
+ * disk is full or refuses, try again later; NO_MEMORY likewise; BAD_DATA the file proved broken and was set aside during the
+ * call: state and note changed, and the next call works on a fresh file.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,16 +31,18 @@ struct run {
     int64_t elapsed_ns;
     char status[16];            /* complete, cancelled, budget, failed, crashed, timeout, garbage */
     char *conditions;           /* owned JSON object text; NULL none */
-    struct values *values;      /* owned; unfinished is fine */
+    struct values *values;      /* owned, measured ones only; NULL none; store_write_run finishes them */
     struct note *notes;         /* owned: what went wrong */
     size_t note_count;
 };
 void run_done(struct run *run); /* frees what it owns, not the struct */
 
-/* Opens or creates directory/berth.db (mode 0640), WAL, foreign keys on, and migrates it to the newest schema in one transaction.
+/* Opens or creates directory/berth.db (mode 0640), WAL, foreign keys on, and migrates it to the newest schema; the directory is created (0750)
+ * if its parent is there. Takes a few ms whatever the size of the file.
  * A file that SQLite calls corrupt or no database is renamed berth.db.corrupt-<unix time> and a fresh one begun: state SET_ASIDE. A schema
- * newer than ours, a directory that cannot be written or a disk that is full: state MEMORY_ONLY with a note, served from an in-memory database,
- * the file untouched. directory NULL means memory only, without a note. Fails only with NO_MEMORY. */
+ * newer than ours, another program's database, a directory that cannot be written, a disk that is full or a lock that somebody holds: state
+ * MEMORY_ONLY with a note, served from an in-memory database, the file untouched. directory NULL means memory only, without a note. Fails
+ * only with NO_MEMORY. */
 enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err);
 void store_close(struct store *store); /* NULL is fine */
 
@@ -43,13 +50,16 @@ enum store_state store_state(const struct store *store);
 const char *store_state_name(enum store_state state); /* ok, memory_only, set_aside: the wire's names */
 const struct note *store_note(const struct store *store); /* NULL when all is well */
 
-/* The node of this graph (by fingerprint) and this boot (by the kernel's boot id) are noted and become the ones that runs belong to. */
+/* The node of this graph (by fingerprint) and this boot (by the kernel's boot id) are noted and become the ones that runs belong to. Keeps a
+ * reference to graph. Comes before the two calls below; when it fails they try again what it could not do. */
 enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err);
 
-/* Writes a run in one transaction; all of it or nothing. ret_run gets its id. */
+/* Writes a run in one transaction; all of it or nothing. ret_run gets its id. A value that is NAN is kept as a skip with its why_not, and is the
+ * latest of its series like any other. Fails with BAD_DATA also when values holds one that was not measured; no file is set aside then. */
 enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run, struct berth_err *err);
 
 /* The latest value of every series of this node into values (finished afterwards by the caller), the notes of each probe's
- * latest run, and when that run started. Places the graph no longer has are left out. */
+ * latest run (the caller frees them), and when the latest run started (0 never). Places the graph no longer has are left out. After a failure
+ * values may hold a part; what it holds is right. */
 enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
                                   size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err);

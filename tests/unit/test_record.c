@@ -144,6 +144,7 @@ static const struct {
     {PING "\"value\":1e999}", "JSON"},
     {PING "\"value\":1e300}", "value is 1e+300"},
     {PING "\"value\":-1}", "value is -1"},
+    {PING "\"value\":1e-300}", "value is 1e-300"},
     {PING "\"value\":0}", "value is 0"},
     {PING "\"value\":10,\"low\":11,\"high\":12}", "excludes"},
     {PING "\"value\":10,\"low\":8,\"high\":9}", "excludes"},

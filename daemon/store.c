@@ -1,0 +1,66 @@
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "store_core.h"
+#include "store_db.h"
+
+void run_done(struct run *run)
+{
+    free(run->conditions);
+    values_free(run->values);
+    free(run->notes);
+}
+
+enum store_state store_state(const struct store *store) { return store->state; }
+const struct note *store_note(const struct store *store) { return store->note.code[0] != '\0' ? &store->note : NULL; }
+
+const char *store_state_name(enum store_state state)
+{
+    static const char *const names[] = {[STORE_OK] = "ok", [STORE_MEMORY_ONLY] = "memory_only", [STORE_SET_ASIDE] = "set_aside"};
+    return names[state];
+}
+
+enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err)
+{
+    struct store *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
+    store->clock = *clock;
+    if (directory != NULL) {
+        if (asprintf(&store->path, "%s/berth.db", directory) < 0) {
+            store->path = NULL;
+            store_close(store);
+            return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
+        }
+        mkdir(directory, 0750); /* when this fails, opening the file says why */
+    }
+    enum berth_code code = store_core_open(store, NULL, err);
+    if (code != BERTH_OK) {
+        store_close(store);
+        return code;
+    }
+    *ret_store = store;
+    return BERTH_OK;
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    store_db_close(store->db);
+    graph_unref(store->graph);
+    free(store->path);
+    free(store);
+}
+
+enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err)
+{
+    graph_unref(store->graph);
+    store->graph = graph_ref(graph);
+    store->boot = 0;
+    snprintf(store->boot_id, sizeof store->boot_id, "%s", boot_id);
+    return store_core_done(store, store_core_ready(store, err));
+}

@@ -1,0 +1,53 @@
+/**
+ * What the parts of the store share: the open database, its state, and how a call uses it. Private to the store.
+ *
+ * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
+ * and no transaction is open; (3) boot is 0 or the row in db of this graph's node and this boot; (4) state is
+ * STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken is empty.
+ */
+#pragma once
+#include <sqlite3.h>
+
+#include "store.h"
+
+struct store {
+    sqlite3 *db;
+    char *path; /* NULL: memory only by choice */
+    struct clock clock;
+    enum store_state state;
+    struct note note; /* code "" when all is well */
+    const struct graph *graph;
+    char boot_id[40];
+    int64_t node, boot;   /* rows */
+    char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
+};
+
+/* Opens what there is to open: the file; else, when it is broken (how_broken: because of this; NULL: when opening it says so), a
+ * fresh one in its place; else memory. Fails only with NO_MEMORY. db must not be open. */
+enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err);
+
+/* Begins a call: a database is open, and the rows of this node and boot are in it. store->graph must be set. */
+enum berth_code store_core_ready(struct store *store, struct berth_err *err);
+
+/* Ends a call that comes to code, which it returns: a file that proved broken is set aside at once, so that the next call
+ * finds a database that works. */
+enum berth_code store_core_done(struct store *store, enum berth_code code);
+
+/* work in one transaction, all of it or nothing. */
+enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
+                                    void *arg, struct berth_err *err);
+
+/* SQLite's last error as ours, remembered when it means that the file is broken. */
+enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err);
+
+/* Statements are made for one call and end with it (sqlite3_finalize): a call a minute needs no cache. */
+enum berth_code store_core_prepare(struct store *store, const char *sql, sqlite3_stmt **ret_statement, struct berth_err *err);
+
+/* Runs a statement to its end and makes it ready for the next time. ret_id (NULL fine) gets the first column of its last row, 0
+ * when it has none. */
+enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing, int64_t *ret_id,
+                                struct berth_err *err);
+
+/* Text is not copied and must live until the statement has run. Binding allocates nothing and cannot fail. */
+void store_core_bind_text(sqlite3_stmt *statement, int at, const char *text);
+void store_core_bind_number(sqlite3_stmt *statement, int at, double number); /* NAN is NULL */

@@ -1,0 +1,201 @@
+#include "store_db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "embedded.h"
+
+#define APPLICATION_ID 0x62727468
+#define BUSY_MS        200
+
+static enum berth_code code_of(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+        return BERTH_NO_MEMORY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return BERTH_BAD_DATA;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return BERTH_UNAVAILABLE;
+    default:
+        return rc == SQLITE_IOERR_NOMEM ? BERTH_NO_MEMORY : BERTH_IO;
+    }
+}
+
+enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err *err)
+{
+    return err_set(err, code_of(sqlite3_extended_errcode(db)), "%s: %s", doing, sqlite3_errmsg(db));
+}
+
+bool store_db_is_broken(sqlite3 *db) { return code_of(sqlite3_errcode(db)) == BERTH_BAD_DATA; }
+
+enum berth_code store_db_exec(sqlite3 *db, const char *sql, const char *doing, struct berth_err *err)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? BERTH_OK : store_db_error(db, doing, err);
+}
+
+/* The first column of the first row, 0 when there is none. */
+static enum berth_code query_number(sqlite3 *db, const char *sql, int64_t *ret_number, struct berth_err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    int64_t number = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_db_error(db, "reading the database", err);
+    sqlite3_finalize(statement);
+    if (code == BERTH_OK)
+        *ret_number = number;
+    return code;
+}
+
+static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct embedded_file *file, struct berth_err *err)
+{
+    enum berth_code code = store_db_exec(db, "BEGIN IMMEDIATE", file->name, err);
+    if (code != BERTH_OK)
+        return code;
+    int64_t now = 0;
+    char set_version[48];
+    snprintf(set_version, sizeof set_version, "PRAGMA user_version = %lld", (long long)version + 1);
+    code = query_number(db, "PRAGMA user_version", &now, err);
+    if (code == BERTH_OK && now == version) { /* else another process was faster */
+        code = store_db_exec(db, file->text, file->name, err);
+        if (code == BERTH_OK)
+            code = store_db_exec(db, set_version, file->name, err);
+    }
+    if (code == BERTH_OK)
+        code = store_db_exec(db, "COMMIT", file->name, err);
+    if (code != BERTH_OK)
+        store_db_exec(db, "ROLLBACK", file->name, NULL);
+    return code;
+}
+
+static enum berth_code migrate(sqlite3 *db, int64_t version, struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    for (int64_t i = version; code == BERTH_OK && embedded_migrations[i].name != NULL; i++)
+        code = migrate_one(db, i, &embedded_migrations[i], err);
+    return code;
+}
+
+/* Reads what tells whose file this is, and at which version. */
+static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_err *err)
+{
+    int64_t version = 0, application = 0, tables = 0, newest = 0;
+    enum berth_code code = query_number(db, "PRAGMA user_version", &version, err);
+    if (code == BERTH_OK)
+        code = query_number(db, "PRAGMA application_id", &application, err);
+    if (code == BERTH_OK)
+        code = query_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (code != BERTH_OK)
+        return code;
+    while (embedded_migrations[newest].name != NULL)
+        newest++;
+    if (application != APPLICATION_ID && (application != 0 || version != 0 || tables != 0))
+        return err_set(err, BERTH_BAD_CONFIG, "it is a database of another program");
+    if (version < 0 || version > newest)
+        return err_set(err, BERTH_BAD_CONFIG, "it has schema version %lld and this berthd knows %lld", (long long)version,
+                       (long long)newest);
+    *ret_version = version;
+    return BERTH_OK;
+}
+
+/* Both edges of every tree: a few pages of each, and those that the next run writes to. */
+static const char edges[] =
+    "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) FROM node),"
+    " (SELECT min(id) FROM boot), (SELECT max(id) FROM boot), (SELECT min(id) FROM run), (SELECT max(id) FROM run),"
+    " (SELECT min(boot) FROM run), (SELECT max(boot) FROM run), (SELECT min(id) FROM series), (SELECT max(id) FROM series),"
+    " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM value), (SELECT max(series) FROM "
+    "value),"
+    " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), (SELECT max(id) FROM text),"
+    " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), (SELECT max(id) FROM note)";
+
+/* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not opened here: closing it would
+ * drop the locks of every connection that this process has to it. */
+static enum berth_code create_file(const char *path, struct berth_err *err)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0)
+        return S_ISREG(status.st_mode) ? BERTH_OK : err_set(err, BERTH_IO, "it is not a regular file");
+    if (errno != ENOENT)
+        return err_set_errno(err, BERTH_IO, errno, "it cannot be found out about");
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+    if (fd < 0 && errno != EEXIST)
+        return err_set_errno(err, BERTH_IO, errno, "it cannot be created");
+    if (fd >= 0)
+        close(fd);
+    return BERTH_OK;
+}
+
+static enum berth_code prepare_connection(sqlite3 *db, struct berth_err *err)
+{
+    static const char settings[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+                                   "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;";
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_busy_timeout(db, BUSY_MS);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    /* A newer version's file must not even get its own log written into it. */
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    enum berth_code code = store_db_exec(db, settings, "settings", err);
+    int64_t version = 0, unused;
+    if (code == BERTH_OK)
+        code = identify(db, &version, err);
+    if (code != BERTH_OK)
+        return code;
+    if (sqlite3_db_readonly(db, "main"))
+        return err_set(err, BERTH_IO, "it cannot be written to");
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    code = store_db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304",
+                         "write-ahead log", err);
+    if (code == BERTH_OK)
+        code = migrate(db, version, err);
+    if (code == BERTH_OK)
+        code = query_number(db, edges, &unused, err);
+    return code;
+}
+
+enum berth_code store_db_open(const char *path, sqlite3 **ret_db, struct berth_err *err)
+{
+    sqlite3 *db = NULL;
+    enum berth_code code = strcmp(path, ":memory:") == 0 ? BERTH_OK : create_file(path, err);
+    if (code != BERTH_OK)
+        return code;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+    if (db == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for a database connection");
+    code = rc == SQLITE_OK ? prepare_connection(db, err) : store_db_error(db, "opening", err);
+    if (code != BERTH_OK) {
+        store_db_close(db);
+        return code;
+    }
+    *ret_db = db;
+    return BERTH_OK;
+}
+
+void store_db_close(sqlite3 *db) { sqlite3_close(db); }
+
+enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer, size_t size, struct berth_err *err)
+{
+    struct stat status;
+    size_t used = (size_t)snprintf(buffer, size, "%s.corrupt-%lld", path, (long long)now_s);
+    for (int i = 2; used < size && lstat(buffer, &status) == 0; i++)
+        used = (size_t)snprintf(buffer, size, "%s.corrupt-%lld.%d", path, (long long)now_s, i);
+    char log[4096], log_aside[4096], index[4096];
+    if (used >= size || (size_t)snprintf(log_aside, sizeof log_aside, "%s-wal", buffer) >= sizeof log_aside)
+        return err_set(err, BERTH_IO, "it cannot be set aside: its name is too long");
+    snprintf(log, sizeof log, "%s-wal", path);
+    snprintf(index, sizeof index, "%s-shm", path);
+    if (rename(path, buffer) < 0)
+        return err_set_errno(err, BERTH_IO, errno, "it cannot be set aside");
+    /* A log without its database is deleted by SQLite, so being interrupted here harms nothing. */
+    if (rename(log, log_aside) < 0 && errno != ENOENT)
+        return err_set_errno(err, BERTH_IO, errno, "its log cannot be set aside");
+    unlink(index);
+    return BERTH_OK;
+}

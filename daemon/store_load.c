@@ -1,0 +1,127 @@
+/* Reading what was measured last. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store_core.h"
+
+static double column_number(sqlite3_stmt *row, int at)
+{
+    return sqlite3_column_type(row, at) == SQLITE_NULL ? NAN : sqlite3_column_double(row, at);
+}
+
+static const char *column_text(sqlite3_stmt *row, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(row, at);
+    return text != NULL ? text : "";
+}
+
+/* Keeps a row if this version knows its metric and the graph its places. */
+static enum berth_code add_row(sqlite3_stmt *row, const struct graph *graph, struct values *values, struct berth_err *err)
+{
+    enum metric metric;
+    struct value v = {
+        .source = VALUE_MEASURED, .from = graph_find(graph, column_text(row, 1)), .to = graph_find(graph, column_text(row, 2))};
+    if (!metric_parse(column_text(row, 0), &metric) || v.from == PLACE_NONE || v.to == PLACE_NONE)
+        return BERTH_OK;
+    v.metric = metric;
+    v.run = sqlite3_column_int64(row, 4);
+    v.value = column_number(row, 5);
+    v.low = column_number(row, 6);
+    v.high = column_number(row, 7);
+    v.n = (uint32_t)sqlite3_column_int64(row, 8);
+    v.measured_at_s = sqlite3_column_int64(row, 10);
+    if (!values_add(values, &v, column_text(row, 3), isnan(v.value) ? column_text(row, 9) : NULL))
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
+    return BERTH_OK;
+}
+
+static enum berth_code load_values(struct store *store, const struct graph *graph, struct values *values, struct berth_err *err)
+{
+    /* The order of joins is spelled out, and the + keeps the index away: from end to end is the fastest way through series. */
+    static const char sql[] =
+        "SELECT s.metric, s.from_place, s.to_place, s.axes, s.run, s.value, s.low, s.high, s.n, w.text, r.started_s"
+        " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON w.id = s.why WHERE +s.node = ?1";
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, sql, &row, err);
+    if (code == BERTH_OK)
+        sqlite3_bind_int64(row, 1, store->node);
+    int rc = SQLITE_DONE;
+    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
+        code = add_row(row, graph, values, err);
+    if (code == BERTH_OK && rc != SQLITE_DONE)
+        code = store_core_fail(store, "reading values", err);
+    sqlite3_finalize(row);
+    return code;
+}
+
+#define LATEST_RUNS "(SELECT max(r.id) FROM boot b CROSS JOIN run r ON r.boot = b.id WHERE b.node = ?1 GROUP BY r.probe)"
+
+struct notes {
+    struct note *item;
+    size_t count;
+};
+
+static enum berth_code add_note(sqlite3_stmt *row, struct notes *notes, struct berth_err *err)
+{
+    struct note *item = realloc(notes->item, (notes->count + 1) * sizeof *item);
+    if (item == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu notes", notes->count + 1);
+    notes->item = item;
+    item = &notes->item[notes->count++];
+    *item = (struct note){.severity = sqlite3_column_int(row, 1), .since_s = sqlite3_column_int64(row, 4)};
+    snprintf(item->code, sizeof item->code, "%s", column_text(row, 0));
+    snprintf(item->place, sizeof item->place, "%s", column_text(row, 2));
+    snprintf(item->text, sizeof item->text, "%s", column_text(row, 3));
+    return BERTH_OK;
+}
+
+static enum berth_code load_notes(struct store *store, struct notes *notes, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(
+        store, "SELECT code, severity, place, text, since_s FROM note WHERE run IN " LATEST_RUNS " ORDER BY id", &row, err);
+    if (code == BERTH_OK)
+        sqlite3_bind_int64(row, 1, store->node);
+    int rc = SQLITE_DONE;
+    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
+        code = add_note(row, notes, err);
+    if (code == BERTH_OK && rc != SQLITE_DONE)
+        code = store_core_fail(store, "reading notes", err);
+    sqlite3_finalize(row);
+    return code;
+}
+
+static enum berth_code load_last_probe(struct store *store, int64_t *ret_started_s, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, "SELECT max(started_s) FROM run WHERE id IN " LATEST_RUNS, &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_step(store, row, "reading runs", ret_started_s, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
+                                  size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err)
+{
+    struct notes notes = {0};
+    int64_t last_probe_at_s = 0;
+    enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK)
+        code = load_values(store, graph, values, err);
+    if (code == BERTH_OK)
+        code = load_notes(store, &notes, err);
+    if (code == BERTH_OK)
+        code = load_last_probe(store, &last_probe_at_s, err);
+    if (code != BERTH_OK) {
+        free(notes.item);
+        return store_core_done(store, code);
+    }
+    *ret_notes = notes.item;
+    *ret_note_count = notes.count;
+    *ret_last_probe_at_s = last_probe_at_s;
+    return BERTH_OK;
+}

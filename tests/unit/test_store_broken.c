@@ -1,0 +1,390 @@
+/* Files that are broken, foreign, newer, locked or cannot be written. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store_world.h"
+
+static void execute(const struct world *world, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static char *file_bytes(const char *path, size_t *ret_length)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *ret_length = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(*ret_length + 1);
+    assert_int_equal(fread(bytes, 1, *ret_length, file), *ret_length);
+    fclose(file);
+    return bytes;
+}
+
+static void overwrite(const char *path, long at, size_t length, int byte)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    for (size_t i = 0; i < length; i++)
+        fputc(byte, file);
+    fclose(file);
+}
+
+static bool was_set_aside(const struct world *world)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s.corrupt-1790000000", world->database);
+    return access(path, F_OK) == 0;
+}
+
+static void expect_set_aside(struct world *world)
+{
+    struct store *store = opened(world, STORE_SET_ASIDE);
+    assert_true(was_set_aside(world));
+    assert_string_equal(store_note(store)->code, "store-set-aside");
+    assert_non_null(strstr(store_note(store)->text, "berth.db.corrupt-1790000000"));
+    struct run run = pingpongs(world->graph, 1);
+    written(store, world->graph, &run);
+    assert_int_equal(count_loaded(store, world->graph), CORES - 1);
+    store_close(store);
+    store_close(opened(world, STORE_OK));
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
+}
+
+static void no_database_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    FILE *file = fopen(world->database, "w");
+    for (int i = 0; i < 1000; i++)
+        fprintf(file, "this is no database\n");
+    fclose(file);
+    expect_set_aside(world);
+}
+
+static void a_broken_header_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    filled(world, 3);
+    overwrite(world->database, 0, 100, 0xa5);
+    expect_set_aside(world);
+}
+
+static void a_truncated_file_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    long size = filled(world, 20);
+    assert_int_equal(truncate(world->database, size / 2), 0);
+    expect_set_aside(world);
+}
+
+static void a_rotten_schema_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    filled(world, 3);
+    overwrite(world->database, 100, 3900, 0x11);
+    expect_set_aside(world);
+}
+
+/* Page by page: each is either found at open, or by the first call that reads it, or holds nothing that is read. Afterwards the
+ * store always works, and never answers with made-up numbers. */
+static void any_rotten_page(void **state)
+{
+    struct world *world = *state;
+    long size = filled(world, 30);
+    size_t length;
+    char *good = file_bytes(world->database, &length);
+    assert_int_equal(length, (size_t)size);
+    int at_open = 0, later = 0;
+    for (long page = 0; page < size; page += 4096) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -f %s/*", world->directory);
+        assert_int_equal(system(command), 0);
+        FILE *file = fopen(world->database, "wb");
+        assert_int_equal(fwrite(good, 1, length, file), length);
+        fclose(file);
+        overwrite(world->database, page, 4096, 0x5a);
+
+        struct store *store;
+        struct berth_err err = {0};
+        assert_int_equal(store_open(world->directory, &fixed, &store, &err), BERTH_OK);
+        at_open += store_state(store) == STORE_SET_ASIDE;
+        for (int tries = 0; tries < 2; tries++) {
+            struct run run = pingpongs(world->graph, 1000);
+            int64_t id;
+            struct loaded all = {.values = values_new()};
+            bool was_ok = store_state(store) == STORE_OK;
+            enum berth_code code = store_begin(store, world->graph, BOOT, &err);
+            if (code == BERTH_OK)
+                code = store_write_run(store, world->graph, &run, &id, &err);
+            if (code == BERTH_OK)
+                code =
+                    store_load_latest(store, world->graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s, &err);
+            if (code != BERTH_OK) {
+                assert_int_equal(code, BERTH_BAD_DATA);
+                assert_true(was_ok && tries == 0);
+                assert_int_equal(store_state(store), STORE_SET_ASIDE);
+                later++;
+            } else {
+                values_finish(all.values);
+                assert_int_equal(all.values->count, CORES - 1);
+                assert_true(all.values->item[0].value == 1001);
+            }
+            loaded_done(&all);
+            run_done(&run);
+        }
+        store_close(store);
+    }
+    free(good);
+    assert_true(at_open > 5);
+    assert_true(later > 0);
+}
+
+static void two_in_one_second(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < 3; i++) {
+        FILE *file = fopen(world->database, "w");
+        fprintf(file, "%0200d", i);
+        fclose(file);
+        store_close(opened(world, STORE_SET_ASIDE));
+    }
+    char path[96];
+    snprintf(path, sizeof path, "%s.corrupt-1790000000.3", world->database);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+static void expect_untouched_memory_only(struct world *world, const char *says)
+{
+    size_t before, after;
+    char *was = file_bytes(world->database, &before);
+    struct store *store = opened(world, STORE_MEMORY_ONLY);
+    assert_string_equal(store_note(store)->code, "store-memory-only");
+    if (strstr(store_note(store)->text, says) == NULL)
+        fail_msg("note: %s", store_note(store)->text);
+    struct run run = pingpongs(world->graph, 1);
+    written(store, world->graph, &run);
+    assert_int_equal(count_loaded(store, world->graph), CORES - 1);
+    store_close(store);
+    char *is = file_bytes(world->database, &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(was, is, before);
+    free(was);
+    free(is);
+    assert_false(was_set_aside(world));
+}
+
+static void a_newer_schema_is_left_alone(void **state)
+{
+    struct world *world = *state;
+    filled(world, 3);
+    execute(world, "PRAGMA user_version = 2; CREATE TABLE new_idea (a)");
+    expect_untouched_memory_only(world, "schema version 2");
+}
+
+static void a_newer_schema_keeps_its_log(void **state)
+{
+    struct world *world = *state;
+    filled(world, 3);
+    char log[80];
+    snprintf(log, sizeof log, "%s-wal", world->database);
+    pid_t child = fork(); /* a newer daemon that was killed leaves its log behind */
+    if (child == 0) {
+        sqlite3 *db;
+        if (sqlite3_open(world->database, &db) == SQLITE_OK &&
+            sqlite3_exec(db, "PRAGMA user_version = 7", NULL, NULL, NULL) == SQLITE_OK)
+            kill(getpid(), SIGKILL);
+        _exit(1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    struct stat before, after;
+    assert_int_equal(stat(log, &before), 0);
+    assert_true(before.st_size > 0);
+    expect_untouched_memory_only(world, "schema version 7");
+    assert_int_equal(stat(log, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+}
+
+static void another_programs_database_is_left_alone(void **state)
+{
+    struct world *world = *state;
+    execute(world, "CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('x')");
+    expect_untouched_memory_only(world, "another program");
+}
+
+static void no_regular_file(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(mkfifo(world->database, 0600), 0);
+    store_close(opened(world, STORE_MEMORY_ONLY));
+    assert_int_equal(unlink(world->database), 0);
+    assert_int_equal(symlink("/etc/passwd", world->database), 0);
+    store_close(opened(world, STORE_MEMORY_ONLY));
+    assert_int_equal(unlink(world->database), 0);
+    assert_int_equal(mkdir(world->database, 0700), 0);
+    store_close(opened(world, STORE_MEMORY_ONLY));
+}
+
+/* In a child, because rights and limits cannot be had back. What fails there prints its reason and gives a status of its own. */
+static void in_child(struct world *world, void (*work)(struct world *))
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        work(world);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define EXPECT(condition)                                                                                                        \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                      \
+            _exit(1);                                                                                                            \
+        }                                                                                                                        \
+    } while (0)
+
+static void open_read_only(struct world *world)
+{
+    EXPECT(geteuid() != 0 || setuid(65534) == 0);
+    struct store *store;
+    struct berth_err err = {0};
+    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
+    EXPECT(store_state(store) == STORE_MEMORY_ONLY);
+    EXPECT(store_note(store) != NULL);
+    EXPECT(store_begin(store, world->graph, BOOT, &err) == BERTH_OK);
+    store_close(store);
+}
+
+static void a_read_only_directory(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(chmod(world->directory, 0555), 0);
+    in_child(world, open_read_only);
+    assert_int_equal(chmod(world->directory, 0755), 0);
+    filled(world, 2);
+    assert_int_equal(chmod(world->database, 0444), 0);
+    assert_int_equal(chmod(world->directory, 0555), 0);
+    in_child(world, open_read_only);
+    assert_int_equal(chmod(world->directory, 0755), 0);
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
+}
+
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    EXPECT(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes;
+    EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static void open_on_full_disk(struct world *world)
+{
+    limit_file_size(8192);
+    struct store *store;
+    struct berth_err err = {0};
+    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
+    EXPECT(store_state(store) == STORE_MEMORY_ONLY);
+    EXPECT(strcmp(store_note(store)->code, "store-memory-only") == 0);
+    store_close(store);
+}
+
+/* Two small runs fit, then the disk is full for a while. */
+static void write_on_full_disk(struct world *world)
+{
+    struct store *store;
+    struct berth_err err = {0};
+    int64_t id = 0;
+    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
+    EXPECT(store_begin(store, world->graph, BOOT, &err) == BERTH_OK);
+    struct run run = pingpongs(world->graph, 1);
+    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
+    limit_file_size(4096);
+    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_IO);
+    EXPECT(err.detail[0] != '\0' && strchr(err.detail, '\n') == NULL);
+    EXPECT(store_state(store) == STORE_OK);
+    limit_file_size(RLIM_INFINITY);
+    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
+    run_done(&run);
+    store_close(store);
+}
+
+static void a_full_disk(void **state)
+{
+    struct world *world = *state;
+    in_child(world, open_on_full_disk);
+    assert_int_equal(unlink(world->database), 0);
+    in_child(world, write_on_full_disk);
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
+    assert_int_equal(query(world, "SELECT count(*) FROM value"), 2 * (CORES - 1));
+    assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+}
+
+static void somebody_holds_the_lock(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    struct run run = pingpongs(world->graph, 1);
+    struct berth_err err = {0};
+    int64_t id;
+    assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_UNAVAILABLE);
+    assert_non_null(strstr(err.detail, "locked"));
+    assert_int_equal(store_state(store), STORE_OK);
+    assert_int_equal(count_loaded(store, world->graph), 0); /* reading goes on */
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    written(store, world->graph, &run);
+    assert_int_equal(count_loaded(store, world->graph), CORES - 1);
+    store_close(store);
+}
+
+static void a_lock_at_open(void **state)
+{
+    struct world *world = *state;
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE; CREATE TABLE x (a)", NULL, NULL, NULL), SQLITE_OK);
+    struct store *store = opened(world, STORE_MEMORY_ONLY);
+    assert_non_null(strstr(store_note(store)->text, "locked"));
+    store_close(store);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_database_is_set_aside),
+        TEST(a_broken_header_is_set_aside),
+        TEST(a_truncated_file_is_set_aside),
+        TEST(a_rotten_schema_is_set_aside),
+        TEST(any_rotten_page),
+        TEST(two_in_one_second),
+        TEST(a_newer_schema_is_left_alone),
+        TEST(a_newer_schema_keeps_its_log),
+        TEST(another_programs_database_is_left_alone),
+        TEST(no_regular_file),
+        TEST(a_read_only_directory),
+        TEST(a_full_disk),
+        TEST(somebody_holds_the_lock),
+        TEST(a_lock_at_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
