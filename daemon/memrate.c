@@ -1,5 +1,6 @@
 #include "memrate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,7 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
                   graph_place(snap->graph, from)->name, b->threads, threads);
         ret->low = (isnan(ret->low) ? ret->value : ret->low) * threads / b->threads;
     } else if (threads < b->threads) {
+        assert(a != NULL);
         double share = (threads - a->threads) / (b->threads - a->threads);
         *ret = (struct memrate){between(a->value->value, b->value->value, share), between(a->value->low, b->value->low, share),
                                 between(a->value->high, b->value->high, share)};
@@ -182,6 +184,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     unsigned covered = 0;
     double top = 0;
     *ret = unknown;
+    assert(who->of != NULL);
     for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
         double share = (double)who->inside[p] / who->in_all;
         struct memrate part;

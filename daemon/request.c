@@ -81,7 +81,7 @@ static bool mark_gpus(const struct graph *graph, const char *name, bool *mark)
 
 static enum berth_code allowed_gpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
 {
-    const json_t *names, *name;
+    const json_t *names = NULL, *name;
     size_t i;
     enum berth_code code = request_array(allowed, "gpus", NAMES_MAX, &names, err);
     if (code != BERTH_OK || names == NULL)
@@ -101,7 +101,7 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
 
 static enum berth_code allowed_memory(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
 {
-    const json_t *names, *name;
+    const json_t *names = NULL, *name;
     size_t i;
     enum berth_code code = request_array(allowed, "memory", NAMES_MAX, &names, err);
     if (code != BERTH_OK || names == NULL)

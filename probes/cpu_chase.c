@@ -1,5 +1,6 @@
 #include "cpu_chase.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, stru
             last = here;
         }
     }
+    assert(last != NULL);
     *last = first;
     free(group_order);
     *ret_chase = (struct cpu_chase){.at = first, .lines = groups * group_spans};

@@ -1,5 +1,6 @@
 #include "cpu_report.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static void begin(struct probe_line *line, const char *record, const struct cpu_
 
 static bool keep(struct cpu_report *report, const struct cpu_cell *cell, const struct probe_summary *summary, const char *why)
 {
+    assert(summary != NULL || why != NULL);
     struct cpu_result result = {.cell = cell};
     if (summary != NULL)
         result.summary = *summary;
