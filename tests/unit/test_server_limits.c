@@ -1,0 +1,326 @@
+/* What peers may use: memory, connections, time, and the methods of administrators. */
+#include "server_rig.h"
+
+#include <grp.h>
+#include <sys/resource.h>
+
+#define NOBODY 65534
+
+/* Room. */
+
+static void test_unread_stream(void **state)
+{
+    struct daemon *d = *state;
+    struct client *c = client_new(d);
+    sem_post(&d->release);
+    say(c, "{'method':'io.berth.Fabric.Record','more':true}");
+    unsigned before;
+    do {
+        before = d->pulled;
+        for (int i = 0; i < 50; i++)
+            turn(d);
+    } while (d->pulled != before);
+    assert_in_range(d->pulled, 10, 1000); /* the socket's buffer, and one reply */
+    for (int i = 0; i < 2000; i++)
+        hears(c, NULL);
+    assert_true(d->pulled >= 2000);
+    client_free(c);
+    until_clients(d, 0);
+}
+
+static void test_unread_replies(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.unsent_bytes = 3 * BIG;
+    restart(d, &limits);
+    struct client *c = client_new(d);
+    for (int i = 0; i < 50; i++)
+        say(c, "{'method':'io.berth.Fabric.GetNode'}");
+    for (int i = 0; i < 100; i++)
+        turn(d);
+    assert_in_range(d->calls, 4, 10);
+    for (int i = 0; i < 50; i++)
+        hears(c, NULL);
+    assert_int_equal(d->calls, 50);
+    client_free(c);
+}
+
+static void test_queue(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.queued_calls = 8;
+    limits.message_bytes = 2048;
+    restart(d, &limits);
+    struct client *c = client_new(d);
+    say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
+    hears_nothing(c);
+    /* While the call works nothing is read beyond the limit, so that the peer comes to a stop. */
+    unsigned said = 0;
+    const char text[] = "{\"method\":\"io.berth.Fabric.GetStatus\"}";
+    for (int i = 0; i < 200; said++) {
+        ssize_t sent = send(c->fd, text, sizeof text, MSG_NOSIGNAL);
+        if (sent < 0) {
+            assert_int_equal(errno, EAGAIN);
+            i++;
+            said--;
+            turn(d);
+        } else if ((size_t)sent < sizeof text) {
+            send_bytes(c, text + sent, 0);
+            fail_msg("a part of a small message was taken");
+        }
+    }
+    assert_true(said > 8);
+    sem_post(&d->release);
+    hears(c, "{'parameters':{'worked':true}}");
+    for (unsigned i = 0; i < said; i++)
+        hears(c, NULL);
+    assert_int_equal(d->calls, said + 1);
+    client_free(c);
+}
+
+static void test_long_message(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.message_bytes = 10000;
+    restart(d, &limits);
+    char *text = malloc(20000);
+    memset(text, ' ', 20000);
+    memcpy(text, "{\"method\":\"io.berth.Fabric.GetStatus\"", 37);
+    for (size_t length = 9998; length < 10003; length++) {
+        struct client *c = client_new(d);
+        text[length - 2] = '}';
+        text[length - 1] = '\0';
+        say(c, STATUS);
+        send_bytes(c, text, length); /* NUL included */
+        hears(c, NULL);
+        if (length <= 10000) {
+            hears(c, NULL);
+        } else {
+            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message'}}");
+            hears_the_end(c);
+        }
+        text[length - 2] = text[length - 1] = ' ';
+        client_free(c);
+    }
+    assert_int_equal(d->calls, 5 + 3);
+
+    struct client *c = client_new(d); /* no more is read of it than the limit, work or not */
+    say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
+    send_bytes(c, text, 20000);
+    hears_nothing(c);
+    sem_post(&d->release);
+    hears(c, "{'parameters':{'worked':true}}");
+    hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message'}}");
+    hears_the_end(c);
+    client_free(c);
+    free(text);
+}
+
+/* Connections and time. */
+
+static void test_connection_limit(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.connections = 5;
+    restart(d, &limits);
+    struct client *first[5];
+    for (int i = 0; i < 5; i++) {
+        first[i] = client_new(d);
+        say(first[i], STATUS);
+        hears(first[i], NULL);
+    }
+    for (int i = 0; i < 1000; i++) {
+        struct client *c = client_new(d);
+        hears_the_end(c);
+        client_free(c);
+    }
+    say(first[4], STATUS);
+    hears(first[4], "{'parameters':{'calls':6}}");
+    client_free(first[0]);
+    until_clients(d, 4);
+    first[0] = client_new(d);
+    say(first[0], STATUS);
+    hears(first[0], NULL);
+    for (int i = 0; i < 5; i++)
+        client_free(first[i]);
+}
+
+static void test_no_descriptors(void **state)
+{
+    struct daemon *d = *state;
+    struct client *good = client_new(d);
+    say(good, STATUS);
+    hears(good, NULL);
+    int waiting[3];
+    for (int i = 0; i < 3; i++)
+        waiting[i] = connect_fd(d);
+    struct rlimit before, none;
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = (rlim_t)waiting[2] + 1;
+    int fill;
+    setrlimit(RLIMIT_NOFILE, &none);
+    while ((fill = dup(waiting[0])) >= 0) /* the low numbers that are free */
+        assert_true(fill <= waiting[2]);
+    for (int i = 0; i < 30; i++)
+        turn(d);
+    say(good, STATUS);
+    hears(good, NULL);
+    for (int i = 0; i < 3; i++) {
+        char byte;
+        assert_int_equal(recv(waiting[i], &byte, 1, 0), 0); /* let go, not left to wait */
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+    struct stat wanted, status;
+    fstat(waiting[0], &wanted);
+    for (int fd = 3; fd <= waiting[2]; fd++) /* the copies, and the three themselves */
+        if (fd != waiting[1] && fd != waiting[2] && fstat(fd, &status) == 0 && status.st_ino == wanted.st_ino)
+            close(fd);
+    close(waiting[1]);
+    close(waiting[2]);
+    client_free(good);
+    good = client_new(d);
+    say(good, STATUS);
+    hears(good, NULL);
+    client_free(good);
+}
+
+static void test_idle(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.idle_ms = 100;
+    restart(d, &limits);
+    turn(d);
+    assert_int_equal(uv_backend_timeout(&d->loop), -1); /* no timer without a peer */
+    struct client *silent = client_new(d), *working = client_new(d), *watching = client_new(d);
+    say(working, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
+    say(watching, "{'method':'io.berth.Fabric.Watch','more':true}");
+    hears(watching, NULL);
+    hears_the_end(silent);
+    for (int i = 0; i < 300; i++)
+        turn(d);
+    until_clients(d, 2);
+    sem_post(&d->release);
+    hears(working, "{'parameters':{'worked':true}}");
+    hears_the_end(working);
+    hears_nothing(watching);
+    assert_int_equal(uv_backend_timeout(&d->loop), -1); /* and none for a stream that waits */
+    client_free(silent);
+    client_free(working);
+    client_free(watching);
+}
+
+static void test_half_message(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.half_message_ms = 100;
+    restart(d, &limits);
+    struct client *slow = client_new(d), *quiet = client_new(d);
+    const char text[] = "{\"method\":\"io.berth.Fabric.GetStatus\"}";
+    bool open = true;
+    size_t sent = 0;
+    for (int i = 0; i < PATIENCE_MS && open; i++) { /* a byte now and then does not help */
+        if (i % 100 == 0 && sent < sizeof text - 1)
+            open = send(slow->fd, text + sent++, 1, MSG_NOSIGNAL) == 1;
+        turn(d);
+        open = open && receive(slow);
+    }
+    assert_false(open);
+    assert_true(sent < sizeof text - 1);
+    say(quiet, STATUS);
+    hears(quiet, "{'parameters':{'calls':1}}");
+    client_free(slow);
+    client_free(quiet);
+}
+
+/* Access. Only root can be somebody else for the moment of a connect. */
+
+static struct client *client_as(struct daemon *d, uid_t uid, gid_t gid, gid_t supplementary)
+{
+    assert_int_equal(setgroups(supplementary != 0, &supplementary), 0);
+    assert_int_equal(setegid(gid) | seteuid(uid), 0);
+    struct client *client = client_new(d);
+    assert_int_equal(seteuid(0) | setegid(0), 0);
+    assert_int_equal(setgroups(0, NULL), 0);
+    return client;
+}
+
+static void test_access(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    struct daemon *d = *state;
+    static const char *const probe_call = "{'method':'io.berth.Health.Probe'}";
+    static const char *const denied = "{'error':'org.varlink.service.PermissionDenied','parameters':{}}";
+    struct client *root = client_new(d), *nobody = client_as(d, NOBODY, 4711, 0);
+    say(root, probe_call);
+    hears(root, "{'parameters':{'left':0}}");
+    say(nobody, probe_call);
+    hears(nobody, denied);
+    say(nobody, "{'method':'io.berth.Health.Probe','parameters':{'no':'such'}}"); /* who may not call learns no more */
+    hears(nobody, denied);
+    say(nobody, STATUS);
+    hears(nobody, "{'parameters':{'calls':2}}");
+
+    struct client *member = client_as(d, 4711, 4711, NOBODY);
+    say(member, probe_call);
+    hears(member, denied);
+    server_configure(d->server, &server_default_limits, "nogroup"); /* holds for who is there, too */
+    say(member, probe_call);
+    hears(member, "{'parameters':{'left':0}}");
+    struct client *primary = client_as(d, 4711, NOBODY, 0);
+    say(primary, probe_call);
+    hears(primary, "{'parameters':{'left':0}}");
+    say(nobody, probe_call);
+    hears(nobody, denied);
+    server_configure(d->server, &server_default_limits, "no-such-group");
+    say(primary, probe_call);
+    hears(primary, denied);
+    client_free(root);
+    client_free(nobody);
+    client_free(member);
+    client_free(primary);
+}
+
+static void test_user_limit(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.connections_per_user = 2;
+    restart(d, &limits);
+    struct client *mine[3], *own[3];
+    for (int i = 0; i < 3; i++) {
+        mine[i] = client_as(d, NOBODY, NOBODY, 0);
+        own[i] = client_new(d);
+        say(own[i], STATUS);
+        hears(own[i], NULL);
+    }
+    hears_the_end(mine[2]);
+    say(mine[1], STATUS);
+    hears(mine[1], NULL);
+    struct client *other = client_as(d, 4711, NOBODY, 0);
+    say(other, STATUS);
+    hears(other, NULL);
+    for (int i = 0; i < 3; i++) {
+        client_free(mine[i]);
+        client_free(own[i]);
+    }
+    client_free(other);
+}
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_queue), TEST(test_long_message),
+        TEST(test_connection_limit), TEST(test_no_descriptors), TEST(test_idle), TEST(test_half_message),
+        TEST(test_access), TEST(test_user_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
