@@ -1,0 +1,490 @@
+/*
+ * The door to hwloc: loads a topology, of this machine or from XML, and copies out of it what the draft wants.
+ *
+ * hwloc's own gpu components stay off, and its plugins unloaded: they pull drivers into the daemon and cost most of the time
+ * of a load. What a recorded XML holds of them is read all the same.
+ */
+#include "backend.h"
+
+#include <hwloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "iodev.h"
+
+#define MATRICES_MAX 64
+#define INITIATORS_MAX 256
+
+/* hwloc takes these from the environment only, and changing the environment is safe only while there is one thread. */
+__attribute__((constructor)) static void prepare_environment(void)
+{
+    setenv("HWLOC_HIDE_ERRORS", "2", 1);                 /* we report errors, in one line */
+    setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);     /* loading a plugin loads its driver, blacklisted or not */
+    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1);  /* hidden by default before 2.11 */
+}
+
+struct walk {
+    hwloc_topology_t topology;
+    struct draft *draft;
+    struct cpuset allowed;
+    struct iodev_list devices;
+};
+
+static struct cpuset to_cpuset(const struct walk *walk, hwloc_const_bitmap_t bitmap)
+{
+    struct cpuset set = {0};
+    if (bitmap != NULL)
+        for (unsigned i = 0; i < CPUSET_MAX / 64; i++)
+            set.word[i] = hwloc_bitmap_to_ith_ulong(bitmap, i);
+    cpuset_and(&set, &walk->allowed);
+    return set;
+}
+
+static struct hwloc_obj *next_of(const struct walk *walk, hwloc_obj_type_t type, struct hwloc_obj *previous)
+{
+    return hwloc_get_next_obj_by_type(walk->topology, type, previous);
+}
+
+static void add_machine(struct walk *walk)
+{
+    struct hwloc_obj *root = hwloc_get_root_obj(walk->topology);
+    struct draft *draft = walk->draft;
+    draft_cpus(draft, 0, &walk->allowed);
+    const char *model = hwloc_obj_get_info_by_name(root, "DMIProductName");
+    draft_say_model(draft, 0, model != NULL ? model : hwloc_obj_get_info_by_name(root, "PlatformModel"), SOURCE_HWLOC);
+    const char *architecture = hwloc_obj_get_info_by_name(root, "Architecture");
+    draft_detail(draft, 0, "architecture", "%s", architecture != NULL ? architecture : "");
+    draft_software(draft, "kernel", hwloc_obj_get_info_by_name(root, "OSRelease"));
+    draft_software(draft, "hwloc", hwloc_obj_get_info_by_name(root, "hwlocVersion"));
+}
+
+static void add_packages(struct walk *walk)
+{
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_PACKAGE, obj)) != NULL;) {
+        struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+        if (cpuset_is_empty(&cpus))
+            continue;
+        place_id id = draft_add(walk->draft, PLACE_PACKAGE, 0, SOURCE_HWLOC);
+        draft_cpus(walk->draft, id, &cpus);
+        const char *model = hwloc_obj_get_info_by_name(obj, "CPUModel");
+        if (model == NULL)
+            continue;
+        char trimmed[128] = ""; /* AMD pads with spaces */
+        strncat(trimmed, model, sizeof trimmed - 1);
+        for (size_t end = strlen(trimmed); end > 0 && trimmed[end - 1] == ' ';)
+            trimmed[--end] = '\0';
+        draft_say_model(walk->draft, id, trimmed, SOURCE_HWLOC);
+    }
+}
+
+static bool is_gpu_memory(struct hwloc_obj *node)
+{
+    return node->subtype != NULL && strcmp(node->subtype, "GPUMemory") == 0;
+}
+
+/* hwloc gives a memory without cpus the cpus it is near to. A node's cpus are its own when no other node has the same with a
+ * lower number (kernels number the nodes with cpus first) or a part of them. */
+static bool owns_cpus(const struct walk *walk, struct hwloc_obj *node)
+{
+    if (node->cpuset == NULL || hwloc_bitmap_iszero(node->cpuset) || is_gpu_memory(node))
+        return false;
+    for (struct hwloc_obj *other = NULL; (other = next_of(walk, HWLOC_OBJ_NUMANODE, other)) != NULL;) {
+        if (other == node || is_gpu_memory(other) || other->cpuset == NULL || hwloc_bitmap_iszero(other->cpuset))
+            continue;
+        bool same = hwloc_bitmap_isequal(other->cpuset, node->cpuset);
+        if ((same && other->os_index < node->os_index) || (!same && hwloc_bitmap_isincluded(other->cpuset, node->cpuset)))
+            return false;
+    }
+    return true;
+}
+
+/* hwloc 1.11 shows the memory of POWER9's gpus as plain NUMA nodes; their driver numbers them down from 255. */
+static bool is_power_gpu_memory(struct walk *walk, struct hwloc_obj *node)
+{
+    const char *architecture = place_detail(draft_place(walk->draft, 0), "architecture");
+    return architecture != NULL && strncmp(architecture, "ppc64", 5) == 0 && node->os_index >= 240 && node->os_index <= 255;
+}
+
+static place_id package_above(struct walk *walk, struct hwloc_obj *obj)
+{
+    while (obj != NULL && obj->type != HWLOC_OBJ_PACKAGE)
+        obj = obj->parent;
+    if (obj == NULL)
+        return PLACE_NONE;
+    struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+    place_id id = graph_next(walk->draft->graph, PLACE_PACKAGE, 0);
+    while (id != PLACE_NONE && !cpuset_equal(draft_place(walk->draft, id)->cpus, &cpus))
+        id = graph_next(walk->draft->graph, PLACE_PACKAGE, id + 1);
+    return id;
+}
+
+static void add_numas(struct walk *walk)
+{
+    hwloc_const_nodeset_t allowed = hwloc_topology_get_allowed_nodeset(walk->topology);
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_NUMANODE, obj)) != NULL;) {
+        struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+        uint64_t bytes = obj->attr == NULL ? 0 : obj->attr->numanode.local_memory;
+        /* The kernel allows no memory of a node without any, yet its cpus are there. */
+        if (bytes > 0 ? !hwloc_bitmap_isset(allowed, obj->os_index) : cpuset_is_empty(&cpus))
+            continue;
+        struct draft *draft = walk->draft;
+        place_id id = draft_add(draft, PLACE_NUMA, (int32_t)obj->os_index, SOURCE_HWLOC);
+        draft_say_memory(draft, id, bytes > INT64_MAX ? -1 : (int64_t)bytes, SOURCE_HWLOC);
+        if (owns_cpus(walk, obj)) {
+            draft_cpus(draft, id, &cpus);
+        } else {
+            draft_place(draft, id)->parent = package_above(walk, obj);
+            if (!cpuset_is_empty(&cpus) && draft_place(draft, id)->parent != PLACE_NONE) {
+                char list[512];
+                cpuset_format_list(&cpus, list, sizeof list);
+                draft_detail(draft, id, "near_cpus", "%s", list);
+            }
+        }
+        if (is_gpu_memory(obj) || is_power_gpu_memory(walk, obj))
+            draft_detail(draft, id, "memory", "gpu");
+        else if (obj->subtype != NULL)
+            draft_detail(draft, id, "memory", "%s", obj->subtype);
+    }
+}
+
+/* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same for all cores of a hybrid. */
+static void add_llc(struct walk *walk, struct hwloc_obj *core)
+{
+    struct hwloc_obj *cache = NULL;
+    for (struct hwloc_obj *obj = core->parent; obj != NULL; obj = obj->parent)
+        if (hwloc_obj_type_is_dcache(obj->type))
+            cache = obj;
+    if (cache == NULL)
+        return;
+    struct cpuset cpus = to_cpuset(walk, cache->cpuset);
+    struct graph *graph = walk->draft->graph;
+    for (place_id id = graph_next(graph, PLACE_LLC, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_LLC, id + 1))
+        if (cpuset_equal(graph->places[id].cpus, &cpus))
+            return;
+    place_id id = draft_add(walk->draft, PLACE_LLC, 0, SOURCE_HWLOC);
+    draft_cpus(walk->draft, id, &cpus);
+    if (cache->attr->cache.size > 0 && cache->attr->cache.size < INT64_MAX)
+        draft_say_memory(walk->draft, id, (int64_t)cache->attr->cache.size, SOURCE_HWLOC);
+    draft_detail(walk->draft, id, "level", "%u", cache->attr->cache.depth);
+}
+
+static enum berth_code add_cores_and_pus(struct walk *walk, struct berth_err *err)
+{
+    bool has_cores = hwloc_get_nbobjs_by_type(walk->topology, HWLOC_OBJ_CORE) > 0;
+    bool has_kinds = hwloc_cpukinds_get_nr(walk->topology, 0) > 1;
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU, obj)) != NULL;) {
+        struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+        if (cpuset_is_empty(&cpus))
+            continue;
+        place_id id = draft_add(walk->draft, PLACE_CORE, 0, SOURCE_HWLOC);
+        draft_cpus(walk->draft, id, &cpus);
+        int kind = has_kinds ? hwloc_cpukinds_get_by_cpuset(walk->topology, obj->cpuset, 0) : -1;
+        if (kind >= 0)
+            draft_detail(walk->draft, id, "kind", "%d", kind);
+        add_llc(walk, obj);
+    }
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_PU, obj)) != NULL;) {
+        if (obj->os_index >= CPUSET_MAX)
+            return err_set(err, BERTH_BAD_DATA, "hwloc shows cpu %u; numbers must be under %d", obj->os_index, CPUSET_MAX);
+        if (!cpuset_has(&walk->allowed, obj->os_index))
+            continue;
+        place_id id = draft_add(walk->draft, PLACE_PU, (int32_t)obj->os_index, SOURCE_HWLOC);
+        struct cpuset cpus = {0};
+        cpuset_add(&cpus, obj->os_index);
+        draft_cpus(walk->draft, id, &cpus);
+    }
+    if (graph_next(walk->draft->graph, PLACE_PU, 0) == PLACE_NONE)
+        return err_set(err, BERTH_BAD_DATA, "hwloc shows no cpus");
+    return BERTH_OK;
+}
+
+static struct iodev *device_of(struct walk *walk, struct hwloc_obj *function)
+{
+    struct hwloc_obj *obj = function->parent;
+    while (obj != NULL && obj->type == HWLOC_OBJ_OS_DEVICE)
+        obj = obj->parent;
+    if (obj != NULL && obj->type == HWLOC_OBJ_PCI_DEVICE)
+        for (size_t i = 0; i < walk->devices.count; i++)
+            if (walk->devices.item[i].object == obj->gp_index)
+                return &walk->devices.item[i];
+    return iodev_new(&walk->devices);
+}
+
+static bool copy_functions(struct walk *walk)
+{
+    for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_osdev(walk->topology, obj)) != NULL;) {
+        hwloc_obj_osdev_type_t type = obj->attr->osdev.type;
+        if (obj->name == NULL || (type != HWLOC_OBJ_OSDEV_GPU && type != HWLOC_OBJ_OSDEV_COPROC && type != HWLOC_OBJ_OSDEV_NETWORK &&
+                                  type != HWLOC_OBJ_OSDEV_OPENFABRICS))
+            continue;
+        struct iodev *device = device_of(walk, obj);
+        struct iodev_function *function = device == NULL ? NULL : iodev_add_function(device);
+        if (function == NULL)
+            return false;
+        function->name = obj->name;
+        function->is_network = type == HWLOC_OBJ_OSDEV_NETWORK;
+        function->is_verbs = type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+        function->object = obj->gp_index;
+        for (unsigned i = 0; i < obj->infos_count; i++)
+            if (!iodev_add_info(function, obj->infos[i].name, obj->infos[i].value))
+                return false;
+    }
+    return true;
+}
+
+static bool copy_devices(struct walk *walk)
+{
+    for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_pcidev(walk->topology, obj)) != NULL;) {
+        const struct hwloc_pcidev_attr_s *pci = &obj->attr->pcidev;
+        struct iodev *device = iodev_new(&walk->devices);
+        if (device == NULL)
+            return false;
+        device->is_pci = true;
+        device->pci = (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)(pci->dev & 31) << 3 | (pci->func & 7);
+        device->class_id = pci->class_id;
+        device->vendor = pci->vendor_id;
+        device->subtype = obj->subtype;
+        device->model = hwloc_obj_get_info_by_name(obj, "PCIDevice");
+        device->bytes_per_s = pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN; /* hwloc: GB/s */
+        device->object = obj->gp_index;
+        struct hwloc_obj *near = hwloc_get_non_io_ancestor_obj(walk->topology, obj);
+        device->cpus = to_cpuset(walk, near == NULL ? NULL : near->cpuset);
+        device->has_locality = !cpuset_is_empty(&device->cpus);
+    }
+    return copy_functions(walk);
+}
+
+static uint64_t gpu_memory_address(struct hwloc_obj *node)
+{
+    const char *address = is_gpu_memory(node) ? hwloc_obj_get_info_by_name(node, "PCIBusID") : NULL;
+    return address == NULL ? PCI_NONE : pci_parse(address);
+}
+
+static void add_devices(struct walk *walk)
+{
+    uint64_t addresses[256];
+    size_t count = 0;
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_NUMANODE, obj)) != NULL;)
+        if (count < 256 && gpu_memory_address(obj) != PCI_NONE)
+            addresses[count++] = gpu_memory_address(obj);
+    if (!copy_devices(walk)) {
+        walk->draft->out_of_memory = true;
+        return;
+    }
+    iodev_add_places(&walk->devices, addresses, count, walk->draft);
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_NUMANODE, obj)) != NULL;) {
+        uint64_t address = gpu_memory_address(obj);
+        place_id numa = draft_numbered(walk->draft, PLACE_NUMA, (int32_t)obj->os_index);
+        place_id gpu = graph_next(walk->draft->graph, PLACE_GPU, 0);
+        while (gpu != PLACE_NONE && draft_extra(walk->draft, gpu)->pci != address)
+            gpu = graph_next(walk->draft->graph, PLACE_GPU, gpu + 1);
+        if (address == PCI_NONE || gpu == PLACE_NONE || numa == PLACE_NONE)
+            continue;
+        draft_detail(walk->draft, numa, "gpu_pci", "%s", draft_place(walk->draft, gpu)->pci);
+        if (draft_place(walk->draft, gpu)->capacity_bytes < 0)
+            draft_say_memory(walk->draft, gpu, draft_place(walk->draft, numa)->capacity_bytes, SOURCE_HWLOC);
+        draft_link(walk->draft, numa, gpu, LINK_MEMBUS, 0, (double)NAN, LINK_UP, SOURCE_HWLOC);
+    }
+}
+
+static place_id place_of(struct walk *walk, struct hwloc_obj *obj)
+{
+    if (obj->type == HWLOC_OBJ_NUMANODE)
+        return draft_numbered(walk->draft, PLACE_NUMA, (int32_t)obj->os_index);
+    if (obj->type == HWLOC_OBJ_PACKAGE)
+        return package_above(walk, obj);
+    return iodev_place_of(&walk->devices, obj->gp_index);
+}
+
+static void add_numa_distances(struct walk *walk, const struct hwloc_distances_s *distances)
+{
+    unsigned n = distances->nbobjs;
+    double local = (double)distances->values[0];
+    for (unsigned i = 1; i < n; i++)
+        local = fmin(local, (double)distances->values[i * n + i]);
+    double scale = local > 10 ? 10 / local : 1; /* hwloc scales what it reads from the first format */
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < n; j++)
+            draft_value(walk->draft, METRIC_NUMA_DISTANCE, place_of(walk, distances->objs[i]), place_of(walk, distances->objs[j]), "",
+                        (double)distances->values[i * n + j] * scale);
+}
+
+/* What one NVLink carries each way; NVML and hwloc give the sum over all of a pair. */
+static double nvlink_megabytes_per_s(struct draft *draft, place_id a, place_id b)
+{
+    const char *model = draft_place(draft, draft_place(draft, a)->kind == PLACE_GPU ? a : b)->model;
+    if (model == NULL)
+        return 25000;
+    if (strstr(model, "P100") != NULL)
+        return 20000; /* NVLink 1 */
+    return strstr(model, "B100") != NULL || strstr(model, "B200") != NULL || strstr(model, "B300") != NULL ? 50000 : 25000;
+}
+
+static void add_nvlinks(struct walk *walk, const struct hwloc_distances_s *distances)
+{
+    unsigned n = distances->nbobjs;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = i + 1; j < n; j++) { /* the diagonal is 0 or 1000000 and means nothing */
+            double there = (double)distances->values[i * n + j], back = (double)distances->values[j * n + i];
+            place_id from = place_of(walk, distances->objs[i]), to = place_of(walk, distances->objs[j]);
+            if (fmax(there, back) <= 0 || from == PLACE_NONE || to == PLACE_NONE)
+                continue;
+            double each = nvlink_megabytes_per_s(walk->draft, from, to), width = fmax(there, back) / each;
+            if (there != back)
+                draft_disagree(walk->draft, "hwloc gives an NVLink %.0f MB/s one way and %.0f MB/s the other; kept is the larger.", there, back);
+            draft_link(walk->draft, from, to, LINK_NVLINK, width == floor(width) && width < 1000 ? (int32_t)width : 0,
+                       fmax(there, back) * 1e6, LINK_UP, SOURCE_HWLOC);
+        }
+}
+
+static void add_matrices(struct walk *walk)
+{
+    struct hwloc_distances_s *matrix[MATRICES_MAX];
+    unsigned count = MATRICES_MAX;
+    if (hwloc_distances_get(walk->topology, &count, matrix, 0, 0) != 0)
+        return;
+    for (unsigned i = 0; i < count && i < MATRICES_MAX; i++) {
+        const char *name = hwloc_distances_get_name(walk->topology, matrix[i]);
+        bool all_numa = matrix[i]->nbobjs > 0 && (matrix[i]->kind & HWLOC_DISTANCES_KIND_MEANS_LATENCY) != 0;
+        for (unsigned k = 0; k < matrix[i]->nbobjs; k++)
+            all_numa = all_numa && matrix[i]->objs[k] != NULL && matrix[i]->objs[k]->type == HWLOC_OBJ_NUMANODE;
+        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants, whatever the machine. */
+        if (all_numa && (name == NULL || strcmp(name, "NUMALatency") == 0))
+            add_numa_distances(walk, matrix[i]);
+        else if (name != NULL && strcmp(name, "NVLinkBandwidth") == 0)
+            add_nvlinks(walk, matrix[i]);
+        hwloc_distances_release(walk->topology, matrix[i]);
+    }
+}
+
+/* The NUMA node or llc with just these cpus, else the NUMA node around them. */
+static place_id initiator(struct walk *walk, const struct hwloc_location *location)
+{
+    struct cpuset cpus = to_cpuset(walk, location->type == HWLOC_LOCATION_TYPE_CPUSET ? location->location.cpuset
+                                                                                      : location->location.object->cpuset);
+    place_id around = PLACE_NONE, equal = PLACE_NONE;
+    for (size_t i = 0; i < walk->draft->graph->place_count; i++) {
+        const struct place *place = &walk->draft->graph->places[i];
+        if (place->cpus == NULL || cpuset_is_empty(&cpus) || (place->kind != PLACE_NUMA && place->kind != PLACE_LLC))
+            continue;
+        if (equal == PLACE_NONE && cpuset_equal(place->cpus, &cpus))
+            equal = (place_id)i;
+        if (around == PLACE_NONE && place->kind == PLACE_NUMA && cpuset_contains(place->cpus, &cpus))
+            around = (place_id)i;
+    }
+    return equal != PLACE_NONE ? equal : around;
+}
+
+static void add_memory_attributes(struct walk *walk)
+{
+    /* hwloc: bandwidth in MiB/s, latency in ns. Plain bandwidth holds for reads and for writes. */
+    static const struct {
+        hwloc_memattr_id_t id;
+        enum metric metric;
+        const char *axes;
+        double unit;
+    } attributes[] = {
+        {HWLOC_MEMATTR_ID_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "", 1048576},
+        {HWLOC_MEMATTR_ID_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
+        {HWLOC_MEMATTR_ID_READ_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "", 1048576},
+        {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
+        {HWLOC_MEMATTR_ID_LATENCY, METRIC_MEMORY_LATENCY, "", 1},
+        {HWLOC_MEMATTR_ID_READ_LATENCY, METRIC_MEMORY_LATENCY, "", 1},
+    };
+    for (struct hwloc_obj *node = NULL; (node = next_of(walk, HWLOC_OBJ_NUMANODE, node)) != NULL;)
+        for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+            struct hwloc_location from[INITIATORS_MAX];
+            hwloc_uint64_t value[INITIATORS_MAX];
+            unsigned count = INITIATORS_MAX;
+            if (hwloc_memattr_get_initiators(walk->topology, attributes[i].id, node, 0, &count, from, value) != 0)
+                continue;
+            for (unsigned k = 0; k < count && k < INITIATORS_MAX; k++)
+                if (value[k] > 0)
+                    draft_value(walk->draft, attributes[i].metric, initiator(walk, &from[k]), place_of(walk, node), attributes[i].axes,
+                                (double)value[k] * attributes[i].unit);
+        }
+}
+
+/* Why hwloc refused a text: it says so itself only on standard error. */
+static enum berth_code refuse_xml(const struct backend_input *input, struct berth_err *err)
+{
+    const char *topology = strstr(input->xml, "<topology");
+    const char *version = topology == NULL ? NULL : strstr(topology, "version=\"");
+    if (topology == NULL)
+        return err_set(err, BERTH_BAD_DATA, "%s is no hwloc XML file", input->xml_name);
+    if (version != NULL && version < strchr(topology, '>') && atoi(version + 9) >= 3)
+        return err_set(err, BERTH_BAD_DATA, "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with --export-xml-flags v2",
+                       input->xml_name, version + 9);
+    if (strstr(topology, "</topology>") == NULL)
+        return err_set(err, BERTH_BAD_DATA, "%s is cut off: it has no </topology>", input->xml_name);
+    return err_set(err, BERTH_BAD_DATA, "%s is broken: hwloc cannot read it", input->xml_name);
+}
+
+static enum berth_code load(const struct backend_input *input, hwloc_topology_t *ret_topology, struct berth_err *err)
+{
+    static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero"};
+    hwloc_topology_t topology;
+    if (input->xml != NULL && (strstr(input->xml, "</topology>") == NULL || strstr(input->xml, "<topology") == NULL))
+        return refuse_xml(input, err);
+    if (hwloc_topology_init(&topology) != 0)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for hwloc");
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]); /* fails where hwloc has it not */
+    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */
+    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if ((input->xml != NULL && hwloc_topology_set_xmlbuffer(topology, input->xml, (int)strlen(input->xml) + 1) != 0) ||
+        hwloc_topology_load(topology) != 0) {
+        hwloc_topology_destroy(topology);
+        return input->xml != NULL ? refuse_xml(input, err) : err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
+    }
+    *ret_topology = topology;
+    return BERTH_OK;
+}
+
+static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
+{
+    if (!input->live && input->xml == NULL)
+        return BERTH_ABSENT;
+    struct walk walk = {.draft = draft};
+    enum berth_code code = load(input, &walk.topology, err);
+    if (code != BERTH_OK)
+        return code;
+    memset(&walk.allowed, 0xff, sizeof walk.allowed);
+    walk.allowed = to_cpuset(&walk, hwloc_topology_get_allowed_cpuset(walk.topology));
+    add_machine(&walk);
+    add_packages(&walk);
+    add_numas(&walk);
+    code = add_cores_and_pus(&walk, err);
+    if (code == BERTH_OK) {
+        add_devices(&walk);
+        add_matrices(&walk);
+        add_memory_attributes(&walk);
+    }
+    iodev_done(&walk.devices);
+    hwloc_topology_destroy(walk.topology);
+    return code;
+}
+
+enum berth_code backend_hwloc_export(char **ret_xml, struct berth_err *err)
+{
+    hwloc_topology_t topology;
+    const struct backend_input input = {.live = true};
+    enum berth_code code = load(&input, &topology, err);
+    if (code != BERTH_OK)
+        return code;
+    char *buffer = NULL, *copy = NULL;
+    int length = 0;
+    if (hwloc_topology_export_xmlbuffer(topology, &buffer, &length, 0) == 0) {
+        copy = strndup(buffer, (size_t)length);
+        hwloc_free_xmlbuffer(topology, buffer);
+    }
+    hwloc_topology_destroy(topology);
+    if (copy == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the XML of this machine");
+    *ret_xml = copy;
+    return BERTH_OK;
+}
+
+const struct backend backend_hwloc = {.name = "hwloc", .discover = discover};

@@ -1,0 +1,262 @@
+#include "discover.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "backend_replay.h"
+#include "record.h"
+
+#define LIVE_KFD "/sys/class/kfd/kfd"
+#define KFD_FILE_MAX 65536
+
+struct recording {
+    record_visit visit;
+    void *arg;
+    bool stopped; /* visit wants no more */
+};
+
+static void free_text(char **text) { free(*text); }
+static void free_names(char ***names) { sysio_names_free(*names); }
+
+static void hand_out(struct recording *recording, const char *file, const char *text)
+{
+    if (!recording->stopped)
+        recording->stopped = !recording->visit(recording->arg, file, text, strlen(text));
+}
+
+static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory to record the node"); }
+
+/* Text that grows. */
+struct text {
+    char *bytes;
+    size_t length, room;
+};
+
+static bool append(struct text *text, const char *line)
+{
+    size_t length = strlen(line);
+    if (text->length + length + 1 > text->room) {
+        size_t room = 2 * (text->length + length + 1);
+        char *more = realloc(text->bytes, room);
+        if (more == NULL)
+            return false;
+        text->bytes = more;
+        text->room = room;
+    }
+    memcpy(text->bytes + text->length, line, length + 1);
+    text->length += length;
+    return true;
+}
+
+/* Appends an object as one line and drops it. */
+static bool append_json(struct text *text, json_t *object)
+{
+    char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    bool ok = line != NULL && append(text, line) && append(text, "\n");
+    free(line);
+    json_decref(object);
+    return ok;
+}
+
+static bool set_number(json_t *object, const char *key, double number)
+{
+    return isnan(number) || json_object_set_new(object, key, json_real(number)) == 0;
+}
+
+/* "bytes=4096;how=cas" as an object; NULL when out of memory. */
+static json_t *axes_json(const char *axes)
+{
+    json_t *object = json_object();
+    while (object != NULL && *axes != '\0') {
+        char key[64], value[64];
+        size_t length = strcspn(axes, ";"), split = strcspn(axes, "=");
+        if (split < length && length < sizeof key) {
+            snprintf(key, sizeof key, "%.*s", (int)split, axes);
+            snprintf(value, sizeof value, "%.*s", (int)(length - split - 1), axes + split + 1);
+            if (json_object_set_new(object, key, json_string(value)) != 0) {
+                json_decref(object);
+                return NULL;
+            }
+        }
+        axes += length + (axes[length] == ';');
+    }
+    return object;
+}
+
+static json_t *value_json(const struct graph *graph, const struct values *values, const struct value *value)
+{
+    bool known = !isnan(value->value);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o*}", "record", known ? "value" : "skip", "metric", metric_info(value->metric)->name, "from",
+                               graph->places[value->from].name, "to", graph->places[value->to].name, "axes", axes_json(values_axes(values, value)));
+    bool ok = object != NULL;
+    if (known)
+        ok = ok && set_number(object, "value", value->value) && set_number(object, "low", value->low) && set_number(object, "high", value->high) &&
+             json_object_set_new(object, "n", json_integer(value->n)) == 0;
+    else
+        ok = ok && json_object_set_new(object, "why", json_string(value->why_not == NULL ? "unknown" : value->why_not)) == 0;
+    if (!ok) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* Order in which values come under one run line: source, then time. Nominal values are left to the sources they come from. */
+static const struct value *next_group(const struct values *values, const struct value *last)
+{
+    const struct value *next = NULL;
+    for (size_t i = 0; i < values->count; i++) {
+        const struct value *v = &values->item[i];
+        bool after = last == NULL || v->source > last->source || (v->source == last->source && v->measured_at_s > last->measured_at_s);
+        bool before = next == NULL || v->source < next->source || (v->source == next->source && v->measured_at_s < next->measured_at_s);
+        if (v->source != VALUE_NOMINAL && after && before)
+            next = v;
+    }
+    return next;
+}
+
+static enum berth_code record_values(struct recording *recording, const struct graph *graph, const struct values *values, struct berth_err *err)
+{
+    struct text text = {0};
+    bool ok = true;
+    const struct value *group = NULL;
+    while (ok && (group = next_group(values, group)) != NULL) {
+        ok = append_json(&text, json_pack("{s:s, s:i, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "record", "started_at",
+                                          (json_int_t)group->measured_at_s, "source", value_source_name(group->source)));
+        for (size_t i = 0; ok && i < values->count; i++)
+            if (values->item[i].source == group->source && values->item[i].measured_at_s == group->measured_at_s)
+                ok = append_json(&text, value_json(graph, values, &values->item[i]));
+    }
+    if (ok && text.length > 0)
+        hand_out(recording, "measurements.jsonl", text.bytes);
+    free(text.bytes);
+    return ok ? BERTH_OK : no_memory(err);
+}
+
+/* Copies the file from/rest as to/rest. Not every kernel has every file, and not everybody may read it. */
+static enum berth_code record_file(struct recording *recording, const struct sysio *io, const char *from, const char *to, const char *rest,
+                                   struct berth_err *err)
+{
+    char *path __attribute__((cleanup(free_text))) = NULL, *file __attribute__((cleanup(free_text))) = NULL;
+    char *text __attribute__((cleanup(free_text))) = NULL;
+    if (asprintf(&path, "%s/%s", from, rest) < 0)
+        path = NULL; /* undefined after a failure */
+    if (asprintf(&file, "%s/%s", to, rest) < 0)
+        file = NULL;
+    if (path == NULL || file == NULL)
+        return no_memory(err);
+    enum berth_code code = sysio_read(io, path, KFD_FILE_MAX, &text, NULL);
+    if (code == BERTH_OK)
+        hand_out(recording, file, text);
+    return code == BERTH_NO_MEMORY ? no_memory(err) : BERTH_OK;
+}
+
+/* What berth reads of one node of the tree. */
+static enum berth_code record_kfd_node(struct recording *recording, const struct sysio *io, const char *from, const char *to, struct berth_err *err)
+{
+    static const char *const files[] = {"properties", "gpu_id", "name"};
+    static const char *const lists[] = {"io_links", "p2p_links", "mem_banks"};
+    enum berth_code code = BERTH_OK;
+    for (size_t i = 0; i < 3 && code == BERTH_OK; i++)
+        code = record_file(recording, io, from, to, files[i], err);
+    for (size_t i = 0; i < 3 && code == BERTH_OK; i++) {
+        char *directory __attribute__((cleanup(free_text))) = NULL;
+        char **names __attribute__((cleanup(free_names))) = NULL;
+        if (asprintf(&directory, "%s/%s", from, lists[i]) < 0) {
+            directory = NULL;
+            return no_memory(err);
+        }
+        if (sysio_list(io, directory, &names, NULL) != BERTH_OK)
+            continue;
+        for (size_t k = 0; names[k] != NULL && code == BERTH_OK; k++) {
+            char rest[512];
+            snprintf(rest, sizeof rest, "%s/%.255s/properties", lists[i], names[k]);
+            code = record_file(recording, io, from, to, rest, err);
+        }
+    }
+    return code;
+}
+
+static enum berth_code record_kfd(struct recording *recording, const struct sysio *io, const char *kfd, struct berth_err *err)
+{
+    char *directory __attribute__((cleanup(free_text))) = NULL;
+    char **names __attribute__((cleanup(free_names))) = NULL;
+    if (asprintf(&directory, "%s/topology/nodes", kfd) < 0) {
+        directory = NULL;
+        return no_memory(err);
+    }
+    enum berth_code code = sysio_list(io, directory, &names, err);
+    for (size_t i = 0; code == BERTH_OK && names[i] != NULL; i++) {
+        char *from __attribute__((cleanup(free_text))) = NULL;
+        char to[300];
+        if (asprintf(&from, "%s/%s", directory, names[i]) < 0) {
+            from = NULL;
+            return no_memory(err);
+        }
+        snprintf(to, sizeof to, "kfd/topology/nodes/%.255s", names[i]);
+        code = record_kfd_node(recording, io, from, to, err);
+    }
+    return code;
+}
+
+static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, const struct values *values, bool has_xml,
+                                        bool has_kfd, bool has_facts, struct berth_err *err)
+{
+    enum origin origin = graph->origin == ORIGIN_LIVE ? ORIGIN_RECORDED : graph->origin;
+    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin", origin_name(origin), "hwloc",
+                             has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL, "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
+                             next_group(values, NULL) != NULL ? "measurements.jsonl" : NULL);
+    json_t *software = json_object();
+    bool ok = node != NULL && software != NULL;
+    for (size_t i = 0; ok && i < graph->software_count; i++)
+        ok = json_object_set_new(software, graph->software[i].key, json_string(graph->software[i].value)) == 0;
+    ok = ok && json_object_set(node, "software", software) == 0;
+    char *text = ok ? json_dumps(node, JSON_INDENT(2)) : NULL;
+    if (text != NULL)
+        hand_out(recording, "node.json", text);
+    ok = text != NULL;
+    free(text);
+    json_decref(software);
+    json_decref(node);
+    return ok ? BERTH_OK : no_memory(err);
+}
+
+static enum berth_code record_sources(struct recording *recording, const struct sysio *io, const char *xml, const char *kfd, const char *facts,
+                                      const struct graph *graph, const struct values *values, struct berth_err *err)
+{
+    enum berth_code code = record_node_json(recording, graph, values, xml != NULL, kfd != NULL, facts != NULL, err);
+    if (code == BERTH_OK && xml != NULL)
+        hand_out(recording, "topology.xml", xml);
+    if (code == BERTH_OK && kfd != NULL)
+        code = record_kfd(recording, io, kfd, err);
+    if (code == BERTH_OK && facts != NULL)
+        hand_out(recording, "facts.jsonl", facts);
+    return code == BERTH_OK ? record_values(recording, graph, values, err) : code;
+}
+
+enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph,
+                                const struct values *values, record_visit visit, void *arg, struct berth_err *err)
+{
+    struct recording recording = {.visit = visit, .arg = arg};
+    enum berth_code code;
+    if (folder != NULL) {
+        struct replay replay;
+        code = replay_open(folder, &replay, err);
+        if (code != BERTH_OK)
+            return code;
+        const struct sysio inside = {replay.root};
+        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, values, err);
+        replay_done(&replay);
+        return code;
+    }
+    char *xml __attribute__((cleanup(free_text))) = NULL;
+    code = backend_hwloc_export(&xml, err);
+    if (code != BERTH_OK)
+        return code;
+    bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, values, err);
+}
