@@ -83,6 +83,7 @@ static enum berth_code parse_all(struct service *service, size_t *ret_count, str
     size_t files = 0, count = 0;
     while (embedded_interfaces[files].name != NULL)
         files++;
+    assert(files > 0);
     service->idl = calloc(files, sizeof(struct idl *));
     if (service->idl == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the interfaces");
