@@ -7,11 +7,12 @@
 #include "cpu_stream.h"
 #include "probe_clock.h"
 
-/* A thread's part of a repetition: about half a millisecond alone and longer beside others, far above the barrier's microsecond. */
-#define PART_BYTES ((size_t)8 << 20)
+/* The least part of a thread in a repetition: 50 microseconds on a fast core alone, far above the barrier's one, and longer the
+ * more threads share the memory. */
+#define PART_BYTES ((size_t)2 << 20)
 
-/* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this distance beyond whole pages those
- * are stores of 56 lines before, which have left the store buffer. */
+/* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this distance beyond whole pages
+ * those are stores of 56 lines before, which have left the store buffer. */
 #define COPY_SHIFT ((size_t)7 * 512)
 
 struct thread_time {
@@ -23,9 +24,9 @@ struct stream_run {
     const struct cpu_stream *stream;
     enum cpu_direction direction;
     char *base;
-    size_t part;     /* bytes of one thread in one repetition, as they count for the buffer: half of them for a copy */
-    size_t slice;    /* part x threads */
-    size_t slices;   /* of the buffer */
+    size_t part;   /* bytes of one thread in one repetition, as they count for the buffer: half of them for a copy */
+    size_t slice;  /* part x threads */
+    size_t slices; /* of the buffer */
     unsigned threads, warm_repetitions;
     int64_t budget_ns;
     struct thread_time *times;
@@ -105,13 +106,14 @@ static void work(void *arg, unsigned index)
 }
 
 bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *workers, const int *pus, unsigned threads,
-                           enum cpu_direction direction, int64_t warm_bytes, int64_t budget_ns, struct probe_summary *ret_summary,
-                           bool *ret_overrun, struct probe_why *why)
+                           enum cpu_direction direction, int64_t repetition_bytes, int64_t warm_bytes, int64_t budget_ns,
+                           struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
 {
     struct stream_run run = {.stream = cpu_stream_best(), .direction = direction, .base = memory->base, .threads = threads};
     *ret_overrun = false;
     size_t usable = direction == CPU_COPY ? (memory->bytes - COPY_SHIFT) / 2 : memory->bytes;
-    run.part = direction == CPU_COPY ? PART_BYTES / 2 : PART_BYTES;
+    run.part = (size_t)repetition_bytes / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
+    run.part = (run.part < PART_BYTES ? PART_BYTES : run.part) / (direction == CPU_COPY ? 2 : 1);
     if (run.part > usable / threads)
         run.part = usable / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
     if (run.part == 0)

@@ -16,8 +16,9 @@
 
 enum cpu_direction { CPU_READ, CPU_WRITE, CPU_COPY };
 
-/* @warm_bytes are streamed untimed first: the size of the last-level caches of the cores, so that they hold what the
- * steady state has in them. *ret_overrun: a thread is stuck, end the process. */
+/* @repetition_bytes are at least streamed by a repetition, and 2 MiB by each thread. @warm_bytes are streamed untimed first: the
+ * size of the last-level caches of the cores, so that they hold what the steady state has in them. *ret_overrun: a thread is
+ * stuck, end the process. */
 bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *workers, const int *pus, unsigned threads,
-                           enum cpu_direction direction, int64_t warm_bytes, int64_t budget_ns, struct probe_summary *ret_summary,
-                           bool *ret_overrun, struct probe_why *why);
+                           enum cpu_direction direction, int64_t repetition_bytes, int64_t warm_bytes, int64_t budget_ns,
+                           struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);

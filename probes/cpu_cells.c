@@ -6,10 +6,10 @@
 
 #include "probe_random.h"
 
-#define SMALL_LLC    16 /* cores: all pairs are measured by quick */
-#define SAMPLE_PAIRS 4  /* random partners per core in a larger llc, besides its neighbours */
-#define SIZE_MIN     ((int64_t)16 << 10)
-#define SIZE_MAX_    ((int64_t)512 << 20)
+#define SMALL_LLC    16                  /* cores: all pairs are measured by quick */
+#define SAMPLE_PAIRS 4                   /* random partners per core in a larger llc, besides its neighbours */
+#define SMALLEST     ((int64_t)16 << 10) /* bytes of a latency cell */
+#define LARGEST      ((int64_t)512 << 20)
 
 struct builder {
     const struct cpu_topology *topology;
@@ -50,7 +50,8 @@ static void add(struct builder *builder, const struct cpu_cell *cell)
 static void add_pair(struct builder *builder, int from, int to, bool cas)
 {
     const struct cpu_core *cores = builder->topology->cores;
-    struct cpu_cell cell = {.metric = PROBE_CPU_PINGPONG, .phase = CPU_PHASE_PINGPONG, .from_core = from, .to_core = to, .cas = cas};
+    struct cpu_cell cell = {
+        .metric = PROBE_CPU_PINGPONG, .phase = CPU_PHASE_PINGPONG, .from_core = from, .to_core = to, .cas = cas};
     snprintf(cell.from, sizeof cell.from, "core%d", cores[from].number);
     snprintf(cell.to, sizeof cell.to, "core%d", cores[to].number);
     add(builder, &cell);
@@ -72,6 +73,22 @@ static int cores_of(const struct cpu_topology *topology, int llc, int *ret_cores
     return count;
 }
 
+/* From one core to random others of its llc; none twice, and none that is measured as a neighbour. */
+static void add_sample(struct builder *builder, const int *cores, int count, int from)
+{
+    int chosen[SAMPLE_PAIRS], n = 0;
+    for (int k = 0; k < SAMPLE_PAIRS; k++) {
+        int to = (int)probe_random_below(&builder->random, (uint64_t)count);
+        bool again = abs(from - to) <= 1;
+        for (int i = 0; i < n; i++)
+            again |= chosen[i] == to;
+        if (again)
+            continue;
+        chosen[n++] = to;
+        add_pair(builder, cores[from], cores[to], false);
+    }
+}
+
 static void add_llc_pairs(struct builder *builder, const int *cores, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -82,22 +99,7 @@ static void add_llc_pairs(struct builder *builder, const int *cores, int count)
         }
         if (i + 1 < count)
             add_both(builder, cores[i], cores[i + 1]);
-        for (int k = 0; k < SAMPLE_PAIRS; k++) {
-            int j = (int)probe_random_below(&builder->random, (uint64_t)count);
-            if (abs(i - j) > 1) /* neither itself nor a neighbour */
-                add_pair(builder, cores[i], cores[j], false);
-        }
-    }
-}
-
-static void shuffle(struct builder *builder, size_t first)
-{
-    struct cpu_cell *item = builder->cells.item;
-    for (size_t i = builder->cells.count; i > first + 1; i--) {
-        size_t other = first + probe_random_below(&builder->random, i - first);
-        struct cpu_cell kept = item[i - 1];
-        item[i - 1] = item[other];
-        item[other] = kept;
+        add_sample(builder, cores, count, i);
     }
 }
 
@@ -132,8 +134,8 @@ static void add_all_pairs(struct builder *builder)
 }
 
 /* A memory cell from an llc or a numa (the other is -1) to a memory. */
-static struct cpu_cell memory_cell(const struct builder *builder, enum probe_metric metric, enum cpu_phase phase, int llc, int numa,
-                                   int memory)
+static struct cpu_cell memory_cell(const struct builder *builder, enum probe_metric metric, enum cpu_phase phase, int llc,
+                                   int numa, int memory)
 {
     const struct cpu_topology *topology = builder->topology;
     struct cpu_cell cell = {.metric = metric, .phase = phase, .llc = llc, .numa = numa, .memory = memory};
@@ -150,10 +152,23 @@ static int initiator_cores(const struct cpu_topology *topology, int llc, int num
     return llc >= 0 ? topology->llcs[llc].cores : topology->numas[numa].cores;
 }
 
+/* All cores that may be used are "all" only when there are no others. */
+static int all_threads(const struct cpu_topology *topology, int llc, int numa)
+{
+    int others = llc >= 0 ? topology->llcs[llc].other_cores : topology->numas[numa].other_cores;
+    return others == 0 ? 0 : initiator_cores(topology, llc, numa);
+}
+
+static bool is_local(const struct cpu_topology *topology, int llc, int numa, int memory)
+{
+    return (llc >= 0 ? topology->llcs[llc].numa : numa) == memory;
+}
+
 static void add_bandwidth(struct builder *builder, enum cpu_phase phase, int llc, int numa, int memory, int threads)
 {
     struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_BANDWIDTH, phase, llc, numa, memory);
     cell.threads = threads;
+    cell.rank = is_local(builder->topology, llc, numa, memory) ? 0 : 1;
     for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
         cell.direction = direction;
         add(builder, &cell);
@@ -167,14 +182,24 @@ static void add_core_counts(struct builder *builder, int llc, int numa, int memo
         add_bandwidth(builder, CPU_PHASE_DETAIL, llc, numa, memory, threads);
 }
 
+static bool is_first_llc(const struct cpu_topology *topology, int llc)
+{
+    for (int other = 0; other < llc; other++)
+        if (topology->llcs[other].numa == topology->llcs[llc].numa && topology->llcs[other].cores > 0)
+            return false;
+    return true;
+}
+
 static void add_latency(struct builder *builder, int llc, int numa, int memory)
 {
-    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_MEMORY, llc, numa, memory);
+    struct cpu_cell cell = memory_cell(builder, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY, llc, numa, memory);
+    cell.rank = llc < 0 || is_first_llc(builder->topology, llc) ? 0 : 1;
     add(builder, &cell);
     if (builder->wanted->profile != CPU_FULL)
         return;
     cell.phase = CPU_PHASE_DETAIL;
-    for (cell.bytes = SIZE_MIN; cell.bytes <= SIZE_MAX_; cell.bytes *= 2)
+    cell.rank = 2;
+    for (cell.bytes = SMALLEST; cell.bytes <= LARGEST; cell.bytes *= 2)
         add(builder, &cell);
 }
 
@@ -183,7 +208,7 @@ static void add_from_numa(struct builder *builder, int numa, int memory)
     const struct cpu_topology *topology = builder->topology;
     if (topology->numas[numa].cores == 0)
         return;
-    add_bandwidth(builder, CPU_PHASE_MEMORY, -1, numa, memory, 0);
+    add_bandwidth(builder, CPU_PHASE_BANDWIDTH, -1, numa, memory, all_threads(topology, -1, numa));
     add_core_counts(builder, -1, numa, memory);
     if (topology->numas[numa].llcs == 0)
         add_latency(builder, -1, numa, memory);
@@ -198,7 +223,7 @@ static void add_from_llc(struct builder *builder, int llc, int memory)
     add_latency(builder, llc, -1, memory);
     if (cache->numa < 0 || topology->numas[cache->numa].llcs <= 1)
         return;
-    add_bandwidth(builder, CPU_PHASE_DETAIL, llc, -1, memory, 0);
+    add_bandwidth(builder, CPU_PHASE_DETAIL, llc, -1, memory, all_threads(topology, llc, -1));
     if (builder->wanted->profile == CPU_FULL)
         add_core_counts(builder, llc, -1, memory);
 }
@@ -216,33 +241,47 @@ static void add_memory_cells(struct builder *builder)
     }
 }
 
-static int compare_phases(const void *a, const void *b)
+/* A cell's place in the order: phase, rank, and what is equal in these at random or as it was added. */
+struct place {
+    const struct cpu_cell *cell;
+    uint64_t tie;
+};
+
+static int compare_places(const void *a, const void *b)
 {
-    const struct cpu_cell *const *x = a, *const *y = b;
-    if ((*x)->phase != (*y)->phase)
-        return (int)(*x)->phase - (int)(*y)->phase;
-    return (*x > *y) - (*x < *y); /* keeps the order within a phase */
+    const struct place *x = a, *y = b;
+    if (x->cell->phase != y->cell->phase)
+        return (int)x->cell->phase - (int)y->cell->phase;
+    if (x->cell->rank != y->cell->rank)
+        return x->cell->rank - y->cell->rank;
+    return (x->tie > y->tie) - (x->tie < y->tie);
 }
 
-/* Orders the cells by phase. */
-static bool sort_by_phase(struct cpu_cells *cells)
+/* Orders the cells. Where the time may not reach all, chance decides which are left out, so that another seed reaches others; the
+ * first phases keep their order, because it saves building cycles of pointers again. */
+static bool order_cells(struct builder *builder)
 {
-    const struct cpu_cell **order = malloc((cells->count + 1) * sizeof *order);
-    struct cpu_cell *sorted = malloc((cells->count + 1) * sizeof *sorted);
-    if (order != NULL && sorted != NULL) {
-        for (size_t i = 0; i < cells->count; i++)
-            order[i] = &cells->item[i];
-        qsort(order, cells->count, sizeof *order, compare_phases);
-        for (size_t i = 0; i < cells->count; i++)
-            sorted[i] = *order[i];
-        free(order);
-        free(cells->item);
-        cells->item = sorted;
-        return true;
+    struct cpu_cells *cells = &builder->cells;
+    struct place *places = malloc((cells->count + 1) * sizeof *places);
+    struct cpu_cell *ordered = malloc((cells->count + 1) * sizeof *ordered);
+    if (places == NULL || ordered == NULL) {
+        free(places);
+        free(ordered);
+        return false;
     }
-    free(order);
-    free(sorted);
-    return false;
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cpu_cell *cell = &cells->item[i];
+        bool chance = cell->phase == CPU_PHASE_PINGPONG || (cell->phase == CPU_PHASE_DETAIL && cell->rank == 1);
+        places[i] = (struct place){cell, chance ? probe_random_next(&builder->random) : i};
+    }
+    qsort(places, cells->count, sizeof *places, compare_places);
+    for (size_t i = 0; i < cells->count; i++)
+        ordered[i] = *places[i].cell;
+    free(places);
+    free(cells->item);
+    cells->item = ordered;
+    cells->capacity = cells->count + 1;
+    return true;
 }
 
 bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted *wanted, struct cpu_cells *ret_cells,
@@ -253,10 +292,8 @@ bool cpu_cells_new(const struct cpu_topology *topology, const struct cpu_wanted 
         add_all_pairs(&builder);
     else
         add_quick_pairs(&builder);
-    if (!builder.failed)
-        shuffle(&builder, 0);
     add_memory_cells(&builder);
-    if (builder.failed || !sort_by_phase(&builder.cells)) {
+    if (builder.failed || !order_cells(&builder)) {
         cpu_cells_done(&builder.cells);
         return probe_why_set(why, "out of memory");
     }

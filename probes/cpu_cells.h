@@ -1,12 +1,14 @@
 /**
  * What one run of the probe measures: a list of cells, most needed first. Pure: topology, profile and seed say it all.
  *
- * Initiators. Latency: each llc with usable cores, by its lowest core; a NUMA node whose cores have no known llc stands for itself.
- * Bandwidth: each NUMA node with cores, and, where a node has several llcs, each llc too. Targets are all NUMA nodes with memory.
+ * Initiators. Latency: each llc with usable cores, by its lowest core; a NUMA node whose cores have no known llc stands for
+ * itself. Bandwidth: each NUMA node with cores, and, where a node has several llcs, each llc too. Targets are all NUMA nodes with
+ * memory.
  *
- * quick: bandwidth of all cores and latency; ping-pong by store between neighbours in each llc, between all cores of llcs that have at
- * most 16, and a random sample of the rest, and between the lowest cores of the llcs; then bandwidth over core counts and of llcs.
- * full: everything over every ordered pair and core count, both ways of ping-pong, latency over buffer sizes.
+ * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first; ping-pong by store between neighbours
+ * in each llc, between all cores of llcs that have at most 16, and a random sample of the rest, and between the lowest cores of
+ * the llcs; then bandwidth over core counts and of llcs. full: everything over every ordered pair and core count, both ways of
+ * ping-pong, latency over buffer sizes.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,19 +21,20 @@
 
 enum cpu_profile { CPU_QUICK, CPU_FULL };
 
-/* Phases share the time: the runner measures a phase's cells until the share of the budget that the phase ends at is spent. */
-enum cpu_phase { CPU_PHASE_MEMORY, CPU_PHASE_PINGPONG, CPU_PHASE_DETAIL, CPU_PHASE_COUNT };
+/* Phases share the time: a phase's cells are measured until the share of the budget at which the phase ends is spent. */
+enum cpu_phase { CPU_PHASE_BANDWIDTH, CPU_PHASE_LATENCY, CPU_PHASE_PINGPONG, CPU_PHASE_DETAIL, CPU_PHASE_COUNT };
 
 struct cpu_cell {
     enum probe_metric metric;
     enum cpu_phase phase;
+    int rank;                     /* within the phase, lower comes first */
     char from[16], to[16];        /* place names */
     int from_core, to_core;       /* ping-pong: indices of cores */
     int llc, numa;                /* memory: the initiator, one of them -1 */
     int memory;                   /* memory: index of the target */
     bool cas;                     /* ping-pong */
     enum cpu_direction direction; /* bandwidth */
-    int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's */
+    int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's, and all may be used */
     int64_t bytes;                /* latency: of the lines that are visited; 0 far above the caches */
 };
 

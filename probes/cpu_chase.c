@@ -6,13 +6,13 @@
 
 #include "probe_clock.h"
 
-#define GROUP_SPANS  1024 /* 64 pages of 4 KiB */
-#define PIECE_LOADS  1000
-#define PIECES_MAX   200
-#define PIECES_MIN   40     /* from 36 on, the lowest decile has a 95 % interval */
-#define PIECE_NS     50000  /* a piece lasts at least this, 1000 times what reading the clock costs */
-#define UNROLL       20     /* divides PIECE_LOADS */
-#define DECILE       0.1
+#define GROUP_SPANS 1024 /* 64 pages of 4 KiB */
+#define PIECE_LOADS 1000
+#define PIECES_MAX  200
+#define PIECES_MIN  40    /* from 36 on, the lowest decile has a 95 % interval */
+#define PIECE_NS    50000 /* a piece lasts at least this, 1000 times what reading the clock costs */
+#define UNROLL      20    /* divides PIECE_LOADS */
+#define DECILE      0.1
 
 static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
 {

@@ -1,10 +1,10 @@
 /**
  * The latency of dependent loads: a cycle of pointers through a buffer, each load's address the value of the load before.
  *
- * The buffer is taken in groups of 64 small pages, so that address translation stays out of the figure; the cycle visits the groups
- * in random order and within a group one cache line of each 256 bytes, which and when at random. A walk goes on where the last one stopped and
- * the cycle is built in the order in which it is walked, so a line is not seen again before all others have been.
- * The value is the lowest decile over pieces of the walk, each the mean over 1000 loads, with its interval.
+ * The buffer is taken in groups of 64 small pages, so that address translation stays out of the figure; the cycle visits the
+ * groups in random order and within a group one cache line of each 256 bytes, which and when at random. A walk goes on where the
+ * last one stopped and the cycle is built in the order in which it is walked, so a line is not seen again before all others have
+ * been. The value is the lowest decile over pieces of the walk, each the mean over 1000 loads, with its interval.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct cpu_chase {
  * whole groups, to spans where it is less than one group. Fails when bytes hold less than two lines or when out of memory. */
 bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, struct cpu_chase *ret_chase, struct probe_why *why);
 
-/* Measures from CPU pu for about budget_ns. @warm walks the whole cycle once before, so that one that fits a cache is found there.
- * *ret_overrun: the thread is stuck, end the process. */
+/* Measures from CPU pu for about budget_ns. @warm walks the whole cycle once before, so that one that fits a cache is found
+ * there. *ret_overrun: the thread is stuck, end the process. */
 bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, int pu, bool warm, int64_t budget_ns,
                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);

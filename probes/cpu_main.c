@@ -25,7 +25,19 @@ struct options {
     bool has_cpus, table, child;
 };
 
-enum option_key { OPT_PROFILE = 256, OPT_METRICS, OPT_CPUS, OPT_PLACES, OPT_BUDGET, OPT_SEED, OPT_TABLE, OPT_ROOT, OPT_CHILD, OPT_HELP, OPT_VERSION };
+enum option_key {
+    OPT_PROFILE = 256,
+    OPT_METRICS,
+    OPT_CPUS,
+    OPT_PLACES,
+    OPT_BUDGET,
+    OPT_SEED,
+    OPT_TABLE,
+    OPT_ROOT,
+    OPT_CHILD,
+    OPT_HELP,
+    OPT_VERSION
+};
 
 static const struct {
     const char *name, *argument, *about;
@@ -159,7 +171,8 @@ static int parse_options(int argc, char **argv, struct options *options)
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
         any |= wanted->metrics[i];
     if (!any)
-        wanted->metrics[PROBE_CPU_PINGPONG] = wanted->metrics[PROBE_MEMORY_BANDWIDTH] = wanted->metrics[PROBE_MEMORY_LATENCY] = true;
+        wanted->metrics[PROBE_CPU_PINGPONG] = wanted->metrics[PROBE_MEMORY_BANDWIDTH] = wanted->metrics[PROBE_MEMORY_LATENCY] =
+            true;
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;

@@ -120,8 +120,8 @@ static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int 
     return count;
 }
 
-static bool fill_pages(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns, bool populate,
-                       struct cpu_memory *memory, bool *ret_overrun, struct probe_why *why)
+static bool fill_pages(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns,
+                       bool populate, struct cpu_memory *memory, bool *ret_overrun, struct probe_why *why)
 {
     int *pus = malloc((size_t)topology->core_count * sizeof *pus);
     if (pus == NULL)
@@ -218,15 +218,19 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa, struct cp
 {
     const struct cpu_numa *node = &topology->numas[numa];
     size_t bytes = round_up(memory->wanted, HUGE_BYTES);
-    int64_t free_pages = probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
+    int64_t free_pages =
+        probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
     if (free_pages < (int64_t)(bytes / HUGE_BYTES))
         return false;
-    struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .wanted = memory->wanted, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
-    huge.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
+    struct cpu_memory huge = {
+        .bytes = bytes, .mapped = bytes, .wanted = memory->wanted, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
+    huge.base =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
     if (huge.base == MAP_FAILED)
         return false;
     huge.start = huge.base;
-    if (bind_pages(topology, numa, &huge, NULL) && fill_pages(topology, numa, workers, deadline_ns, true, &huge, ret_overrun, NULL)) {
+    if (bind_pages(topology, numa, &huge, NULL) &&
+        fill_pages(topology, numa, workers, deadline_ns, true, &huge, ret_overrun, NULL)) {
         *memory = huge;
         return true;
     }
@@ -235,8 +239,8 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa, struct cp
     return false;
 }
 
-bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers, int64_t deadline_ns,
-                    struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
+bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers,
+                    int64_t deadline_ns, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
 {
     const struct cpu_numa *node = &topology->numas[numa];
     *ret_overrun = false;

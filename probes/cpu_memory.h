@@ -1,6 +1,6 @@
 /**
- * A large buffer on one NUMA node: on huge pages where there are any, bound by mbind, filled by threads, and proven to lie there by
- * asking move_pages where a sample of its pages is.
+ * A large buffer on one NUMA node: on huge pages where there are any, bound by mbind, filled by threads, and proven to lie there
+ * by asking move_pages where a sample of its pages is.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,9 +14,9 @@ enum cpu_pages { CPU_PAGES_SMALL, CPU_PAGES_TRANSPARENT, CPU_PAGES_HUGETLB };
 
 /* What is known of where the pages are. */
 enum cpu_placement {
-    CPU_PLACEMENT_PROVEN,  /* move_pages found every sampled page on the node */
-    CPU_PLACEMENT_BOUND,   /* mbind worked, move_pages is not permitted */
-    CPU_PLACEMENT_ONLY,    /* mbind is not permitted, but there is only one node with memory */
+    CPU_PLACEMENT_PROVEN, /* move_pages found every sampled page on the node */
+    CPU_PLACEMENT_BOUND,  /* mbind worked, move_pages is not permitted */
+    CPU_PLACEMENT_ONLY,   /* mbind is not permitted, but there is only one node with memory */
 };
 
 struct cpu_memory {
@@ -34,10 +34,10 @@ struct cpu_memory {
  * allows, whichever is least, and the latter two divided by @buffers. */
 int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buffers);
 
-/* Fills at most wanted bytes and stops filling at deadline_ns of the clock: bytes may be less. Fails when the node may not be allocated
- * on, pages are not where they should be, or there is no memory. *ret_overrun as in cpu_workers_run. */
-bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers, int64_t deadline_ns,
-                    struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);
+/* Fills at most wanted bytes and stops filling at deadline_ns of the clock: bytes may be less. Fails when the node may not be
+ * allocated on, pages are not where they should be, or there is no memory. *ret_overrun as in cpu_workers_run. */
+bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers,
+                    int64_t deadline_ns, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);
 void cpu_memory_done(struct cpu_memory *memory);
 
 const char *cpu_pages_name(enum cpu_pages pages);

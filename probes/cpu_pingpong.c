@@ -157,8 +157,8 @@ static void work(void *arg, unsigned index)
     }
 }
 
-bool cpu_pingpong_measure(struct cpu_pingpong *pingpong, struct cpu_workers *workers, int from, int to, bool cas, int64_t budget_ns,
-                          struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+bool cpu_pingpong_measure(struct cpu_pingpong *pingpong, struct cpu_workers *workers, int from, int to, bool cas,
+                          int64_t budget_ns, struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
 {
     pingpong->cas = cas;
     pingpong->budget_ns = budget_ns;

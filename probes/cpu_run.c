@@ -10,18 +10,20 @@
 #include "cpu_pingpong.h"
 #include "probe_clock.h"
 
-#define MIB            ((int64_t)1 << 20)
-#define UNKNOWN_CACHE  (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
-#define STREAM_TIMES   4          /* a buffer that is streamed is this many times the caches */
-#define SPAN_PER_LINE  ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
-#define CHASE_TIMES    4          /* the lines of a cycle, likewise */
-#define BUFFER_MIN     (64 * MIB)
-#define QUICK_MAX      (2048 * MIB)
-#define FULL_MAX       (8192 * MIB)
+#define MIB              ((int64_t)1 << 20)
+#define UNKNOWN_CACHE    (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
+#define STREAM_TIMES     4          /* a buffer that is streamed is this many times the caches */
+#define SPAN_PER_LINE    ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
+#define CHASE_TIMES      4          /* the lines of a cycle, likewise */
+#define LEAST_TIMES      2          /* with less than this, nothing is measured */
+#define REPETITION_BYTES (16 * MIB) /* at least; streaming them takes about a tenth to half a millisecond */
+#define BUFFER_MIN       (64 * MIB)
+#define QUICK_MAX        (2048 * MIB)
+#define FULL_MAX         (8192 * MIB)
 
-/* When each phase ends, as a share of the budget. The buffers are filled within the first. */
-static const double phase_end[CPU_PHASE_COUNT] = {0.5, 0.8, 0.97};
-#define FILL_END 0.3
+/* When each phase ends, as a share of the budget. The buffers are filled before the first. */
+static const double phase_end[CPU_PHASE_COUNT] = {0.45, 0.6, 0.8, 0.97};
+#define FILL_END 0.25
 
 struct buffer {
     bool ready;
@@ -40,8 +42,9 @@ struct run {
     struct cpu_pingpong *pingpong;
     struct buffer *buffers; /* one for each NUMA node */
     struct probe_random random;
-    int *pus;     /* room for all cores */
-    bool overrun; /* a worker is stuck */
+    int *pus;                     /* room for all cores */
+    size_t left[CPU_PHASE_COUNT]; /* cells of each phase that are not done */
+    bool overrun;                 /* a worker is stuck */
 };
 
 const char *cpu_run_status_name(enum cpu_run_status status)
@@ -98,6 +101,8 @@ static int64_t wanted_bytes(const struct run *run, int memory)
     }
     if (wanted == 0)
         return 0;
+    /* What the largest cell cannot do without comes before the limit. */
+    most = wanted / 2 > most ? wanted / 2 : most;
     return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > most ? most : wanted;
 }
 
@@ -177,12 +182,12 @@ static bool measure_bandwidth(struct run *run, const struct cpu_cell *cell, int6
     int64_t cache = initiator_cache_bytes(run->topology, cell);
     unsigned count = cpu_cells_pus(run->topology, cell, run->pus);
     unsigned threads = cell->threads > 0 ? (unsigned)cell->threads : count;
-    if ((int64_t)buffer->memory.bytes < 2 * cache)
+    if ((int64_t)buffer->memory.bytes < LEAST_TIMES * cache)
         return probe_why_set(why, "the buffer of %zu bytes is not twice the last-level caches of %lld", buffer->memory.bytes,
                              (long long)cache);
     buffer->chase_bytes = 0;
-    return cpu_bandwidth_measure(&buffer->memory, run->workers, run->pus, threads, cell->direction, cache, budget_ns, ret_summary,
-                                 &run->overrun, why);
+    return cpu_bandwidth_measure(&buffer->memory, run->workers, run->pus, threads, cell->direction, REPETITION_BYTES, cache,
+                                 budget_ns, ret_summary, &run->overrun, why);
 }
 
 /* Builds the cycle that a cell needs unless it is the one that is there. */
@@ -191,9 +196,9 @@ static bool prepare_chase(struct run *run, const struct cpu_cell *cell, struct p
     struct buffer *buffer = &run->buffers[cell->memory];
     int64_t lines_bytes = (int64_t)buffer->memory.bytes / SPAN_PER_LINE;
     int64_t wanted = cell->bytes > 0 ? cell->bytes : lines_bytes;
-    if (cell->bytes == 0 && lines_bytes < 2 * cache_bytes(run->topology, cell->llc))
-        return probe_why_set(why, "the lines visited, %lld bytes, are not twice the last-level cache of %lld", (long long)lines_bytes,
-                             (long long)cache_bytes(run->topology, cell->llc));
+    if (cell->bytes == 0 && lines_bytes < LEAST_TIMES * cache_bytes(run->topology, cell->llc))
+        return probe_why_set(why, "the lines visited, %lld bytes, are not twice the last-level cache of %lld",
+                             (long long)lines_bytes, (long long)cache_bytes(run->topology, cell->llc));
     if (wanted > lines_bytes)
         return probe_why_set(why, "the buffer of %zu bytes is too small", buffer->memory.bytes);
     if (buffer->chase_bytes == wanted)
@@ -212,36 +217,49 @@ static bool measure_latency(struct run *run, const struct cpu_cell *cell, int64_
     unsigned count = cpu_cells_pus(run->topology, cell, run->pus);
     if (count == 0)
         return probe_why_set(why, "no core");
-    return cpu_chase_measure(&run->buffers[cell->memory].chase, run->workers, run->pus[0], cell->bytes > 0, budget_ns, ret_summary,
-                             &run->overrun, why);
+    return cpu_chase_measure(&run->buffers[cell->memory].chase, run->workers, run->pus[0], cell->bytes > 0, budget_ns,
+                             ret_summary, &run->overrun, why);
+}
+
+/* The time that one cell gets: an even share of what its phase has left, within bounds. */
+static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell, int64_t now_ns)
+{
+    bool full = run->options->wanted.profile == CPU_FULL;
+    int64_t most = full ? 100000000 : 30000000;
+    int64_t share = (time_at(run, phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
+    return share > most ? most : share;
 }
 
 static bool measure(struct run *run, const struct cpu_cell *cell, struct probe_summary *ret_summary, struct probe_why *why)
 {
-    bool full = run->options->wanted.profile == CPU_FULL;
-    if (probe_clock_ns() > time_at(run, phase_end[cell->phase]))
+    int64_t now_ns = probe_clock_ns();
+    if (now_ns >= time_at(run, phase_end[cell->phase]))
         return probe_why_set(why, "time budget");
+    int64_t budget_ns = cell_budget_ns(run, cell, now_ns);
     if (cell->metric == PROBE_CPU_PINGPONG) {
         const struct cpu_core *cores = run->topology->cores;
         return cpu_pingpong_measure(run->pingpong, run->workers, cores[cell->from_core].pu, cores[cell->to_core].pu, cell->cas,
-                                    full ? 40000000 : 10000000, ret_summary, &run->overrun, why);
+                                    budget_ns, ret_summary, &run->overrun, why);
     }
     const struct buffer *buffer = &run->buffers[cell->memory];
     if (!buffer->ready)
         return probe_why_set(why, "%s", buffer->why.text);
     if (cell->metric == PROBE_MEMORY_BANDWIDTH)
-        return measure_bandwidth(run, cell, full ? 200000000 : 30000000, ret_summary, why);
-    return measure_latency(run, cell, full ? 50000000 : 10000000, ret_summary, why);
+        return measure_bandwidth(run, cell, budget_ns, ret_summary, why);
+    return measure_latency(run, cell, budget_ns, ret_summary, why);
 }
 
 static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
 {
     bool late = false;
+    for (size_t i = 0; i < run->cells->count; i++)
+        run->left[run->cells->item[i].phase]++;
     for (size_t i = 0; i < run->cells->count; i++) {
         const struct cpu_cell *cell = &run->cells->item[i];
         struct probe_summary summary;
         struct probe_why skip;
         bool measured = measure(run, cell, &summary, &skip);
+        run->left[cell->phase]--;
         if (run->overrun) {
             probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
             return CPU_RUN_FAILED;
@@ -277,10 +295,11 @@ static bool skip_empty_metrics(struct run *run)
     return true;
 }
 
-enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells, const struct cpu_run_options *options,
-                            struct cpu_report *report, struct probe_why *why)
+enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
+                            const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why)
 {
-    struct run run = {.topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
+    struct run run = {
+        .topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
     enum cpu_run_status status = CPU_RUN_FAILED;
     run.workers = cpu_workers_new();
     run.pingpong = cpu_pingpong_new(why);

@@ -24,5 +24,5 @@ enum cpu_run_status {
 const char *cpu_run_status_name(enum cpu_run_status status);
 
 /* Prints the run record, measures, and reports each cell once. why is set when it failed. */
-enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells, const struct cpu_run_options *options,
-                            struct cpu_report *report, struct probe_why *why);
+enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
+                            const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why);

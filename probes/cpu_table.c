@@ -6,7 +6,6 @@
 struct row {
     const struct cpu_result *result;
     struct cpu_axes axes;
-    size_t index;
 };
 
 static int compare_axes(const struct cpu_axes *a, const struct cpu_axes *b)
@@ -16,7 +15,8 @@ static int compare_axes(const struct cpu_axes *a, const struct cpu_axes *b)
     for (size_t i = 0; i < 2 * a->count; i++) {
         /* Numbers ascend as numbers: longer ones are larger. */
         size_t x = strlen(a->text[i]), y = strlen(b->text[i]);
-        int order = x != y && (i & 1) && a->text[i][0] <= '9' ? (x < y ? -1 : 1) : strcmp(a->text[i], b->text[i]);
+        bool number = a->text[i][0] >= '0' && a->text[i][0] <= '9';
+        int order = number && x != y ? (x < y ? -1 : 1) : strcmp(a->text[i], b->text[i]);
         if (order != 0)
             return order;
     }
@@ -33,35 +33,88 @@ static int compare_names(const char *a, const char *b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
-    if (x->result->cell->metric != y->result->cell->metric)
-        return x->result->cell->metric < y->result->cell->metric ? -1 : 1;
-    int order = compare_axes(&x->axes, &y->axes);
+    const struct cpu_cell *x = ((const struct row *)a)->result->cell, *y = ((const struct row *)b)->result->cell;
+    int order = x->metric != y->metric ? (x->metric < y->metric ? -1 : 1)
+                                       : compare_axes(&((const struct row *)a)->axes, &((const struct row *)b)->axes);
     if (order == 0)
-        order = compare_names(x->result->cell->from, y->result->cell->from);
-    return order != 0 ? order : compare_names(x->result->cell->to, y->result->cell->to);
+        order = compare_names(x->from, y->from);
+    return order != 0 ? order : compare_names(x->to, y->to);
 }
 
-static void print_title(const struct row *row, double unit, FILE *file)
+static int compare_columns(const void *a, const void *b)
+{
+    return compare_names(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void print_title(const struct row *row, FILE *file)
 {
     enum probe_metric metric = row->result->cell->metric;
     fprintf(file, "\n%s", probe_metric_name(metric));
     for (size_t i = 0; i < row->axes.count; i++)
         fprintf(file, " %s=%s", row->axes.text[2 * i], row->axes.text[2 * i + 1]);
-    fprintf(file, "  [%s, 95%% interval]\n", unit == 1 ? probe_metric_unit(metric) : "GB/s");
+    bool rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0;
+    fprintf(file, ", %s, and half the width of its 95 %% interval\n", rate ? "GB/s" : probe_metric_unit(metric));
 }
 
-static void print_rows(const struct row *rows, size_t count, double unit, FILE *file)
+static void print_number(const struct cpu_result *result, FILE *file)
+{
+    double unit = strcmp(probe_metric_unit(result->cell->metric), "bytes_per_s") == 0 ? 1e9 : 1;
+    const struct probe_summary *summary = &result->summary;
+    fprintf(file, " %9.2f ±%4.1f%%", summary->value / unit, 50 * (summary->high - summary->low) / summary->value);
+}
+
+/* Each reason once, with how often it stands. */
+static void print_reasons(const struct row *rows, size_t count, FILE *file)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct cpu_result *result = rows[i].result;
-        fprintf(file, "  %-8s %-8s ", result->cell->from, result->cell->to);
-        if (result->why != NULL)
-            fprintf(file, "%10s  %s\n", "-", result->why);
-        else
-            fprintf(file, "%10.2f  %.2f .. %.2f  n=%u\n", result->summary.value / unit, result->summary.low / unit,
-                    result->summary.high / unit, result->summary.n);
+        const char *why = rows[i].result->why;
+        size_t same = 0, before = 0;
+        for (size_t j = 0; why != NULL && j < count; j++)
+            if (rows[j].result->why != NULL && strcmp(rows[j].result->why, why) == 0) {
+                same++;
+                before += j < i;
+            }
+        if (why != NULL && before == 0)
+            fprintf(file, "  not measured, %zu: %s\n", same, why);
     }
+}
+
+/* One matrix: rows have the same metric and axes and ascend by from, then to. */
+static bool print_matrix(const struct row *rows, size_t count, FILE *file)
+{
+    const char **columns = malloc(count * sizeof *columns);
+    if (columns == NULL)
+        return false;
+    size_t width = 0;
+    for (size_t i = 0; i < count; i++)
+        columns[i] = rows[i].result->cell->to;
+    qsort(columns, count, sizeof *columns, compare_columns);
+    for (size_t i = 0; i < count; i++)
+        if (width == 0 || strcmp(columns[width - 1], columns[i]) != 0)
+            columns[width++] = columns[i];
+
+    print_title(&rows[0], file);
+    fprintf(file, "  %-8s", "from\\to");
+    for (size_t c = 0; c < width; c++)
+        fprintf(file, " %16s", columns[c]);
+    for (size_t i = 0, c = width; i < count; i++) {
+        const struct cpu_cell *cell = rows[i].result->cell;
+        if (i == 0 || strcmp(cell->from, rows[i - 1].result->cell->from) != 0) {
+            fprintf(file, "\n  %-8s", cell->from);
+            c = 0;
+        }
+        for (; strcmp(columns[c], cell->to) != 0; c++)
+            fprintf(file, " %16s", "");
+        if (rows[i].result->why != NULL)
+            fprintf(file, " %16s", "-");
+        else
+            print_number(rows[i].result, file);
+        c++;
+    }
+    fprintf(file, "\n");
+    print_reasons(rows, count, file);
+    free(columns);
+    return true;
 }
 
 bool cpu_table_print(const struct cpu_report *report, FILE *file)
@@ -72,15 +125,13 @@ bool cpu_table_print(const struct cpu_report *report, FILE *file)
     for (size_t i = 0; i < report->kept_count; i++)
         rows[i] = (struct row){.result = &report->kept[i], .axes = cpu_report_axes(report->kept[i].cell)};
     qsort(rows, report->kept_count, sizeof *rows, compare_rows);
-    for (size_t first = 0, next; first < report->kept_count; first = next) {
-        enum probe_metric metric = rows[first].result->cell->metric;
-        for (next = first; next < report->kept_count && rows[next].result->cell->metric == metric &&
-                           compare_axes(&rows[next].axes, &rows[first].axes) == 0;)
+    bool ok = true;
+    for (size_t first = 0, next; ok && first < report->kept_count; first = next) {
+        for (next = first + 1; next < report->kept_count && rows[next].result->cell->metric == rows[first].result->cell->metric &&
+                               compare_axes(&rows[next].axes, &rows[first].axes) == 0;)
             next++;
-        double unit = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0 ? 1e9 : 1;
-        print_title(&rows[first], unit, file);
-        print_rows(rows + first, next - first, unit, file);
+        ok = print_matrix(rows + first, next - first, file);
     }
     free(rows);
-    return true;
+    return ok;
 }

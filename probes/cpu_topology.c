@@ -80,8 +80,8 @@ static bool add_numa(struct cpu_topology *topology, const struct cpu_numa *numa,
 }
 
 /* Nodes with memory or CPUs; numa_of maps a pu to an index. */
-static bool read_numas(const char *root, const struct cpu_list *online, const struct cpu_list *memory, struct cpu_topology *topology,
-                       int *numa_of, struct probe_why *why)
+static bool read_numas(const char *root, const struct cpu_list *online, const struct cpu_list *memory,
+                       struct cpu_topology *topology, int *numa_of, struct probe_why *why)
 {
     char text[LIST_TEXT];
     struct cpu_list nodes;
@@ -116,7 +116,8 @@ static bool read_numas(const char *root, const struct cpu_list *online, const st
 }
 
 /* The index of the llc whose lowest pu is first; pus come in ascending order, so a new one gets the next number. */
-static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int64_t bytes, int numa, int *ret_llc, struct probe_why *why)
+static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int64_t bytes, int numa, int *ret_llc,
+                     struct probe_why *why)
 {
     if (llc_at[first] < 0) {
         void *array = topology->llcs;
@@ -130,30 +131,41 @@ static bool find_llc(struct cpu_topology *topology, int *llc_at, int first, int6
     return true;
 }
 
-static bool add_core(struct cpu_topology *topology, const struct cpu_core *core, struct probe_why *why)
-{
-    void *array = topology->cores;
-    if (!grow(&array, topology->core_count, sizeof *core, why))
-        return false;
-    topology->cores = array;
-    topology->cores[topology->core_count++] = *core;
-    if (core->llc >= 0 && topology->llcs[core->llc].cores++ == 0 && core->numa >= 0)
-        topology->numas[core->numa].llcs++;
-    if (core->numa >= 0)
-        topology->numas[core->numa].cores++;
-    return true;
-}
-
-static int compare_cores(const void *a, const void *b)
-{
-    return ((const struct cpu_core *)a)->number - ((const struct cpu_core *)b)->number;
-}
-
 struct maps {
-    int numa_of[CPU_LIST_MAX]; /* pu to index */
-    int llc_at[CPU_LIST_MAX];  /* lowest pu to index */
-    bool seen[CPU_LIST_MAX];   /* core numbers that already have a usable pu */
+    int numa_of[CPU_LIST_MAX];             /* pu to index */
+    int llc_at[CPU_LIST_MAX];              /* lowest pu to index */
+    struct cpu_core core_of[CPU_LIST_MAX]; /* by core number; pu -1: none of its pus may be used */
+    bool seen[CPU_LIST_MAX];               /* core numbers that exist */
 };
+
+/* Lists the usable cores, ascending, and counts all. */
+static bool list_cores(struct cpu_topology *topology, const struct maps *maps, struct probe_why *why)
+{
+    for (int number = 0; number < CPU_LIST_MAX; number++) {
+        const struct cpu_core *core = &maps->core_of[number];
+        if (!maps->seen[number])
+            continue;
+        struct cpu_llc *llc = core->llc < 0 ? NULL : &topology->llcs[core->llc];
+        struct cpu_numa *numa = core->numa < 0 ? NULL : &topology->numas[core->numa];
+        if (core->pu < 0) {
+            if (llc != NULL)
+                llc->other_cores++;
+            if (numa != NULL)
+                numa->other_cores++;
+            continue;
+        }
+        if (numa != NULL)
+            numa->cores++;
+        if (llc != NULL && llc->cores++ == 0 && numa != NULL)
+            numa->llcs++;
+        void *array = topology->cores;
+        if (!grow(&array, topology->core_count, sizeof *core, why))
+            return false;
+        topology->cores = array;
+        topology->cores[topology->core_count++] = *core;
+    }
+    return topology->core_count > 0 || probe_why_set(why, "none of the CPUs that may be used is online");
+}
 
 static bool read_all(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct maps *maps,
                      struct cpu_topology *topology, struct probe_why *why)
@@ -170,20 +182,21 @@ static bool read_all(const char *root, const struct cpu_list *cpus, const struct
         int first = llc_of(root, pu, &bytes);
         if (first >= 0 && !find_llc(topology, maps->llc_at, first, bytes, core.numa, &core.llc, why))
             return false;
-        if (!cpu_list_has(cpus, pu) || maps->seen[core.number])
-            continue;
+        bool usable = cpu_list_has(cpus, pu);
+        struct cpu_core *known = &maps->core_of[core.number];
+        if (!maps->seen[core.number]) {
+            *known = core;
+            known->pu = usable ? pu : -1;
+        } else if (usable && known->pu < 0) {
+            known->pu = pu;
+        }
         maps->seen[core.number] = true;
-        if (!add_core(topology, &core, why))
-            return false;
     }
-    if (topology->core_count == 0)
-        return probe_why_set(why, "none of the CPUs that may be used is online");
-    qsort(topology->cores, (size_t)topology->core_count, sizeof *topology->cores, compare_cores);
-    return true;
+    return list_cores(topology, maps, why);
 }
 
-bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct cpu_topology *ret_topology,
-                       struct probe_why *why)
+bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
+                       struct cpu_topology *ret_topology, struct probe_why *why)
 {
     struct cpu_topology topology = {0};
     struct maps *maps = calloc(1, sizeof *maps);

@@ -24,7 +24,8 @@ struct cpu_llc {
     int number;
     int64_t bytes; /* -1 unknown */
     int numa;
-    int cores; /* usable ones */
+    int cores;       /* usable ones */
+    int other_cores; /* online ones of which no pu may be used */
 };
 
 struct cpu_numa {
@@ -32,6 +33,7 @@ struct cpu_numa {
     int64_t memory_bytes; /* 0: none */
     bool allowed;         /* memory may be allocated on it */
     int cores;            /* usable ones */
+    int other_cores;      /* as above */
     int llcs;             /* with usable cores */
 };
 
@@ -45,8 +47,8 @@ struct cpu_topology {
 
 /* @cpus: the CPUs this process may run on. @memory: the NUMA nodes that it may allocate on, NULL when unknown: all.
  * Fails when no CPU is usable, files are not what they should be, or memory runs out. */
-bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory, struct cpu_topology *ret_topology,
-                       struct probe_why *why);
+bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
+                       struct cpu_topology *ret_topology, struct probe_why *why);
 void cpu_topology_done(struct cpu_topology *topology);
 
 /* What this process may use, from the scheduler and /proc/self/status; memory is known when the latter names it. */

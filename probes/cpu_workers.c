@@ -111,8 +111,8 @@ static bool pin(struct worker *worker, int pu, struct probe_why *why)
     return failure == 0 || probe_why_set(why, "cannot run on CPU %d: %s", pu, strerror(failure));
 }
 
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index), void *arg,
-                     int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
+bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index),
+                     void *arg, int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
 {
     *ret_overrun = false;
     while (workers->count < count)

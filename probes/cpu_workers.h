@@ -1,6 +1,6 @@
 /**
- * A pool of threads that are pinned anew for each piece of work and kept between pieces, because a freshly started thread measures its
- * own start. Used from one thread.
+ * A pool of threads that are pinned anew for each piece of work and kept between pieces, because a freshly started thread
+ * measures its own start. Used from one thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,5 +17,5 @@ void cpu_workers_free(struct cpu_workers *workers);
 
 /* Runs work(arg, i) for i from 0 to count - 1 side by side, the i-th pinned to CPU pus[i], and waits for all. Fails when a thread
  * cannot be started or pinned (nothing ran then), or when the work is not done after limit_ns: *ret_overrun says so. */
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index), void *arg,
-                     int64_t limit_ns, bool *ret_overrun, struct probe_why *why);
+bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index),
+                     void *arg, int64_t limit_ns, bool *ret_overrun, struct probe_why *why);

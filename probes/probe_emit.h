@@ -30,6 +30,6 @@ void probe_line_close(struct probe_line *line);
 /* Ends the line and writes it. False when it was too long (nothing is written) or the reader is gone. */
 bool probe_line_write(struct probe_line *line, struct probe_out *out);
 
-/* Ends the line, writes it as the last one, and keeps the gate, so that no other thread writes after it. Waits at most wait_ns for
- * a thread that is writing, and not at all for a full pipe. */
+/* Ends the line, writes it as the last one, and keeps the gate, so that no other thread writes after it. Waits at most wait_ns
+ * for a thread that is writing, and not at all for a full pipe. */
 bool probe_line_write_last(struct probe_line *line, struct probe_out *out, int64_t wait_ns);

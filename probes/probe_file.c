@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool read_text(const char *root, const char *format, va_list args, char *ret_text, size_t size)
+__attribute__((format(printf, 2, 0))) static bool read_text(const char *root, const char *format, va_list args, char *ret_text,
+                                                            size_t size)
 {
     char path[512];
     int root_length = snprintf(path, sizeof path, "%s", root);

@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 /* The first size - 1 bytes of root + path, trailing white space removed. The path is formatted. False when it cannot be read. */
-bool probe_file_text(const char *root, char *ret_text, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool probe_file_text(const char *root, char *ret_text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A file that starts with a decimal number that is not negative; -1 when it cannot be read or is none ("max"). */
 int64_t probe_file_number(const char *root, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,15 +1,15 @@
 /**
  * Statistics of repetitions: a quantile with an interval from order statistics, and when to stop repeating.
  *
- * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest; the binomial distribution says how often such
- * an interval holds the true quantile, whatever the samples' distribution is (Hoefler and Belli, SC'15; David and
- * Nagaraja, Order Statistics, 7.1). All functions are pure but for sorting their samples.
+ * The interval of the p-quantile of n samples runs from the l-th to the u-th smallest; the binomial distribution says how often
+ * such an interval holds the true quantile, whatever the samples' distribution is (Hoefler and Belli, SC'15; David and Nagaraja,
+ * Order Statistics, 7.1). All functions are pure but for sorting their samples.
  */
 #pragma once
 #include <stdbool.h>
 
-#define PROBE_STATS_MIN 6   /* the fewest repetitions that give a 95 % interval of the median */
-#define PROBE_STATS_MAX 25  /* more are not worth their time */
+#define PROBE_STATS_MIN        6  /* the fewest repetitions that give a 95 % interval of the median */
+#define PROBE_STATS_MAX        25 /* more are not worth their time */
 #define PROBE_STATS_HALF_WIDTH 0.01
 
 struct probe_summary {
@@ -17,14 +17,15 @@ struct probe_summary {
     unsigned n;
 };
 
-/* The ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either side. False when n samples do not give one. */
+/* The ranks, from 1, of the narrowest interval of at least 95 % with at most 2.5 % on either side. False when n samples do not
+ * give one. */
 bool probe_stats_ranks(unsigned n, double p, unsigned *ret_low, unsigned *ret_high);
 
 /* How often, from 0 to 1, the l-th to the u-th smallest of n samples hold the p-quantile between them. */
 double probe_stats_coverage(unsigned n, double p, unsigned low, unsigned high);
 
-/* Sorts the samples. The median is the middle one or the mean of the two middle ones; another quantile is the sample of rank ceil(p n).
- * n is at least 1. */
+/* Sorts the samples. The median is the middle one or the mean of the two middle ones; another quantile is the sample of rank
+ * ceil(p n). n is at least 1. */
 struct probe_summary probe_stats_quantile(double *samples, unsigned n, double p);
 
 /* True when half the interval's width is at most PROBE_STATS_HALF_WIDTH of the value. */

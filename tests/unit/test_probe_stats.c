@@ -16,8 +16,8 @@ static void known_ranks(void **state)
     static const struct {
         unsigned n, low, high;
         double coverage;
-    } known[] = {{6, 1, 6, 0.96875}, {7, 1, 7, 0.984375}, {8, 1, 8, 0.9921875}, {9, 2, 8, 0.9609375}, {12, 3, 10, 0.9614258},
-                 {20, 6, 15, 0.9586105}, {25, 8, 18, 0.9567147}};
+    } known[] = {{6, 1, 6, 0.96875},     {7, 1, 7, 0.984375},    {8, 1, 8, 0.9921875},  {9, 2, 8, 0.9609375},
+                 {12, 3, 10, 0.9614258}, {20, 6, 15, 0.9586105}, {25, 8, 18, 0.9567147}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         unsigned low = 0, high = 0;
         assert_true(probe_stats_ranks(known[i].n, 0.5, &low, &high));
@@ -112,7 +112,7 @@ static void simulated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_ranks), cmocka_unit_test(too_few), cmocka_unit_test(coverage),
+        cmocka_unit_test(known_ranks), cmocka_unit_test(too_few),  cmocka_unit_test(coverage),
         cmocka_unit_test(quantiles),   cmocka_unit_test(stopping), cmocka_unit_test(simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,212 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cpu_cells.h"
+#include "cpu_machine.h"
+
+static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_topology)
+{
+    struct cpu_list allowed;
+    struct probe_why why = {0};
+    assert_true(cpu_list_parse(cpus, &allowed));
+    if (!cpu_topology_read(root, &allowed, NULL, ret_topology, &why))
+        fail_msg("%s", why.text);
+    machine_free(root);
+}
+
+static struct cpu_wanted all_of(enum cpu_profile profile)
+{
+    struct cpu_wanted wanted = {.profile = profile, .seed = 1};
+    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
+    return wanted;
+}
+
+static struct cpu_cells cells_of(const struct cpu_topology *topology, const struct cpu_wanted *wanted)
+{
+    struct cpu_cells cells;
+    struct probe_why why = {0};
+    assert_true(cpu_cells_new(topology, wanted, &cells, &why));
+    return cells;
+}
+
+static size_t count(const struct cpu_cells *cells, enum probe_metric metric, enum cpu_phase phase)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        found += cells->item[i].metric == metric && cells->item[i].phase == phase;
+    return found;
+}
+
+static bool same(const struct cpu_cell *a, const struct cpu_cell *b)
+{
+    return a->metric == b->metric && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 && a->cas == b->cas &&
+           a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes;
+}
+
+/* What holds for every list: phases ascend, no cell comes twice, no core talks to itself. */
+static void check(const struct cpu_cells *cells)
+{
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cpu_cell *cell = &cells->item[i];
+        if (i > 0)
+            assert_true(cell->phase >= cells->item[i - 1].phase);
+        if (cell->metric == PROBE_CPU_PINGPONG)
+            assert_string_not_equal(cell->from, cell->to);
+        for (size_t j = 0; j < i; j++)
+            assert_false(same(cell, &cells->item[j]));
+    }
+}
+
+static bool has(const struct cpu_cells *cells, enum probe_metric metric, const char *from, const char *to)
+{
+    for (size_t i = 0; i < cells->count; i++)
+        if (cells->item[i].metric == metric && strcmp(cells->item[i].from, from) == 0 && strcmp(cells->item[i].to, to) == 0)
+            return true;
+    return false;
+}
+
+/* Two nodes of two llcs of four cores. */
+static void quick(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    check(&cells);
+    assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_BANDWIDTH), 2 * 2 * 3);
+    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY), 4 * 2);
+    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 4 * 12 + 4 * 3); /* all pairs inside, firsts across */
+    assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_DETAIL),
+                     2 * 2 * 3 * 3 + 4 * 2 * 3); /* 1, 2, 4 cores; llcs */
+    assert_string_equal(cells.item[0].from, cells.item[0].to);
+    assert_true(has(&cells, PROBE_CPU_PINGPONG, "core0", "core12") && has(&cells, PROBE_CPU_PINGPONG, "core12", "core0"));
+    assert_false(has(&cells, PROBE_CPU_PINGPONG, "core1", "core12"));
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+static void full(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(8, 1, 4, 8), "0-7", &topology);
+    struct cpu_wanted wanted = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    check(&cells);
+    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 7 * 2);
+    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * 16); /* 16K to 512M */
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* 64 cores under one cache: neighbours, and a sample that another seed draws anew. */
+static void large_llc(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(64, 1, 64, 64), "0-63", &topology);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells first = cells_of(&topology, &wanted), again = cells_of(&topology, &wanted);
+    wanted.seed = 2;
+    struct cpu_cells other = cells_of(&topology, &wanted);
+    check(&first);
+    assert_true(has(&first, PROBE_CPU_PINGPONG, "core41", "core42") && has(&first, PROBE_CPU_PINGPONG, "core42", "core41"));
+    assert_in_range(count(&first, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 126 + 64, 126 + 256);
+    assert_int_equal(first.count, again.count);
+    size_t moved = first.count != other.count;
+    for (size_t i = 0; i < first.count; i++) {
+        assert_true(same(&first.item[i], &again.item[i]));
+        moved += i < other.count && !same(&first.item[i], &other.item[i]);
+    }
+    assert_true(moved > 0);
+    cpu_cells_done(&first);
+    cpu_cells_done(&again);
+    cpu_cells_done(&other);
+    cpu_topology_done(&topology);
+}
+
+static void filters(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
+    struct cpu_wanted wanted = {.seed = 1};
+    wanted.metrics[PROBE_MEMORY_LATENCY] = true;
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    assert_int_equal(cells.count, 8);
+    cpu_cells_done(&cells);
+    wanted = all_of(CPU_QUICK);
+    static const char *const places[] = {"core5", "gpu0"};
+    wanted.places = places;
+    wanted.place_count = 2;
+    cells = cells_of(&topology, &wanted);
+    assert_int_equal(cells.count, 6); /* core5 and the three others of its llc, both ways */
+    cpu_cells_done(&cells);
+    wanted.places = places + 1;
+    wanted.place_count = 1;
+    cells = cells_of(&topology, &wanted);
+    assert_int_equal(cells.count, 0);
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* Some of a node's cores are not "all". */
+static void partial(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(8, 1, 4, 8), "0-4", &topology);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    check(&cells);
+    for (size_t i = 0; i < cells.count; i++)
+        if (cells.item[i].metric == PROBE_MEMORY_BANDWIDTH && cells.item[i].threads == 0)
+            assert_string_equal(cells.item[i].from, "llc0"); /* the only initiator of which all may be used */
+    assert_int_equal(cells.item[0].threads, 5);
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+static void one_core(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(1, 1, 1, 1), "0", &topology);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    assert_int_equal(cells.count, 4); /* read, write, copy, latency */
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* The first cores of a node come from different caches. */
+static void spread(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
+    int pus[16];
+    struct cpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH, .llc = -1, .numa = 1};
+    assert_int_equal(cpu_cells_pus(&topology, &cell, pus), 8);
+    static const int expected[] = {8, 12, 9, 13, 10, 14, 11, 15};
+    assert_memory_equal(pus, expected, sizeof expected);
+    cell.llc = 1;
+    cell.numa = -1;
+    assert_int_equal(cpu_cells_pus(&topology, &cell, pus), 4);
+    assert_int_equal(pus[0], 4);
+    cpu_topology_done(&topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quick),   cmocka_unit_test(full),     cmocka_unit_test(large_llc), cmocka_unit_test(filters),
+        cmocka_unit_test(partial), cmocka_unit_test(one_core), cmocka_unit_test(spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

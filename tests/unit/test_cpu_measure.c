@@ -1,0 +1,215 @@
+/* The measuring parts on this machine's own CPUs, with small buffers: that they do what they say, not how fast. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu_bandwidth.h"
+#include "cpu_chase.h"
+#include "cpu_pingpong.h"
+#include "cpu_stream.h"
+#include "cpu_topology.h"
+#include "probe_clock.h"
+
+static void topology_here(struct cpu_topology *ret_topology)
+{
+    struct cpu_list cpus, memory;
+    bool known;
+    struct probe_why why = {0};
+    assert_true(cpu_topology_allowed(&cpus, &memory, &known, &why));
+    if (!cpu_topology_read("", &cpus, known ? &memory : NULL, ret_topology, &why))
+        fail_msg("%s", why.text);
+}
+
+struct seen {
+    atomic_uint calls;
+    int cpu[4];
+};
+
+static void see(void *arg, unsigned index)
+{
+    struct seen *seen = arg;
+    atomic_fetch_add(&seen->calls, 1);
+    seen->cpu[index] = sched_getcpu();
+}
+
+static void workers_run_where_told(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    topology_here(&topology);
+    struct cpu_workers *workers = cpu_workers_new();
+    assert_non_null(workers);
+    bool overrun;
+    struct probe_why why = {0};
+    for (int round = 0; round < 8; round++) {
+        struct seen seen = {0};
+        int pus[4];
+        for (int i = 0; i < 4; i++)
+            pus[i] = topology.cores[(i + round) % topology.core_count].pu;
+        assert_true(cpu_workers_run(workers, pus, 4, see, &seen, 10000000000, &overrun, &why));
+        assert_int_equal(seen.calls, 4);
+        assert_memory_equal(seen.cpu, pus, sizeof pus);
+    }
+    struct seen seen = {0};
+    assert_false(cpu_workers_run(workers, (const int[]){4000}, 1, see, &seen, 10000000000, &overrun, &why));
+    assert_false(overrun);
+    assert_int_equal(seen.calls, 0);
+    assert_non_null(strstr(why.text, "4000"));
+    cpu_workers_free(workers);
+    cpu_topology_done(&topology);
+}
+
+static void chase_is_one_cycle(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {512, 256 * 3, 65536, 262144, 1 << 20, (1 << 20) + 300};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t bytes = sizes[s];
+        char *base = aligned_alloc(4096, (1 << 20) + 4096);
+        assert_non_null(base);
+        memset(base, 0, (1 << 20) + 4096);
+        struct cpu_chase chase;
+        struct probe_random random = {s};
+        struct probe_why why = {0};
+        assert_true(cpu_chase_build(base, bytes, &random, &chase, &why));
+        assert_int_equal(chase.lines, bytes >= 262144 ? bytes / 262144 * 1024 : bytes / CPU_CHASE_SPAN);
+        unsigned char *spans = calloc(bytes / CPU_CHASE_SPAN + 1, 1);
+        void **at = chase.at;
+        size_t changes = 0;
+        for (size_t i = 0; i < chase.lines; i++) {
+            size_t offset = (size_t)((char *)at - base);
+            assert_true(offset < bytes && offset % CPU_CHASE_LINE == 0);
+            assert_int_equal(spans[offset / CPU_CHASE_SPAN]++, 0); /* none twice */
+            changes += offset / CPU_CHASE_SPAN != i;
+            at = *at;
+        }
+        assert_ptr_equal(at, chase.at); /* and round */
+        if (bytes >= 65536)
+            assert_true(changes > chase.lines / 2); /* not in order */
+        free(spans);
+        free(base);
+    }
+    struct cpu_chase chase;
+    struct probe_random random = {0};
+    struct probe_why why = {0};
+    char small[256];
+    assert_false(cpu_chase_build(small, sizeof small, &random, &chase, &why));
+}
+
+static void streams_move_bytes(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 << 10, GUARD = 512 };
+    char *from = aligned_alloc(4096, BYTES), *to = aligned_alloc(4096, BYTES + GUARD);
+    const struct cpu_stream *stream;
+    unsigned count = 0;
+    for (; (stream = cpu_stream_at(count)) != NULL; count++) {
+        for (int i = 0; i < BYTES; i++)
+            from[i] = (char)(i * 7 + i / 256);
+        memset(to, 0x55, BYTES + GUARD);
+        stream->copy(to, from, BYTES);
+        assert_memory_equal(to, from, BYTES);
+        memset(to, 0x55, BYTES + GUARD);
+        stream->write(to, BYTES);
+        for (int i = 0; i < BYTES; i += 64)
+            assert_memory_not_equal(to + i, "UUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUU", 64);
+        for (int i = 0; i < GUARD; i++)
+            assert_int_equal(to[BYTES + i], 0x55); /* not one byte further */
+        stream->read(from, BYTES);
+    }
+    assert_true(count >= 1);
+    free(from);
+    free(to);
+}
+
+static void memory_is_where_it_should_be(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    topology_here(&topology);
+    struct cpu_workers *workers = cpu_workers_new();
+    bool overrun;
+    struct probe_why why = {0};
+    struct cpu_memory memory;
+    int numa = 0;
+    while (!topology.numas[numa].allowed || topology.numas[numa].memory_bytes == 0)
+        numa++;
+    if (!cpu_memory_new(&topology, numa, 20 << 20, workers, probe_clock_ns() + 10000000000, &memory, &overrun, &why))
+        fail_msg("%s", why.text);
+    assert_int_equal(memory.bytes, 20 << 20);
+    assert_int_equal((uintptr_t)memory.base % 4096, 0);
+    memset(memory.base, 1, memory.bytes);
+
+    struct probe_summary summary;
+    int pu = topology.cores[0].pu;
+    for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
+        assert_true(cpu_bandwidth_measure(&memory, workers, &pu, 1, direction, 1 << 20, 0, 50000000, &summary, &overrun, &why));
+        assert_true(summary.n >= 6 && summary.low > 0 && summary.low <= summary.value && summary.value <= summary.high);
+    }
+    struct cpu_chase chase;
+    struct probe_random random = {3};
+    assert_true(cpu_chase_build(memory.base, 64 << 10, &random, &chase, &why));
+    assert_true(cpu_chase_measure(&chase, workers, pu, true, 5000000, &summary, &overrun, &why));
+    assert_true(summary.n >= 40 && summary.low > 0 && summary.low <= summary.value && summary.value <= summary.high);
+    cpu_memory_done(&memory);
+
+    struct cpu_numa *node = &topology.numas[numa];
+    node->allowed = false;
+    assert_false(cpu_memory_new(&topology, numa, 1 << 20, workers, probe_clock_ns() + 10000000000, &memory, &overrun, &why));
+    assert_non_null(strstr(why.text, "allowed"));
+    node->allowed = true;
+    assert_false(cpu_memory_new(&topology, numa, 1 << 20, workers, 0, &memory, &overrun, &why)); /* no time at all */
+    assert_string_equal(why.text, "time budget");
+    cpu_workers_free(workers);
+    cpu_topology_done(&topology);
+}
+
+static void pingpong_plays(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    topology_here(&topology);
+    if (topology.core_count < 2) {
+        cpu_topology_done(&topology);
+        skip();
+    }
+    struct cpu_workers *workers = cpu_workers_new();
+    struct probe_why why = {0};
+    struct cpu_pingpong *pingpong = cpu_pingpong_new(&why);
+    struct probe_summary summary;
+    bool overrun;
+    for (int cas = 0; cas < 2; cas++) {
+        if (!cpu_pingpong_measure(pingpong, workers, topology.cores[0].pu, topology.cores[1].pu, cas, 200000000, &summary,
+                                  &overrun, &why))
+            fail_msg("%s", why.text);
+        assert_true(summary.n >= 6 && summary.n <= 25 && summary.low > 1 && summary.low <= summary.value &&
+                    summary.value <= summary.high);
+    }
+    /* Both on one CPU never run at the same time: that is said, not waited for. */
+    int64_t start = probe_clock_ns();
+    int pu = topology.cores[0].pu;
+    assert_false(cpu_pingpong_measure(pingpong, workers, pu, pu, false, 10000000, &summary, &overrun, &why));
+    assert_false(overrun);
+    assert_non_null(strstr(why.text, "same time"));
+    assert_true(probe_clock_ns() - start < 5000000000);
+    cpu_pingpong_free(pingpong);
+    cpu_workers_free(workers);
+    cpu_topology_done(&topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
+        cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
+        cmocka_unit_test(pingpong_plays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
