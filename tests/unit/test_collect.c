@@ -1,0 +1,143 @@
+/* Lines of a probe become a run; broken ones are counted and never stop it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collect.h"
+
+#define RUN "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1790000000,\"conditions\":{\"thp\":\"always\"}}"
+#define END "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}"
+#define VALUE "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\",\"value\":96.2,\"low\":95.8,\"high\":96.9,\"n\":9}"
+
+static struct graph *two_cores(void)
+{
+    struct graph *graph = graph_new();
+    struct berth_err err = {0};
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    for (int i = 0; i < 2; i++) {
+        place_id core = graph_add_place(graph, PLACE_CORE, i);
+        struct cpuset cpus = {0};
+        cpuset_add(&cpus, (unsigned)i);
+        graph->places[core].parent = 0;
+        place_set_cpus(&graph->places[core], &cpus);
+    }
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+static bool feed(struct collect *collect, const char *line) { return collect_line(collect, line, strlen(line)); }
+
+static struct collect begin(const struct graph *graph)
+{
+    struct collect collect;
+    struct berth_err err = {0};
+    assert_int_equal(collect_init(&collect, graph, "cpu", "quick", 1790000000, &err), BERTH_OK);
+    return collect;
+}
+
+static void a_good_run(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, "{\"record\":\"progress\",\"done\":1,\"total\":2}"));
+    assert_true(feed(&collect, VALUE));
+    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core1\",\"to\":\"core0\",\"why\":\"time budget\"}"));
+    assert_true(feed(&collect, END));
+    collect_finish(&collect, "", "berth-probe-cpu", 7);
+    assert_int_equal(collect.bad_lines, 0);
+    assert_int_equal(collect.run.note_count, 0);
+    assert_string_equal(collect.run.status, "complete");
+    assert_string_equal(collect.run.conditions, "{\"thp\":\"always\"}");
+    assert_int_equal(collect.run.values->count, 2);
+    assert_int_equal(collect.progress.done, 1);
+    assert_int_equal(json_array_size(collect.skipped), 1);
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)), "cpu_pingpong core1 core0: time budget");
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
+static void assert_note(struct collect *collect, const char *code, const char *word)
+{
+    assert_true(collect->run.note_count > 0);
+    assert_string_equal(collect->run.notes[0].code, code);
+    assert_non_null(strstr(collect->run.notes[0].text, word));
+}
+
+static void an_early_end_is_a_finding(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    feed(&collect, RUN);
+    feed(&collect, VALUE);
+    collect_finish(&collect, "", "berth-probe-cpu", 7);
+    assert_string_equal(collect.run.status, "failed");
+    assert_note(&collect, "probe-failed", "without an end record");
+    assert_int_equal(collect.run.values->count, 1); /* what was measured is kept */
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
+static void a_crash_is_a_finding_and_a_wish_is_none(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    feed(&collect, RUN);
+    collect_finish(&collect, "crashed", "berth-probe-cpu crashed (signal 11)", 7);
+    assert_string_equal(collect.run.status, "crashed");
+    assert_note(&collect, "probe-crashed", "signal 11");
+    collect_done(&collect);
+    collect = begin(graph);
+    feed(&collect, RUN);
+    collect_finish(&collect, "cancelled", "berth-probe-cpu was stopped", 7);
+    assert_string_equal(collect.run.status, "cancelled");
+    assert_int_equal(collect.run.note_count, 0);
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
+static void rubbish_is_counted_and_cut(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, VALUE)); /* before the run record */
+    assert_int_equal(collect.bad_lines, 1);
+    assert_non_null(strstr(collect.first_bad, "before the run record"));
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, RUN)); /* twice */
+    assert_true(feed(&collect, "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core77\",\"value\":1,\"n\":1}"));
+    assert_true(feed(&collect, "%%% no json"));
+    assert_int_equal(collect.bad_lines, 4);
+    bool more = true;
+    for (int i = 0; i < 200 && more; i++)
+        more = feed(&collect, "rubbish");
+    assert_false(more);
+    assert_int_equal(collect.bad_lines, COLLECT_BAD_LINES_MAX);
+    assert_int_equal(collect.run.values->count, 0);
+    collect_finish(&collect, "garbage", "berth-probe-cpu printed rubbish", 7);
+    assert_note(&collect, "probe-garbage", "rubbish");
+    assert_int_equal(collect.run.note_count, 1);
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_run),
+        cmocka_unit_test(an_early_end_is_a_finding),
+        cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
+        cmocka_unit_test(rubbish_is_counted_and_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
