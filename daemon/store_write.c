@@ -3,6 +3,9 @@
 
 #include "store_core.h"
 
+/* A reason why there is no value stays out of the way of the latest value; see values.h. */
+#define NEWER(column) "iif(excluded.value IS NULL AND value IS NOT NULL, " column ", excluded." column ")"
+
 struct writer {
     const struct graph *graph;
     const struct run *run;
@@ -22,8 +25,9 @@ static enum berth_code prepare_writer(struct store *store, struct writer *writer
         {&writer->insert_text, "INSERT INTO text (text) VALUES (?1) RETURNING id"},
         {&writer->series,
          "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET run = excluded.run,"
-         " value = excluded.value, low = excluded.low, high = excluded.high, n = excluded.n, why = excluded.why RETURNING id"},
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
+         " run = " NEWER("run") ", value = " NEWER("value") ", low = " NEWER("low") ", high = " NEWER("high")
+         ", n = " NEWER("n") ", why = " NEWER("why") " RETURNING id"},
         {&writer->value, "INSERT INTO value (series, run, value, low, high, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
         {&writer->skip, "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)"},
         {&writer->note, "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},

@@ -197,6 +197,9 @@ static void sort(struct values *values)
     }
 }
 
+/* A later item replaces one of no higher rank: a number beats a reason why there is none, and a measured number any other. */
+static int rank(const struct value *v) { return v->why_not != NULL ? 0 : v->source == VALUE_MEASURED ? 2 : 1; }
+
 void values_finish(struct values *values)
 {
     if (!is_sorted(values)) {
@@ -206,7 +209,7 @@ void values_finish(struct values *values)
             const struct value *v = &values->item[i];
             if (kept == 0 || compare(values, &values->item[kept - 1], v) != 0)
                 values->item[kept++] = *v;
-            else if (v->source == VALUE_MEASURED || values->item[kept - 1].source != VALUE_MEASURED)
+            else if (rank(v) >= rank(&values->item[kept - 1]))
                 values->item[kept - 1] = *v;
         }
         values->count = kept;

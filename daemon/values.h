@@ -46,7 +46,8 @@ enum berth_code axes_canonical(enum metric metric, const char *const *text, size
 const char *axes_get(enum metric metric, const char *axes, const char *key, char *buffer, size_t size);
 
 /* Adds a copy of v with these axes and why_not (copied; NULL fine). A later add with the same metric, from, to and
- * axes replaces the earlier one at values_finish unless it would put a nominal or published value over a measured one.
+ * axes replaces the earlier one at values_finish, unless that would lose something: a number is not replaced by a
+ * reason why there is none (a probe run that ran out of time), nor a measured number by a nominal or published one.
  * False when out of memory. */
 bool values_add(struct values *values, const struct value *v, const char *axes, const char *why_not);
 

@@ -186,11 +186,19 @@ static bool same_key(const struct model *a, const struct model *b)
     return a->v.metric == b->v.metric && a->v.from == b->v.from && a->v.to == b->v.to && strcmp(a->axes, b->axes) == 0;
 }
 
+/* The rule of values.h, said another way: what would be lost by replacing old with new. */
+static bool loses(const struct value *old, const struct value *new)
+{
+    if (isnan(old->value))
+        return false;
+    return isnan(new->value) || (old->source == VALUE_MEASURED && new->source != VALUE_MEASURED);
+}
+
 static void model_add(struct model *model, size_t *count, const struct model *add)
 {
     for (size_t i = 0; i < *count; i++)
         if (same_key(&model[i], add)) {
-            if (add->v.source == VALUE_MEASURED || model[i].v.source != VALUE_MEASURED)
+            if (!loses(&model[i].v, &add->v))
                 model[i] = *add;
             return;
         }
