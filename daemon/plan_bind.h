@@ -1,0 +1,42 @@
+/**
+ * Bind: gpus, cores, memory and nics for the tasks of a job, by locality. What the tasks send each other is not weighed
+ * yet: the answer says so. docs/ADVICE.md has the rules.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "plan.h"
+
+#define BIND_TASKS_MAX 1000000
+
+struct bind_request {
+    int64_t tasks;
+    int64_t gpus_per_task;    /* -1: 1 where any gpu is allowed, else 0 */
+    int64_t cores_per_task;   /* 0: an even share of the cores next to its gpus, or of all */
+    int64_t threads_per_core; /* 0: all that are allowed */
+    bool in_rank_order;       /* gpus ascend from task to task */
+    const struct allowed *allowed;
+};
+
+struct bind_task {
+    const place_id *gpus; /* in the answer's pool; as many as the answer's gpus_per_task, ascending */
+    struct cpuset cpus;
+    place_id memory;      /* PLACE_NONE: no memory of the node is allowed */
+    size_t nics, nic_count; /* a range of the answer's nic pool */
+};
+
+struct bind_answer {
+    struct bind_task *task; /* owned */
+    size_t task_count;
+    int64_t gpus_per_task, cores_per_task;
+    place_id *gpu; /* owned pool: gpus_per_task for each task */
+    place_id *nic; /* owned pool */
+    size_t nic_count;
+    bool is_only_choice; /* there was nothing to choose */
+    struct plan_evidence evidence;
+    struct plan_warnings warnings;
+};
+
+/* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core), NOTHING_ALLOWED, NO_MEMORY. */
+enum berth_code plan_bind(const struct snapshot *snap, const struct bind_request *request, struct bind_answer *ret, struct berth_err *err);
+void plan_bind_done(struct bind_answer *answer);

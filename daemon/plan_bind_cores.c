@@ -1,0 +1,402 @@
+/*
+ * Invariants: (1) a core is taken at most once; (2) a group's free is the number of its cores that are not taken;
+ * (3) when plan_bind_cores succeeds every task has exactly cores_per_task cores.
+ */
+#include "plan_bind_cores.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
+#define SAME_RATE 1.05
+
+/* How near a group is to a task's gpus: less is nearer. */
+struct nearness {
+    double slowness; /* measured: how many times slower than the best NUMA node, 1 where not measured or nearly the same */
+    double distance; /* plan_distance */
+};
+
+/* What is done for one request. */
+struct hand {
+    const struct snapshot *snap;
+    struct bind_cores *cores;
+    const struct bind_cores_request *request;
+    struct nearness *near; /* by task and group; NULL without gpus */
+    struct nearness *nearest; /* by task: the least of its near */
+    unsigned *missing;     /* cores that a task still needs */
+    struct cpuset *cpus;
+    struct plan_evidence *evidence;
+    struct plan_warnings *warnings;
+};
+
+static place_id group_place(const struct graph *graph, place_id core)
+{
+    place_id llc = plan_above(graph, core, PLACE_LLC);
+    if (llc != PLACE_NONE)
+        return llc;
+    place_id numa = plan_numa(graph, core);
+    if (numa != PLACE_NONE)
+        return numa;
+    place_id package = plan_above(graph, core, PLACE_PACKAGE);
+    return package != PLACE_NONE ? package : 0;
+}
+
+static int compare_cores(const void *a, const void *b, void *arg)
+{
+    const struct graph *graph = arg;
+    int32_t x = graph_place(graph, ((const struct bind_core *)a)->id)->number, y = graph_place(graph, ((const struct bind_core *)b)->id)->number;
+    return (x > y) - (x < y);
+}
+
+static unsigned group_of(const struct graph *graph, struct bind_cores *cores, place_id core)
+{
+    place_id place = group_place(graph, core);
+    for (unsigned i = 0; i < cores->group_count; i++)
+        if (cores->group[i].place == place)
+            return i;
+    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = plan_numa(graph, place)};
+    return (unsigned)cores->group_count++;
+}
+
+/* At most threads of the cpus, the lowest; 0 all. */
+static struct cpuset lowest(const struct cpuset *cpus, int64_t threads)
+{
+    struct cpuset use = {0};
+    int64_t n = 0;
+    for (int c = cpuset_next(cpus, 0); c >= 0 && (threads == 0 || n < threads); c = cpuset_next(cpus, (unsigned)c + 1), n++)
+        cpuset_add(&use, (unsigned)c);
+    return use;
+}
+
+enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpuset *cpus, int64_t threads_per_core, struct bind_cores *ret,
+                                     struct berth_err *err)
+{
+    size_t count = graph_count(graph, PLACE_CORE), too_thin = 0, widest = 0;
+    struct bind_cores cores = {.core = calloc(count + 1, sizeof *cores.core), .group = calloc(count + 1, sizeof *cores.group)};
+    enum berth_code code = BERTH_OK;
+    if (cores.core == NULL || cores.group == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
+    for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
+        if (graph_place(graph, c)->cpus == NULL)
+            continue;
+        struct cpuset mine = *graph_place(graph, c)->cpus;
+        cpuset_and(&mine, cpus);
+        size_t threads = cpuset_count(&mine);
+        widest = threads > widest ? threads : widest;
+        if (threads > 0 && threads >= (size_t)threads_per_core)
+            cores.core[cores.count++] = (struct bind_core){.id = c, .use = lowest(&mine, threads_per_core)};
+        else
+            too_thin += threads > 0;
+    }
+    if (code == BERTH_OK && cores.count == 0)
+        code = too_thin > 0 ? plan_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
+                                              "no core has %" PRId64 " allowed threads; the widest has %zu", threads_per_core, widest)
+                            : err_set(err, BERTH_NOTHING_ALLOWED, "no core of this node is allowed (allowed.cpus)");
+    if (code != BERTH_OK) {
+        plan_bind_cores_done(&cores);
+        return code;
+    }
+    qsort_r(cores.core, cores.count, sizeof *cores.core, compare_cores, (void *)graph);
+    for (size_t i = 0; i < cores.count; i++) {
+        cores.core[i].group = group_of(graph, &cores, cores.core[i].id);
+        cores.group[cores.core[i].group].cores++;
+        cores.group[cores.core[i].group].free++;
+    }
+    *ret = cores;
+    return BERTH_OK;
+}
+
+void plan_bind_cores_done(struct bind_cores *cores)
+{
+    free(cores->core);
+    free(cores->group);
+    *cores = (struct bind_cores){0};
+}
+
+unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place)
+{
+    const struct cpuset *next_to = graph_place(snap->graph, place)->cpus;
+    place_id numa = plan_numa(snap->graph, place);
+    unsigned sharing = 0, same_numa = 0;
+    for (size_t i = 0; i < cores->count; i++) {
+        sharing += next_to != NULL && cpuset_intersects(next_to, &cores->core[i].use);
+        same_numa += numa != PLACE_NONE && plan_numa(snap->graph, cores->core[i].id) == numa;
+    }
+    return sharing > 0 ? sharing : same_numa;
+}
+
+/* Host memory to gpu, as measured. */
+static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
+{
+    const struct value *v = numa != PLACE_NONE ? values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, numa, gpu, "") : NULL;
+    return v != NULL && v->source == VALUE_MEASURED && v->value > 0 ? v : NULL;
+}
+
+/* The best of all groups, or NULL when one of them was not measured: then nothing is compared. */
+static const struct value *best_rate(const struct hand *hand, place_id gpu)
+{
+    const struct value *best = NULL;
+    for (size_t g = 0; g < hand->cores->group_count; g++) {
+        const struct value *v = rate_to(hand->snap, hand->cores->group[g].numa, gpu);
+        if (v == NULL)
+            return NULL;
+        if (best == NULL || v->value > best->value)
+            best = v;
+    }
+    return best;
+}
+
+static int compare_nearness(const struct nearness *a, const struct nearness *b)
+{
+    if (a->slowness != b->slowness)
+        return a->slowness < b->slowness ? -1 : 1;
+    return (a->distance > b->distance) - (a->distance < b->distance);
+}
+
+static struct nearness *near_of(const struct hand *hand, size_t task, size_t group)
+{
+    return &hand->near[task * hand->cores->group_count + group];
+}
+
+/* A group is as near to a task as it is to the nearest of the task's gpus. */
+static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
+{
+    const struct bind_cores_request *request = hand->request;
+    if (request->gpus_per_task == 0)
+        return BERTH_OK;
+    hand->near = calloc(request->tasks * hand->cores->group_count, sizeof *hand->near);
+    hand->nearest = calloc(request->tasks, sizeof *hand->nearest);
+    if (hand->near == NULL || hand->nearest == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    for (size_t i = 0; i < request->tasks * request->gpus_per_task; i++) {
+        place_id gpu = request->gpus[i];
+        const struct value *best = best_rate(hand, gpu);
+        if (best != NULL && !plan_evidence_add(hand->evidence, 0, best))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+        for (size_t g = 0; g < hand->cores->group_count; g++) {
+            const struct bind_group *group = &hand->cores->group[g];
+            struct nearness near = {1, plan_distance(hand->snap, gpu, group->place)};
+            if (best != NULL) {
+                double ratio = best->value / rate_to(hand->snap, group->numa, gpu)->value;
+                near.slowness = ratio > SAME_RATE ? ratio : 1;
+            }
+            size_t task = i / request->gpus_per_task;
+            struct nearness *known = near_of(hand, task, g), *nearest = &hand->nearest[task];
+            bool is_first = i % request->gpus_per_task == 0;
+            if (is_first || compare_nearness(&near, known) < 0)
+                *known = near;
+            if ((is_first && g == 0) || compare_nearness(&near, nearest) < 0)
+                *nearest = near;
+        }
+    }
+    return BERTH_OK;
+}
+
+static bool is_nearest(const struct hand *hand, size_t task, size_t group)
+{
+    return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;
+}
+
+/* With gpus: the least that any task gets when the cores nearest to gpus are shared evenly by the tasks nearest to them. */
+static int64_t even_share(const struct hand *hand)
+{
+    const struct bind_cores *cores = hand->cores;
+    size_t tasks = hand->request->tasks;
+    double least = floor((double)cores->count / (double)tasks);
+    for (size_t t = 0; hand->near != NULL && t < tasks; t++) {
+        double share = 0;
+        for (size_t g = 0; g < cores->group_count; g++) {
+            unsigned sharers = 0;
+            for (size_t u = 0; u < tasks && is_nearest(hand, t, g); u++)
+                sharers += is_nearest(hand, u, g);
+            if (sharers > 0)
+                share += (double)cores->group[g].cores / sharers;
+        }
+        /* Thirds of cores add up to a little less than they are. */
+        least = fmin(least, floor(share + 1e-9));
+    }
+    return least < 1 ? 1 : (int64_t)least;
+}
+
+/* Gives a task its missing cores from a group, as many as are free. */
+static void take(struct hand *hand, size_t task, size_t group)
+{
+    struct bind_group *from = &hand->cores->group[group];
+    from->tasks++;
+    for (size_t i = 0; i < hand->cores->count && hand->missing[task] > 0 && from->free > 0; i++) {
+        struct bind_core *core = &hand->cores->core[i];
+        if (core->group != group || core->taken)
+            continue;
+        core->taken = true;
+        cpuset_or(&hand->cpus[task], &core->use);
+        from->free--;
+        hand->missing[task]--;
+    }
+}
+
+/* Of the nearest groups that have room for the whole task, the one with the fewest tasks. */
+static void take_nearest(struct hand *hand, size_t task)
+{
+    const struct bind_group *group = hand->cores->group;
+    size_t best = SIZE_MAX;
+    for (size_t g = 0; g < hand->cores->group_count; g++)
+        if (group[g].free >= hand->missing[task] && is_nearest(hand, task, g) && (best == SIZE_MAX || group[g].tasks < group[best].tasks))
+            best = g;
+    if (best != SIZE_MAX)
+        take(hand, task, best);
+}
+
+/* A group that has room for the whole task and lies in the NUMA node of a nearest one. */
+static void take_same_numa(struct hand *hand, size_t task)
+{
+    const struct bind_cores *cores = hand->cores;
+    size_t best = SIZE_MAX;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        bool beside = false;
+        for (size_t n = 0; n < cores->group_count && cores->group[g].numa != PLACE_NONE && !beside; n++)
+            beside = is_nearest(hand, task, n) && cores->group[n].numa == cores->group[g].numa;
+        if (beside && cores->group[g].free >= hand->missing[task] &&
+            (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
+            best = g;
+    }
+    if (best == SIZE_MAX)
+        return;
+    plan_warn(hand->warnings, "task %zu: the llc nearest to its gpus has too few cores left: its cores are in another of that NUMA node", task);
+    take(hand, task, best);
+}
+
+/* One round: each task that misses cores takes what the nearest group with any has. */
+static void take_what_is_left(struct hand *hand, size_t task)
+{
+    const struct bind_cores *cores = hand->cores;
+    size_t best = SIZE_MAX;
+    for (size_t g = 0; g < cores->group_count; g++)
+        if (cores->group[g].free > 0 && (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
+            best = g;
+    if (!is_nearest(hand, task, best))
+        plan_warn(hand->warnings, "task %zu: not all of its cores are next to its gpus: too few are left there", task);
+    take(hand, task, best);
+}
+
+static void hand_out_by_gpus(struct hand *hand)
+{
+    size_t tasks = hand->request->tasks, waiting = 0;
+    for (size_t t = 0; t < tasks; t++)
+        take_nearest(hand, t);
+    for (size_t t = 0; t < tasks; t++)
+        if (hand->missing[t] > 0)
+            take_same_numa(hand, t);
+    do {
+        waiting = 0;
+        for (size_t t = 0; t < tasks; t++)
+            if (hand->missing[t] > 0) {
+                take_what_is_left(hand, t);
+                waiting += hand->missing[t] > 0;
+            }
+    } while (waiting > 0);
+}
+
+/* How busy the NUMA node of a group would be with one task more. */
+static double load(const struct hand *hand, size_t group)
+{
+    const struct bind_cores *cores = hand->cores;
+    place_id numa = cores->group[group].numa;
+    unsigned all = 0, tasks = 1;
+    for (size_t g = 0; g < cores->group_count; g++)
+        if (g == group || (numa != PLACE_NONE && cores->group[g].numa == numa)) {
+            all += cores->group[g].cores;
+            tasks += cores->group[g].tasks;
+        }
+    return (double)tasks / all;
+}
+
+/* A task without gpus goes where the least other tasks are: the NUMA node first, then the llc. */
+static size_t least_loaded(const struct hand *hand, unsigned room)
+{
+    const struct bind_group *group = hand->cores->group;
+    size_t best = SIZE_MAX;
+    double best_load = 0, best_own = 0;
+    for (size_t g = 0; g < hand->cores->group_count; g++) {
+        double numa_load = load(hand, g), own = (group[g].tasks + 1.0) / group[g].cores;
+        if (group[g].free >= room && (best == SIZE_MAX || numa_load < best_load || (numa_load == best_load && own < best_own))) {
+            best = g;
+            best_load = numa_load;
+            best_own = own;
+        }
+    }
+    return best;
+}
+
+static void hand_out_evenly(struct hand *hand)
+{
+    const struct bind_cores *cores = hand->cores;
+    for (size_t t = 0; t < hand->request->tasks; t++) {
+        size_t group = least_loaded(hand, hand->missing[t]);
+        if (group == SIZE_MAX) {
+            plan_warn(hand->warnings, "task %zu: no llc has enough cores left: its cores are in several", t);
+            group = least_loaded(hand, 1);
+        }
+        place_id start = cores->group[group].place;
+        for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {
+            double nearest = INFINITY;
+            for (size_t g = 0; g < cores->group_count; g++) {
+                double distance = plan_distance(hand->snap, start, cores->group[g].place);
+                if (cores->group[g].free > 0 && distance < nearest) {
+                    nearest = distance;
+                    group = g;
+                }
+            }
+        }
+    }
+}
+
+static int compare_cpus(const void *a, const void *b)
+{
+    int x = cpuset_next(a, 0), y = cpuset_next(b, 0);
+    return (x > y) - (x < y);
+}
+
+static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct berth_err *err)
+{
+    const struct bind_cores_request *request = hand->request;
+    int64_t available = (int64_t)hand->cores->count, tasks = (int64_t)request->tasks;
+    if (tasks > available)
+        return plan_not_enough(err, "cores", tasks, available, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed", tasks, available);
+    enum berth_code code = find_nearness(hand, err);
+    if (code != BERTH_OK)
+        return code;
+    int64_t each = request->cores_per_task > 0 ? request->cores_per_task : even_share(hand);
+    if (each > available / tasks)
+        return plan_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
+                               "%" PRId64 " tasks of %" PRId64 " cores do not fit on the %" PRId64 " that are allowed", tasks, each, available);
+    for (size_t t = 0; t < request->tasks; t++)
+        hand->missing[t] = (unsigned)each;
+    if (hand->near != NULL)
+        hand_out_by_gpus(hand);
+    else
+        hand_out_evenly(hand);
+    if (hand->near == NULL)
+        qsort(hand->cpus, request->tasks, sizeof *hand->cpus, compare_cpus);
+    *ret_cores = each;
+    return BERTH_OK;
+}
+
+enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
+                                struct plan_evidence *evidence, struct plan_warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
+                                struct berth_err *err)
+{
+    struct hand hand = {.snap = snap, .cores = cores, .request = request, .evidence = evidence, .warnings = warnings};
+    hand.cpus = calloc(request->tasks, sizeof *hand.cpus);
+    hand.missing = calloc(request->tasks, sizeof *hand.missing);
+    enum berth_code code = hand.cpus == NULL || hand.missing == NULL ? err_set(err, BERTH_NO_MEMORY, "no memory for tasks")
+                                                                      : hand_out(&hand, ret_cores, err);
+    if (code == BERTH_OK)
+        memcpy(ret_cpus, hand.cpus, request->tasks * sizeof *ret_cpus);
+    free(hand.cpus);
+    free(hand.missing);
+    free(hand.near);
+    free(hand.nearest);
+    return code;
+}

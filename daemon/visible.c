@@ -1,0 +1,152 @@
+#include "visible.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SIZE 64
+
+static bool is_hex(const char *text, size_t least, size_t most)
+{
+    size_t length = strspn(text, "0123456789abcdefABCDEF");
+    return text[length] == '\0' && length >= least && length <= most;
+}
+
+enum gpu_vendor visible_vendor(const struct place *gpu)
+{
+    const char *vendor = place_detail(gpu, "vendor"), *uuid = gpu->uuid, *model = gpu->model;
+    if (vendor != NULL)
+        return strcmp(vendor, "amd") == 0 ? VENDOR_AMD : strcmp(vendor, "nvidia") == 0 ? VENDOR_NVIDIA : VENDOR_UNKNOWN;
+    /* Both write "GPU-"; AMD 16 hexadecimal digits behind it, NVIDIA a uuid with dashes. */
+    if (uuid != NULL && strncmp(uuid, "GPU-", 4) == 0)
+        return strchr(uuid + 4, '-') != NULL ? VENDOR_NVIDIA : is_hex(uuid + 4, 1, 16) ? VENDOR_AMD : VENDOR_UNKNOWN;
+    if (uuid != NULL && strncmp(uuid, "MIG-", 4) == 0)
+        return VENDOR_NVIDIA;
+    if (model != NULL && (strstr(model, "AMD") != NULL || strstr(model, "Instinct") != NULL || strstr(model, "Radeon") != NULL))
+        return VENDOR_AMD;
+    if (model != NULL && (strstr(model, "NVIDIA") != NULL || strstr(model, "Tesla") != NULL || strstr(model, "GeForce") != NULL))
+        return VENDOR_NVIDIA;
+    return VENDOR_UNKNOWN;
+}
+
+/* Partitions of one device share its uuid. */
+static bool is_uuid_shared(const struct graph *graph, place_id gpu)
+{
+    const char *uuid = graph_place(graph, gpu)->uuid;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (g != gpu && graph_place(graph, g)->uuid != NULL && strcasecmp(graph_place(graph, g)->uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+static bool kfd_node(const struct place *gpu, long *ret_node)
+{
+    const char *text = place_detail(gpu, "kfd_node");
+    char *end;
+    if (text == NULL || !isdigit((unsigned char)*text))
+        return false;
+    *ret_node = strtol(text, &end, 10);
+    return *end == '\0';
+}
+
+/* ROCr counts gpus in the order of their KFD nodes. */
+static bool rocr_index(const struct graph *graph, place_id gpu, char name[NAME_SIZE])
+{
+    long mine, other;
+    unsigned index = 0;
+    if (!kfd_node(graph_place(graph, gpu), &mine))
+        return false;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        if (visible_vendor(graph_place(graph, g)) != VENDOR_AMD)
+            continue;
+        if (!kfd_node(graph_place(graph, g), &other))
+            return false;
+        index += other < mine;
+    }
+    snprintf(name, NAME_SIZE, "%u", index);
+    return true;
+}
+
+/* As ROCr prints it, "GPU-" and 16 digits; other sources leave out "GPU-" and leading zeros. */
+static bool rocr_uuid(const struct place *gpu, char name[NAME_SIZE])
+{
+    const char *digits = gpu->uuid == NULL ? "" : strncmp(gpu->uuid, "GPU-", 4) == 0 ? gpu->uuid + 4 : gpu->uuid;
+    if (!is_hex(digits, 1, 16))
+        return false;
+    unsigned long long number = strtoull(digits, NULL, 16);
+    snprintf(name, NAME_SIZE, "GPU-%016llx", number);
+    return number != 0;
+}
+
+static bool gpu_name(const struct graph *graph, place_id id, enum gpu_vendor vendor, char name[NAME_SIZE])
+{
+    const struct place *gpu = graph_place(graph, id);
+    bool is_unique = gpu->uuid != NULL && !is_uuid_shared(graph, id);
+    if (vendor == VENDOR_AMD)
+        return (is_unique && rocr_uuid(gpu, name)) || rocr_index(graph, id, name);
+    if (!is_unique || strlen(gpu->uuid) >= NAME_SIZE || (strncmp(gpu->uuid, "GPU-", 4) != 0 && strncmp(gpu->uuid, "MIG-", 4) != 0))
+        return false;
+    snprintf(name, NAME_SIZE, "%s", gpu->uuid);
+    return true;
+}
+
+/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot be named. */
+static enum berth_code list(const struct graph *graph, const place_id *gpus, size_t count, enum gpu_vendor vendor,
+                            struct plan_warnings *warnings, char **ret, struct berth_err *err)
+{
+    char *text = malloc(count * (NAME_SIZE + 1) + 1);
+    size_t used = 0;
+    if (text == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for device names");
+    for (size_t i = 0; i < count; i++) {
+        char name[NAME_SIZE];
+        if (visible_vendor(graph_place(graph, gpus[i])) != vendor)
+            continue;
+        if (!gpu_name(graph, gpus[i], vendor, name)) {
+            plan_warn(warnings, "%s has no uuid of its own by which a runtime knows it: the visible devices are not set",
+                      graph_place(graph, gpus[i])->name);
+            used = 0;
+            break;
+        }
+        used += (size_t)sprintf(text + used, "%s%s", used > 0 ? "," : "", name);
+    }
+    if (used == 0) {
+        free(text);
+        text = NULL;
+    }
+    *ret = text;
+    return BERTH_OK;
+}
+
+enum berth_code visible_make(const struct graph *graph, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+                             struct visible *ret, struct berth_err *err)
+{
+    struct visible visible = {0};
+    enum berth_code code = list(graph, gpus, count, VENDOR_AMD, warnings, &visible.rocr, err);
+    if (code == BERTH_OK)
+        code = list(graph, gpus, count, VENDOR_NVIDIA, warnings, &visible.cuda, err);
+    if (code != BERTH_OK) {
+        visible_done(&visible);
+        return code;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (visible_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
+            plan_warn(warnings, "%s: no way to make only this vendor's gpus visible is known", graph_place(graph, gpus[i])->name);
+    size_t n = 0;
+    if (visible.rocr != NULL) {
+        visible.unset[n++] = "HIP_VISIBLE_DEVICES";
+        visible.unset[n++] = "GPU_DEVICE_ORDINAL";
+        if (visible.cuda == NULL)
+            visible.unset[n++] = "CUDA_VISIBLE_DEVICES";
+    }
+    *ret = visible;
+    return BERTH_OK;
+}
+
+void visible_done(struct visible *visible)
+{
+    free(visible->rocr);
+    free(visible->cuda);
+    visible->rocr = visible->cuda = NULL;
+}
