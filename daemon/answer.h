@@ -1,5 +1,5 @@
 /**
- * Parts that replies share, as JSON. Each gives a new reference, or NULL when out of memory.
+ * Parts that the replies of planners share, as JSON. Each gives a new reference, or NULL when out of memory.
  */
 #pragma once
 #include <jansson.h>
@@ -9,17 +9,8 @@
 #include "plan.h"
 #include "snapshot.h"
 
-/* What an answer was computed from. */
-json_t *answer_basis(const struct snapshot *snap);
-
 /* null when there is no time. */
 json_t *answer_prediction(const struct prediction *prediction);
-
-/* A number, or null for NAN. */
-json_t *answer_number(double number);
-
-/* All axes of a value, those at their default included. */
-json_t *answer_axes(const struct snapshot *snap, const struct value *value);
 
 /* count entries of the evidence from first on. */
 json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);

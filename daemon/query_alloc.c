@@ -1,12 +1,14 @@
-#include "query_alloc.h"
-
+/* io.berth.Placement.Allocate: JSON on both sides of plan_alloc. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer.h"
+#include "daemon.h"
+#include "jsonify.h"
 #include "plan_alloc.h"
+#include "query.h"
 #include "request.h"
 
 #define ACCESSES_MAX 64
@@ -77,13 +79,12 @@ static json_t *option_json(const struct snapshot *snap, const struct alloc_reque
     const struct place *memory = graph_place(snap->graph, option->memory);
     char call[64];
     snprintf(call, sizeof call, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")", request->bytes, memory->number);
-    bool is_free_known = option->free_bytes >= 0;
     json_t *json = json_object();
     bool ok = answer_set(json, "memory", json_string_nocheck(memory->name)) &&
               answer_set(json, "kind", json_string_nocheck(kinds[KIND_SYSTEM])) && answer_set(json, "call", json_string_nocheck(call)) &&
               answer_set(json, "predicted", answer_prediction(&option->predicted)) &&
-              answer_set(json, "free_bytes", is_free_known ? json_integer(option->free_bytes) : json_null()) &&
-              answer_set(json, "free_at_s", is_free_known ? json_integer(request->free.at_s) : json_null()) &&
+              answer_set(json, "free_bytes", jsonify_count(option->free_bytes)) &&
+              answer_set(json, "free_at_s", jsonify_count(option->free_bytes >= 0 ? request->free.at_s : -1)) &&
               answer_set(json, "why", answer_evidence(snap, &answer->evidence, option->why, option->why_count));
     if (!ok) {
         json_decref(json);
@@ -100,7 +101,7 @@ static json_t *answer_json(const struct snapshot *snap, const struct alloc_reque
         ok = answer_append(options, option_json(snap, request, answer, &answer->option[i]));
     json_t *json = json_object();
     ok = answer_set(json, "options", options) && ok && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-         answer_set(json, "basis", answer_basis(snap));
+         answer_set(json, "basis", jsonify_basis(snap));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -113,7 +114,7 @@ enum berth_code query_allocate(const struct call *call, struct outcome *ret, str
     const struct snapshot *snap = call->snap;
     struct alloc_access access[ACCESSES_MAX];
     struct allowed allowed = {0};
-    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(daemon_memfree(call->daemon))};
+    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
     struct alloc_answer answer = {0};
     struct plan_warnings left_out = {0};
     enum berth_code code = request_allowed(snap->graph, call->params, &allowed, err);

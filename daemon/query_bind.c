@@ -1,0 +1,342 @@
+/* io.berth.Placement.Bind: JSON on both sides of plan_bind. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "jsonify.h"
+#include "launcher.h"
+#include "plan_bind.h"
+#include "query.h"
+#include "request.h"
+#include "visible.h"
+
+#define FLOWS_MAX 65536
+#define KEY_MAX 256
+
+static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
+static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
+static const char *const orders[] = {"free", "rank", NULL};
+static const char *const visibles[] = {"own", "all", NULL};
+enum { PATTERN_NONE, ORDER_RANK = 1, VISIBLE_ALL = 1 };
+
+/* What the request says beside what plan_bind wants. */
+struct asked {
+    struct bind_request request;
+    struct allowed allowed;
+    int64_t world;   /* 0 not given */
+    int64_t *ranks;  /* owned, one for each task; NULL not given */
+    bool has_traffic;
+    bool has_key;
+    bool shows_all;
+};
+
+struct reply {
+    const struct snapshot *snap;
+    const struct asked *asked;
+    struct bind_answer answer;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Different ranks of the job, one for each task. */
+static enum berth_code read_ranks(const json_t *params, struct asked *asked, struct berth_err *err)
+{
+    const json_t *array;
+    int64_t tasks = asked->request.tasks;
+    enum berth_code code = request_int(params, "world", 1, INT32_MAX, 0, &asked->world, err);
+    if (code == BERTH_OK && asked->world > 0 && asked->world < tasks)
+        code = plan_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here", asked->world, tasks);
+    if (code == BERTH_OK)
+        code = request_array(params, "ranks", BIND_TASKS_MAX, &array, err);
+    if (code != BERTH_OK || array == NULL)
+        return code;
+    size_t count = json_array_size(array);
+    if (count != (size_t)tasks)
+        return plan_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, tasks);
+    asked->ranks = calloc(2 * count, sizeof *asked->ranks);
+    if (asked->ranks == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");
+    int64_t most = asked->world > 0 ? asked->world : INT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *rank = json_array_get(array, i);
+        asked->ranks[i] = asked->ranks[count + i] = json_integer_value(rank);
+        if (!json_is_integer(rank) || asked->ranks[i] < 0 || asked->ranks[i] >= most)
+            return plan_invalid(err, "ranks", "%" PRId64 " is no rank of the job", asked->ranks[i]);
+    }
+    qsort(asked->ranks + count, count, sizeof *asked->ranks, compare_ranks);
+    for (size_t i = 1; i < count; i++)
+        if (asked->ranks[count + i] == asked->ranks[count + i - 1])
+            return plan_invalid(err, "ranks", "rank %" PRId64 " is given twice", asked->ranks[count + i]);
+    return BERTH_OK;
+}
+
+/* The ranks that flows may name: those of the job, or the tasks. */
+static int64_t rank_limit(const struct asked *asked)
+{
+    return asked->world > 0 ? asked->world : asked->ranks != NULL ? INT32_MAX : asked->request.tasks;
+}
+
+static enum berth_code check_flow(const json_t *flow, int64_t ranks, struct berth_err *err)
+{
+    int64_t from = -1, to = -1, bytes = -1;
+    if (!json_is_object(flow))
+        return plan_invalid(err, "flows", "a flow is an object");
+    enum berth_code code = request_int(flow, "from", INT64_MIN, INT64_MAX, -1, &from, err);
+    if (code == BERTH_OK)
+        code = request_int(flow, "to", INT64_MIN, INT64_MAX, -1, &to, err);
+    if (code == BERTH_OK)
+        code = request_int(flow, "bytes", INT64_MIN, INT64_MAX, -1, &bytes, err);
+    if (code != BERTH_OK)
+        return code;
+    if (from < 0 || from >= ranks || to < 0 || to >= ranks)
+        return plan_invalid(err, "flows", "a flow from rank %" PRId64 " to rank %" PRId64 "; there are %" PRId64, from, to, ranks);
+    if (bytes < 0)
+        return plan_invalid(err, "flows", "%" PRId64 " bytes are no amount", bytes);
+    return BERTH_OK;
+}
+
+/* Checked, though this version decides without it: a wrong request must not look right today and fail tomorrow. */
+static enum berth_code read_traffic(const json_t *params, struct asked *asked, struct berth_err *err)
+{
+    const json_t *flows = NULL, *flow;
+    size_t i;
+    int pattern = PATTERN_NONE, mechanism = 0;
+    int64_t bytes = 0, host_bytes = 0;
+    enum berth_code code = request_word(params, "pattern", patterns, PATTERN_NONE, &pattern, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "mechanism", mechanisms, 0, &mechanism, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "bytes", 0, INT64_MAX, 0, &bytes, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "host_bytes", 0, INT64_MAX, 0, &host_bytes, err);
+    if (code == BERTH_OK)
+        code = request_array(params, "flows", FLOWS_MAX, &flows, err);
+    if (code != BERTH_OK)
+        return code;
+    json_array_foreach(flows, i, flow)
+    {
+        code = check_flow(flow, rank_limit(asked), err);
+        if (code != BERTH_OK)
+            return code;
+    }
+    asked->has_traffic = pattern != PATTERN_NONE || host_bytes > 0 || json_array_size(flows) > 0;
+    return BERTH_OK;
+}
+
+static enum berth_code read_request(const struct graph *graph, const json_t *params, struct asked *asked, struct berth_err *err)
+{
+    struct bind_request *request = &asked->request;
+    int order = 0, visible = 0;
+    const json_t *key = json_object_get(params, "key");
+    enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
+    if (code == BERTH_OK && request->tasks == 0)
+        code = plan_invalid(err, "tasks", "it is missing");
+    if (code == BERTH_OK)
+        code = request_int(params, "gpus_per_task", 0, BIND_TASKS_MAX, -1, &request->gpus_per_task, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "cores_per_task", 1, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "threads_per_core", 1, CPUSET_MAX, 0, &request->threads_per_core, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "order", orders, 0, &order, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "visible", visibles, 0, &visible, err);
+    if (code == BERTH_OK)
+        code = read_ranks(params, asked, err);
+    if (code == BERTH_OK)
+        code = read_traffic(params, asked, err);
+    if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
+        code = plan_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
+    if (code == BERTH_OK)
+        code = request_allowed(graph, params, &asked->allowed, err);
+    request->in_rank_order = order == ORDER_RANK;
+    request->allowed = &asked->allowed;
+    asked->shows_all = visible == VISIBLE_ALL;
+    asked->has_key = json_is_string(key);
+    return code;
+}
+
+/* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
+static enum berth_code shown_gpus(const struct reply *reply, const struct bind_task *task, place_id **ret, size_t *ret_count,
+                                  struct berth_err *err)
+{
+    const struct graph *graph = reply->snap->graph;
+    size_t own = (size_t)reply->answer.gpus_per_task, count = own;
+    place_id *gpus = calloc(graph_count(graph, PLACE_GPU) + 1, sizeof *gpus);
+    if (gpus == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for gpus");
+    for (size_t i = 0; i < own; i++)
+        gpus[i] = task->gpus[i];
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); own > 0 && reply->asked->shows_all && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        bool is_own = false;
+        for (size_t i = 0; i < own; i++)
+            is_own |= task->gpus[i] == g;
+        if (!is_own && plan_allows_gpu(&reply->asked->allowed, g))
+            gpus[count++] = g;
+    }
+    *ret = gpus;
+    *ret_count = count;
+    return BERTH_OK;
+}
+
+static json_t *names(const struct graph *graph, const place_id *id, size_t count)
+{
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = answer_append(array, json_string_nocheck(graph_place(graph, id[i])->name));
+    if (!ok) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static bool set_text(json_t *object, const char *key, const char *text) { return text == NULL || answer_set(object, key, json_string_nocheck(text)); }
+
+static bool put_environment(json_t *json, const struct visible *visible)
+{
+    json_t *environment = json_object(), *unset = json_array();
+    bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda);
+    for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
+        ok = answer_append(unset, json_string_nocheck(visible->unset[i]));
+    ok = answer_set(json, "environment", environment) && ok;
+    return answer_set(json, "unset", unset) && ok;
+}
+
+static json_t *task_json(const struct reply *reply, size_t t, const struct visible *visible)
+{
+    const struct graph *graph = reply->snap->graph;
+    const struct bind_answer *answer = &reply->answer;
+    const struct bind_task *task = &answer->task[t];
+    char *cpus = cpuset_list_new(&task->cpus), *mask = cpuset_mask_new(&task->cpus);
+    json_t *json = json_object();
+    bool ok = cpus != NULL && mask != NULL && answer_set(json, "task", json_integer((json_int_t)t)) &&
+              answer_set(json, "gpus", names(graph, task->gpus, (size_t)answer->gpus_per_task)) &&
+              answer_set(json, "cpus", json_string_nocheck(cpus)) && answer_set(json, "cpu_mask", json_string_nocheck(mask)) &&
+              answer_set(json, "memory", names(graph, &task->memory, task->memory != PLACE_NONE)) &&
+              answer_set(json, "memory_policy", json_string_nocheck("preferred")) &&
+              answer_set(json, "nics", names(graph, answer->nic != NULL ? answer->nic + task->nics : NULL, task->nic_count)) &&
+              put_environment(json, visible);
+    free(cpus);
+    free(mask);
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for the answer"); }
+
+static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth_err *err)
+{
+    json_t *tasks = json_array();
+    if (!answer_set(json, "tasks", tasks))
+        return no_memory(err);
+    for (size_t t = 0; t < reply->answer.task_count; t++) {
+        place_id *gpus = NULL;
+        size_t count = 0;
+        struct visible visible = {0};
+        enum berth_code code = shown_gpus(reply, &reply->answer.task[t], &gpus, &count, err);
+        if (code == BERTH_OK)
+            code = visible_make(reply->snap->graph, gpus, count, &reply->answer.warnings, &visible, err);
+        free(gpus);
+        if (code == BERTH_OK && !answer_append(tasks, task_json(reply, t, &visible)))
+            code = no_memory(err);
+        visible_done(&visible);
+        if (code != BERTH_OK)
+            return code;
+    }
+    return BERTH_OK;
+}
+
+/* take_text NULL: it would not be right, and is left out. */
+static enum berth_code put_line(json_t *launcher, const char *key, enum berth_code code, char *take_text, struct berth_err *err)
+{
+    if (code == BERTH_OK && !set_text(launcher, key, take_text))
+        code = no_memory(err);
+    free(take_text);
+    return code;
+}
+
+static enum berth_code put_launcher(struct reply *reply, json_t *json, struct berth_err *err)
+{
+    const struct snapshot *snap = reply->snap;
+    struct bind_answer *answer = &reply->answer;
+    json_t *launcher = json_object();
+    char *text = NULL;
+    if (!answer_set(json, "launcher", launcher))
+        return no_memory(err);
+    enum berth_code code = launcher_slurm(snap, &reply->asked->allowed, answer, &answer->warnings, &text, err);
+    code = put_line(launcher, "slurm", code, text, err);
+    if (code == BERTH_OK) {
+        text = NULL;
+        code = launcher_rankfile(snap, answer, reply->asked->ranks, &text, err);
+        code = put_line(launcher, "rankfile", code, text, err);
+    }
+    if (code == BERTH_OK) {
+        text = NULL;
+        code = launcher_omp_places(snap, answer, &text, err);
+        code = put_line(launcher, "omp_places", code, text, err);
+    }
+    if (code == BERTH_OK) {
+        text = NULL;
+        code = launcher_numactl(snap, answer, &text, err);
+        code = put_line(launcher, "numactl", code, text, err);
+    }
+    return code;
+}
+
+static void warn_of_limits(struct reply *reply)
+{
+    struct plan_warnings *warnings = &reply->answer.warnings;
+    plan_warn(warnings, reply->asked->has_traffic ? "the traffic was not weighed: this version does not model contention; locality alone decided, no time is predicted"
+                                                  : "no time is predicted: the request names no traffic; locality alone decided");
+    if (reply->asked->has_key)
+        plan_warn(warnings, "the plan is not kept under its key: this version has no claims; the same request gets the same answer from the same snapshot");
+}
+
+static enum berth_code put_answer(struct reply *reply, json_t *json, struct berth_err *err)
+{
+    const struct bind_answer *answer = &reply->answer;
+    warn_of_limits(reply);
+    enum berth_code code = put_tasks(reply, json, err);
+    if (code == BERTH_OK)
+        code = put_launcher(reply, json, err);
+    if (code != BERTH_OK)
+        return code;
+    bool ok = answer_set(json, "predicted", json_null()) && answer_set(json, "baseline", json_null()) &&
+              answer_set(json, "proven_optimal", json_boolean(answer->is_only_choice)) &&
+              answer_set(json, "gap", answer->is_only_choice ? json_real(0) : json_null()) &&
+              answer_set(json, "why", answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
+              answer_set(json, "warnings", answer_warnings(&answer->warnings)) && answer_set(json, "basis", jsonify_basis(reply->snap));
+    return ok ? BERTH_OK : no_memory(err);
+}
+
+enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct asked asked = {0};
+    struct reply reply = {.snap = call->snap, .asked = &asked};
+    json_t *json = NULL;
+    enum berth_code code = read_request(call->snap->graph, call->params, &asked, err);
+    if (code == BERTH_OK)
+        code = plan_bind(call->snap, &asked.request, &reply.answer, err);
+    if (code == BERTH_OK) {
+        json = json_object();
+        code = json != NULL ? put_answer(&reply, json, err) : no_memory(err);
+    }
+    if (code == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
+    else
+        json_decref(json);
+    plan_bind_done(&reply.answer);
+    plan_allowed_done(&asked.allowed);
+    free(asked.ranks);
+    return code;
+}
