@@ -120,6 +120,7 @@ words() {
     graph*) echo "graph|place|link|origin" ;;
     values*) echo "values|value|axes" ;;
     discover*) echo "discover|discovery" ;;
+    backend_*) echo "backend|${1#backend_}" ;;
     store*) echo "store|run" ;;
     *) echo "$1|${1%%_*}" ;;
     esac
