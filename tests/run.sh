@@ -38,7 +38,7 @@ run() {
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
     if [ "$bad" != 0 ]; then
         echo "FAILED   $name ($((SECONDS - begin)) s, exit status $status)"
-        tail -n 40 "$log" | sed 's/^/         | /'
+        { grep -A 12 '^not ok' "$log" || cat "$log"; } | tail -n 60 | sed 's/^/         | /'
         broken+=("$name")
     elif [ "$good" = 0 ]; then
         echo "left out $name: $(tail -n 1 "$log")"
