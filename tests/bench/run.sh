@@ -83,7 +83,7 @@ wait "$live" 2>/dev/null || true
 absolute "start to first answer from a database" "$(awk '{ printf "%.1f", $2 / 1e6 }' "$work/start")" 30 ms
 
 begin=$(date +%s%N)
-"$BIN/berth-probe-cpu" --quick >"$work/probe"
+"$BIN/berth-probe-cpu" --profile quick >"$work/probe"
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s
 
 node=tests/nodes/mi250x
