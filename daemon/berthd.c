@@ -1,0 +1,332 @@
+/*
+ * berthd: builds the one struct daemon, wires it to the loop and the signals, and takes it down again.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon.h"
+#include "listen.h"
+#include "log.h"
+#include "memfree.h"
+#include "method.h"
+#include "notify.h"
+#include "sched.h"
+#include "server.h"
+
+#define DEFAULT_CONFIG BERTH_SYSCONFDIR "/berth.conf"
+
+struct options {
+    const char *config_file, *node, *socket, *state_dir;
+    bool check_config, no_probe;
+};
+
+/* What lives as long as the loop, and how far stopping has come. */
+struct process {
+    struct daemon daemon;
+    struct options options;
+    uv_loop_t loop;
+    uv_signal_t term, interrupt, hangup;
+    uv_timer_t watchdog;
+    uv_idle_t first_turn;
+    int lock_fd;
+    bool stopping;
+};
+
+static const struct option long_options[] = {
+    {"config", required_argument, NULL, 'c'},   {"check-config", no_argument, NULL, 'C'}, {"node", required_argument, NULL, 'n'},
+    {"socket", required_argument, NULL, 's'},   {"state-dir", required_argument, NULL, 'd'}, {"no-probe", no_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("berthd " BERTH_VERSION ": measures this node and answers placement, allocation and health questions\n\n"
+           "  --config FILE     configuration (default " DEFAULT_CONFIG ", if it is there)\n"
+           "  --check-config    read it, print what is in force, and exit\n"
+           "  --node FOLDER     serve a recorded node instead of this machine: measures nothing, keeps nothing\n"
+           "  --socket PATH     Unix socket to listen on\n"
+           "  --state-dir DIR   where berth.db is kept\n"
+           "  --no-probe        measure nothing at the start\n"
+           "  --help, --version\n\n"
+           "berth(1) asks it. SIGHUP: read the configuration again and look at the node again.\n");
+}
+
+/* True to go on; otherwise ret_status is what to exit with. */
+static bool parse_options(int argc, char **argv, struct options *ret_options, int *ret_status)
+{
+    int option;
+    *ret_status = 64;
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+        switch (option) {
+        case 'c': ret_options->config_file = optarg; break;
+        case 'C': ret_options->check_config = true; break;
+        case 'n': ret_options->node = optarg; break;
+        case 's': ret_options->socket = optarg; break;
+        case 'd': ret_options->state_dir = optarg; break;
+        case 'P': ret_options->no_probe = true; break;
+        case 'h': print_help(); *ret_status = 0; return false;
+        case 'V': puts("berthd " BERTH_VERSION); *ret_status = 0; return false;
+        default: return false; /* getopt has said what is wrong */
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "berthd: unexpected argument %s (berthd --help)\n", argv[optind]);
+        return false;
+    }
+    return true;
+}
+
+static enum berth_code load_config(const struct options *options, struct config *ret_config, struct berth_err *err)
+{
+    struct config config;
+    enum berth_code code = config_init(&config, err);
+    if (code != BERTH_OK)
+        return code;
+    if (options->config_file != NULL)
+        code = config_read(&config, options->config_file, err);
+    else if (access(DEFAULT_CONFIG, F_OK) == 0)
+        code = config_read(&config, DEFAULT_CONFIG, err);
+    if (code == BERTH_OK && options->node != NULL)
+        code = config_set(&config, "node", options->node, err);
+    if (code == BERTH_OK && options->socket != NULL)
+        code = config_set(&config, "socket", options->socket, err);
+    if (code == BERTH_OK && options->state_dir != NULL)
+        code = config_set(&config, "state_dir", options->state_dir, err);
+    if (code == BERTH_OK && options->no_probe)
+        code = config_set(&config, "probe_at_start", "no", err);
+    if (code == BERTH_OK && config.socket == NULL)
+        code = err_set(err, BERTH_BAD_CONFIG, "socket must not be empty");
+    if (code != BERTH_OK) {
+        config_done(&config);
+        return code;
+    }
+    *ret_config = config;
+    return BERTH_OK;
+}
+
+static struct server_limits limits_of(const struct config *config)
+{
+    return (struct server_limits){
+        .message_bytes = (size_t)config->max_message_bytes,
+        .unsent_bytes = (size_t)config->max_unsent_bytes,
+        .connections = (unsigned)config->max_connections,
+        .connections_per_user = (unsigned)config->max_connections_per_user,
+        .queued_calls = (unsigned)config->max_queued_calls,
+        .idle_ms = (uint64_t)config->idle_timeout_s * 1000,
+        .half_message_ms = (uint64_t)config->half_message_timeout_s * 1000,
+    };
+}
+
+static struct snapshot *current_snapshot(struct daemon *daemon) { return sched_snapshot(daemon->sched); }
+
+static void close_handle(void *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void sched_stopped(void *arg)
+{
+    struct process *process = arg;
+    close_handle(&process->term);
+    close_handle(&process->interrupt);
+    close_handle(&process->hangup);
+    close_handle(&process->watchdog);
+}
+
+static void server_closed(void *arg)
+{
+    struct process *process = arg;
+    process->daemon.server = NULL;
+    sched_stop(process->daemon.sched, sched_stopped, process);
+}
+
+static void stop(uv_signal_t *handle, int number)
+{
+    struct process *process = handle->data;
+    if (process->stopping)
+        return;
+    process->stopping = true;
+    log_line(LOG_LEVEL_INFO, "stopping (%s)", strsignal(number));
+    notify_send(process->daemon.notify, "STOPPING=1");
+    sched_cancel(process->daemon.sched);
+    server_close(process->daemon.server, server_closed, process);
+}
+
+/* The socket, the state directory and the node stay what they were: changing them is a restart. */
+static void reload(uv_signal_t *handle, int number)
+{
+    (void)number;
+    struct process *process = handle->data;
+    struct daemon *daemon = &process->daemon;
+    if (process->stopping)
+        return;
+    notify_send(daemon->notify, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(clock_mono_ns(&daemon->clock) / 1000));
+    struct config config;
+    struct berth_err err = {0};
+    if (load_config(&process->options, &config, &err) != BERTH_OK) {
+        log_line(LOG_LEVEL_ERROR, "the configuration stays as it was: %s", err.detail);
+    } else {
+        struct config old = daemon->config;
+        daemon->config = config;
+        char *const kept[] = {daemon->config.socket, daemon->config.state_dir, daemon->config.node};
+        daemon->config.socket = old.socket;
+        daemon->config.state_dir = old.state_dir;
+        daemon->config.node = old.node;
+        old.socket = kept[0];
+        old.state_dir = kept[1];
+        old.node = kept[2];
+        config_done(&old);
+        struct server_limits limits = limits_of(&daemon->config);
+        server_configure(daemon->server, &limits, daemon->config.admin_group);
+        log_line(LOG_LEVEL_INFO, "configuration read again");
+    }
+    sched_reload(daemon->sched);
+    notify_send(daemon->notify, "READY=1");
+}
+
+static void pet_watchdog(uv_timer_t *timer)
+{
+    struct process *process = timer->data;
+    notify_send(process->daemon.notify, "WATCHDOG=1");
+}
+
+/* Free memory that discovery left scattered goes back once the loop has turned: the daemon then sleeps for hours. */
+static void first_turn(uv_idle_t *idle)
+{
+    uv_close((uv_handle_t *)idle, NULL);
+    malloc_trim(0);
+}
+
+static enum berth_code open_socket(struct process *process, int *ret_fd, const char **ret_unlink, struct berth_err *err)
+{
+    const struct config *config = &process->daemon.config;
+    int fd = -1, count = 0;
+    enum berth_code code = listen_activated(&fd, &count, err);
+    if (code != BERTH_OK)
+        return code;
+    if (count > 1)
+        return err_set(err, BERTH_BAD_CONFIG, "the service manager passed %d sockets, berthd serves one", count);
+    if (count == 0) {
+        code = listen_path(config->socket, (mode_t)config->socket_mode, config->socket_group, &fd, &process->lock_fd, err);
+        if (code != BERTH_OK)
+            return code;
+        *ret_unlink = config->socket;
+    }
+    *ret_fd = fd;
+    return BERTH_OK;
+}
+
+/* Free memory that cannot be read is unknown, not a reason to stop. */
+static enum berth_code open_memfree(struct daemon *daemon, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    enum berth_code code = memfree_new(&daemon->io, &daemon->clock, &daemon->memfree, &why);
+    if (code == BERTH_NO_MEMORY)
+        return err_set(err, code, "%s", why.detail);
+    if (code != BERTH_OK)
+        log_line(LOG_LEVEL_NOTICE, "free memory is unknown: %s", why.detail);
+    return BERTH_OK;
+}
+
+static enum berth_code start(struct process *process, struct berth_err *err)
+{
+    struct daemon *daemon = &process->daemon;
+    int fd = -1;
+    const char *unlink_path = NULL;
+    /* The socket first: it decides which of two daemons goes on, and callers may queue while the node is discovered. */
+    enum berth_code code = open_socket(process, &fd, &unlink_path, err);
+    if (code != BERTH_OK)
+        return code;
+    struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub};
+    code = sched_new(&env, &daemon->sched, err);
+    if (code == BERTH_OK && daemon->config.node == NULL)
+        code = open_memfree(daemon, err);
+    struct server_config server = {
+        .methods = methods,
+        .daemon = daemon,
+        .snapshot = current_snapshot,
+        .hub = &daemon->hub,
+        .limits = limits_of(&daemon->config),
+        .admin_group = daemon->config.admin_group,
+        .vendor = "berth",
+        .product = "berthd",
+        .version = BERTH_VERSION,
+        .url = "https://varlink.org/",
+    };
+    if (code == BERTH_OK)
+        code = server_new(&process->loop, &server, &daemon->server, err);
+    if (code == BERTH_OK)
+        code = server_listen(daemon->server, fd, unlink_path, err);
+    if (code != BERTH_OK && unlink_path != NULL)
+        unlink(unlink_path);
+    return code;
+}
+
+static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback, int number)
+{
+    uv_signal_init(&process->loop, handle);
+    handle->data = process;
+    uv_signal_start(handle, callback, number);
+}
+
+static void run(struct process *process)
+{
+    struct daemon *daemon = &process->daemon;
+    watch_signal(process, &process->term, stop, SIGTERM);
+    watch_signal(process, &process->interrupt, stop, SIGINT);
+    watch_signal(process, &process->hangup, reload, SIGHUP);
+    uv_timer_init(&process->loop, &process->watchdog);
+    process->watchdog.data = process;
+    uint64_t period_ms = notify_watchdog_ms(daemon->notify);
+    if (period_ms > 0)
+        uv_timer_start(&process->watchdog, pet_watchdog, period_ms, period_ms);
+    uv_idle_init(&process->loop, &process->first_turn);
+    uv_idle_start(&process->first_turn, first_turn);
+    sched_begin(daemon->sched);
+    const struct graph *graph = sched_snapshot(daemon->sched)->graph;
+    log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus", graph->name, origin_name(graph->origin),
+             graph_count(graph, PLACE_PACKAGE), graph_count(graph, PLACE_NUMA), graph_count(graph, PLACE_CORE), graph_count(graph, PLACE_GPU));
+    notify_send(daemon->notify, "READY=1\nSTATUS=serving %s (%s)", graph->name, origin_name(graph->origin));
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+}
+
+int main(int argc, char **argv)
+{
+    static struct process process = {.lock_fd = -1};
+    struct berth_err err = {0};
+    int status;
+    if (!parse_options(argc, argv, &process.options, &status))
+        return status;
+    if (load_config(&process.options, &process.daemon.config, &err) != BERTH_OK)
+        goto failed;
+    if (process.options.check_config) {
+        config_print(&process.daemon.config, stdout);
+        config_done(&process.daemon.config);
+        return 0;
+    }
+    process.daemon.clock = clock_system();
+    process.daemon.io = (struct sysio){.root = ""};
+    process.daemon.started_at_s = clock_now_s(&process.daemon.clock);
+    process.daemon.notify = notify_new();
+    uv_loop_init(&process.loop);
+    if (start(&process, &err) != BERTH_OK)
+        goto failed;
+    run(&process);
+    sched_free(process.daemon.sched);
+    memfree_free(process.daemon.memfree);
+    notify_free(process.daemon.notify);
+    config_done(&process.daemon.config);
+    uv_loop_close(&process.loop);
+    return 0;
+failed:
+    log_line(LOG_LEVEL_ERROR, "%s", err.detail);
+    return err_info(err.code)->exit_status;
+}
