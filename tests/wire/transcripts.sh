@@ -1,0 +1,17 @@
+#!/bin/bash
+# Plays every transcript against a daemon of its own that serves the stand-in node beside this file. BIN is where the programs
+# are. With a socket as argument it plays against whoever listens there.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# = 0 ] || exec python3 "$here/run.py" "$1" "$here"/*.txt
+BIN=${BIN:-$here/../../build/bin}
+work=$(mktemp -d)
+"$BIN/berthd" --node "$here/node" --socket "$work/s" 2>"$work/log" &
+daemon=$!
+trap 'kill $daemon 2>/dev/null || true; wait $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 500); do
+    [ ! -S "$work/s" ] || break
+    kill -0 $daemon 2>/dev/null || { cat "$work/log"; exit 1; }
+    sleep 0.01
+done
+python3 "$here/run.py" "$work/s" "$here"/*.txt || { sed 's/^/# berthd: /' "$work/log"; exit 1; }
