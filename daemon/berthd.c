@@ -300,7 +300,7 @@ static void run(struct process *process)
 
 int main(int argc, char **argv)
 {
-    static struct process process = {.lock_fd = -1};
+    struct process process = {.lock_fd = -1};
     struct berth_err err = {0};
     int status;
     if (!parse_options(argc, argv, &process.options, &status))
