@@ -148,6 +148,21 @@ static void add_numas(struct walk *walk)
     }
 }
 
+/* A NUMA node with cpus and no memory is often no object any more, only a group of its cpus that says which node it once was. */
+static void add_memoryless_numas(struct walk *walk)
+{
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_GROUP, obj)) != NULL;) {
+        struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+        int number = obj->complete_nodeset == NULL ? -1 : hwloc_bitmap_first(obj->complete_nodeset);
+        if (number < 0 || hwloc_bitmap_weight(obj->complete_nodeset) != 1 || !hwloc_bitmap_iszero(obj->nodeset) || cpuset_is_empty(&cpus) ||
+            draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
+            continue;
+        place_id id = draft_add(walk->draft, PLACE_NUMA, number, SOURCE_HWLOC);
+        draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
+        draft_cpus(walk->draft, id, &cpus);
+    }
+}
+
 /* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same for all cores of a hybrid. */
 static void add_llc(struct walk *walk, struct hwloc_obj *core)
 {
@@ -456,6 +471,7 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     add_machine(&walk);
     add_packages(&walk);
     add_numas(&walk);
+    add_memoryless_numas(&walk);
     code = add_cores_and_pus(&walk, err);
     if (code == BERTH_OK) {
         add_devices(&walk);

@@ -14,7 +14,7 @@ static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { sysio_names_free(*names); }
 static void drop_json(json_t **json) { json_decref(*json); }
 
-void replay_done(struct replay *replay)
+void backend_replay_done(struct replay *replay)
 {
     free(replay->root);
     free(replay->name);
@@ -175,7 +175,7 @@ static enum berth_code find_xml(const struct sysio *io, struct replay *replay, s
     return code;
 }
 
-enum berth_code replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err)
+enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err)
 {
     struct replay replay = {.origin = ORIGIN_RECORDED, .root = realpath(folder, NULL)};
     if (replay.root == NULL)
@@ -200,7 +200,7 @@ enum berth_code replay_open(const char *folder, struct replay *ret_replay, struc
         err_set(err, code, "%s", own.detail);
     }
     if (code != BERTH_OK) {
-        replay_done(&replay);
+        backend_replay_done(&replay);
         return code;
     }
     *ret_replay = replay;

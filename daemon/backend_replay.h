@@ -22,5 +22,5 @@ struct replay {
 };
 
 /* Fails with ABSENT when there is no such folder, BAD_DATA when it is no node folder or names what is not there. */
-enum berth_code replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err);
-void replay_done(struct replay *replay);
+enum berth_code backend_replay_open(const char *folder, struct replay *ret_replay, struct berth_err *err);
+void backend_replay_done(struct replay *replay);

@@ -99,11 +99,11 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
 {
     struct replay replay;
     struct draft draft;
-    enum berth_code code = replay_open(folder, &replay, err);
+    enum berth_code code = backend_replay_open(folder, &replay, err);
     if (code != BERTH_OK)
         return code;
     if (!draft_init(&draft)) {
-        replay_done(&replay);
+        backend_replay_done(&replay);
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     }
     const struct sysio io = {replay.root};
@@ -121,7 +121,7 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         draft_done(&draft);
     if (code == BERTH_OK && replay.measurements != NULL)
         code = read_measurements(replay.measurements, &found, err);
-    replay_done(&replay);
+    backend_replay_done(&replay);
     if (code != BERTH_OK) {
         discovery_done(&found);
         return code;

@@ -245,12 +245,12 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     enum berth_code code;
     if (folder != NULL) {
         struct replay replay;
-        code = replay_open(folder, &replay, err);
+        code = backend_replay_open(folder, &replay, err);
         if (code != BERTH_OK)
             return code;
         const struct sysio inside = {replay.root};
         code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, values, err);
-        replay_done(&replay);
+        backend_replay_done(&replay);
         return code;
     }
     char *xml __attribute__((cleanup(free_text))) = NULL;

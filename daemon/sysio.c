@@ -5,39 +5,67 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ENTRIES_MAX 65536
 
-static void free_text(char **text) { free(*text); }
-
 static bool is_beneath(const char *path, const char *root)
 {
     size_t length = strlen(root);
-    while (length > 0 && root[length - 1] == '/')
-        length--;
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* The path to open in ret_path (PATH_MAX bytes). Below a root of our own every symbolic link must stay there: a recorded tree may
- * come from anyone. */
-static enum berth_code resolve(const struct sysio *io, const char *path, char *ret_path, struct berth_err *err)
+/* Before Linux 5.6, or where a sandbox does not know the call: look first, then open. */
+static int open_checked(const struct sysio *io, const char *path, int flags)
 {
-    if (snprintf(ret_path, PATH_MAX, "%s%s", io->root, path) >= PATH_MAX)
-        return err_set(err, BERTH_BAD_DATA, "the path %.60s... is too long", path);
+    char full[PATH_MAX], real[PATH_MAX];
+    if (snprintf(full, sizeof full, "%s%s", io->root, path) >= (int)sizeof full) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (realpath(full, real) == NULL)
+        return -1;
+    if (!is_beneath(real, io->root)) {
+        errno = EXDEV;
+        return -1;
+    }
+    return open(real, flags);
+}
+
+/* Below a root of our own every symbolic link must stay there: a recorded tree may come from anyone. -1 with errno, EXDEV when the
+ * path leaves the root. */
+static int open_beneath(const struct sysio *io, const char *path, int flags)
+{
+    struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     if (io->root[0] == '\0')
+        return open(path, flags);
+    int root = open(io->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return -1;
+    const char *relative = path + strspn(path, "/");
+    int fd = (int)syscall(SYS_openat2, root, relative[0] == '\0' ? "." : relative, &how, sizeof how);
+    int error = errno;
+    close(root);
+    errno = error;
+    return fd < 0 && (error == ENOSYS || error == EPERM) ? open_checked(io, path, flags) : fd;
+}
+
+static enum berth_code open_path(const struct sysio *io, const char *path, int flags, int *ret_fd, struct berth_err *err)
+{
+    int fd = open_beneath(io, path, flags | O_CLOEXEC);
+    if (fd >= 0) {
+        *ret_fd = fd;
         return BERTH_OK;
-    char *root __attribute__((cleanup(free_text))) = realpath(io->root, NULL);
-    char *real __attribute__((cleanup(free_text))) = root == NULL ? NULL : realpath(ret_path, NULL);
-    if (real == NULL)
-        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", ret_path);
-    if (!is_beneath(real, root))
+    }
+    if (errno == EXDEV)
         return err_set(err, BERTH_BAD_DATA, "%s leaves the folder %s", path, io->root);
-    return BERTH_OK;
+    return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s%s", io->root, path);
 }
 
 static enum berth_code read_all(int fd, const char *path, size_t max, char **ret_text, struct berth_err *err)
@@ -81,18 +109,15 @@ static enum berth_code read_all(int fd, const char *path, size_t max, char **ret
 
 enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err)
 {
-    char full[PATH_MAX];
-    enum berth_code code = resolve(io, path, full, err);
+    int fd = -1;
+    enum berth_code code = open_path(io, path, O_RDONLY | O_NONBLOCK, &fd, err);
     if (code != BERTH_OK)
         return code;
-    int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", full);
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        code = err_set(err, BERTH_BAD_DATA, "%s is not a file", full);
+        code = err_set(err, BERTH_BAD_DATA, "%s%s is not a file", io->root, path);
     else
-        code = read_all(fd, full, max, ret_text, err);
+        code = read_all(fd, path, max, ret_text, err);
     close(fd);
     return code;
 }
@@ -132,24 +157,26 @@ static bool append_name(char ***names, size_t *count, const char *name)
 
 enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err)
 {
-    char full[PATH_MAX];
-    enum berth_code code = resolve(io, path, full, err);
+    int fd = -1;
+    enum berth_code code = open_path(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
     if (code != BERTH_OK)
         return code;
-    DIR *dir = opendir(full);
-    if (dir == NULL)
-        return err_set_errno(err, errno == ENOENT || errno == ENOTDIR ? BERTH_ABSENT : BERTH_IO, errno, "%s", full);
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        close(fd);
+        return err_set(err, BERTH_NO_MEMORY, "no memory to list %s", path);
+    }
     char **names = NULL;
     size_t count = 0;
     for (;;) {
         errno = 0;
         struct dirent *entry = readdir(dir);
         if (entry == NULL && errno != 0)
-            code = err_set_errno(err, BERTH_IO, errno, "cannot list %s", full);
+            code = err_set_errno(err, BERTH_IO, errno, "cannot list %s", path);
         if (code == BERTH_OK && count == ENTRIES_MAX)
-            code = err_set(err, BERTH_BAD_DATA, "%s has more than %d entries", full, ENTRIES_MAX);
+            code = err_set(err, BERTH_BAD_DATA, "%s has more than %d entries", path, ENTRIES_MAX);
         if (code == BERTH_OK && !append_name(&names, &count, entry == NULL ? NULL : entry->d_name))
-            code = err_set(err, BERTH_NO_MEMORY, "no memory to list %s", full);
+            code = err_set(err, BERTH_NO_MEMORY, "no memory to list %s", path);
         if (entry == NULL || code != BERTH_OK)
             break;
     }
@@ -175,6 +202,9 @@ void sysio_names_free(char **names)
 
 bool sysio_exists(const struct sysio *io, const char *path)
 {
-    char full[PATH_MAX];
-    return resolve(io, path, full, NULL) == BERTH_OK && access(full, F_OK) == 0;
+    int fd = -1;
+    if (open_path(io, path, O_PATH, &fd, NULL) != BERTH_OK)
+        return false;
+    close(fd);
+    return true;
 }

@@ -10,7 +10,7 @@
 #include "err.h"
 
 struct sysio {
-    const char *root; /* "" for the real machine; paths are appended: root + "/sys/..." */
+    const char *root; /* "" for the real machine, or a real path without links (realpath(3)); paths are appended: root + "/sys/..." */
 };
 
 /* Paths stay below the root: with a root other than "", a symbolic link or .. that leaves it is BAD_DATA. */
