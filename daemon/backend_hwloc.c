@@ -1,28 +1,17 @@
 /*
- * The door to hwloc: loads a topology, of this machine or from XML, and copies out of it what the draft wants.
- *
- * hwloc's own gpu components stay off, and its plugins unloaded: they pull drivers into the daemon and cost most of the time
- * of a load. What a recorded XML holds of them is read all the same.
+ * The door to hwloc: walks a topology, of this machine or from XML, and copies out of it what the draft wants.
  */
 #include "backend.h"
 
 #include <hwloc.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "backend_hwloc_load.h"
 #include "iodev.h"
 
 #define MATRICES_MAX 64
 #define INITIATORS_MAX 256
-
-/* hwloc takes these from the environment only, and changing the environment is safe only while there is one thread. */
-__attribute__((constructor)) static void prepare_environment(void)
-{
-    setenv("HWLOC_HIDE_ERRORS", "2", 1);                 /* we report errors, in one line */
-    setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);     /* loading a plugin loads its driver, blacklisted or not */
-    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1);  /* hidden by default before 2.11 */
-}
 
 struct walk {
     hwloc_topology_t topology;
@@ -421,49 +410,12 @@ static void add_memory_attributes(struct walk *walk)
         }
 }
 
-/* Why hwloc refused a text: it says so itself only on standard error. */
-static enum berth_code refuse_xml(const struct backend_input *input, struct berth_err *err)
-{
-    const char *topology = strstr(input->xml, "<topology");
-    const char *version = topology == NULL ? NULL : strstr(topology, "version=\"");
-    if (topology == NULL)
-        return err_set(err, BERTH_BAD_DATA, "%s is no hwloc XML file", input->xml_name);
-    if (version != NULL && version < strchr(topology, '>') && atoi(version + 9) >= 3)
-        return err_set(err, BERTH_BAD_DATA, "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with --export-xml-flags v2",
-                       input->xml_name, version + 9);
-    if (strstr(topology, "</topology>") == NULL)
-        return err_set(err, BERTH_BAD_DATA, "%s is cut off: it has no </topology>", input->xml_name);
-    return err_set(err, BERTH_BAD_DATA, "%s is broken: hwloc cannot read it", input->xml_name);
-}
-
-static enum berth_code load(const struct backend_input *input, hwloc_topology_t *ret_topology, struct berth_err *err)
-{
-    static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero"};
-    hwloc_topology_t topology;
-    if (input->xml != NULL && (strstr(input->xml, "</topology>") == NULL || strstr(input->xml, "<topology") == NULL))
-        return refuse_xml(input, err);
-    if (hwloc_topology_init(&topology) != 0)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for hwloc");
-    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
-        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]); /* fails where hwloc has it not */
-    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */
-    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if ((input->xml != NULL && hwloc_topology_set_xmlbuffer(topology, input->xml, (int)strlen(input->xml) + 1) != 0) ||
-        hwloc_topology_load(topology) != 0) {
-        hwloc_topology_destroy(topology);
-        return input->xml != NULL ? refuse_xml(input, err) : err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
-    }
-    *ret_topology = topology;
-    return BERTH_OK;
-}
-
 static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
 {
     if (!input->live && input->xml == NULL)
         return BERTH_ABSENT;
     struct walk walk = {.draft = draft};
-    enum berth_code code = load(input, &walk.topology, err);
+    enum berth_code code = backend_hwloc_load(input->xml, input->xml_name, &walk.topology, err);
     if (code != BERTH_OK)
         return code;
     memset(&walk.allowed, 0xff, sizeof walk.allowed);
@@ -481,26 +433,6 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     iodev_done(&walk.devices);
     hwloc_topology_destroy(walk.topology);
     return code;
-}
-
-enum berth_code backend_hwloc_export(char **ret_xml, struct berth_err *err)
-{
-    hwloc_topology_t topology;
-    const struct backend_input input = {.live = true};
-    enum berth_code code = load(&input, &topology, err);
-    if (code != BERTH_OK)
-        return code;
-    char *buffer = NULL, *copy = NULL;
-    int length = 0;
-    if (hwloc_topology_export_xmlbuffer(topology, &buffer, &length, 0) == 0) {
-        copy = strndup(buffer, (size_t)length);
-        hwloc_free_xmlbuffer(topology, buffer);
-    }
-    hwloc_topology_destroy(topology);
-    if (copy == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the XML of this machine");
-    *ret_xml = copy;
-    return BERTH_OK;
 }
 
 const struct backend backend_hwloc = {.name = "hwloc", .discover = discover};

@@ -95,7 +95,7 @@ static json_t *value_json(const struct graph *graph, const struct values *values
     bool ok = object != NULL;
     if (known)
         ok = ok && set_number(object, "value", value->value) && set_number(object, "low", value->low) && set_number(object, "high", value->high) &&
-             json_object_set_new(object, "n", json_integer(value->n)) == 0;
+             (value->n == 0 || json_object_set_new(object, "n", json_integer(value->n)) == 0);
     else
         ok = ok && json_object_set_new(object, "why", json_string(value->why_not == NULL ? "unknown" : value->why_not)) == 0;
     if (!ok) {

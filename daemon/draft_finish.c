@@ -290,17 +290,31 @@ static bool move_places(struct draft *draft, struct graph *graph, place_id *new_
     return true;
 }
 
+static int compare_links(const void *a, const void *b)
+{
+    const struct link *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return (int)x->kind - (int)y->kind;
+}
+
+/* Links are named from the place that comes first in the graph, and sorted. */
 static bool move_links(const struct draft *draft, struct graph *graph, const place_id *new_id)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
         const struct link *old = &draft->graph->links[i];
-        struct link *link = graph_add_link(graph, new_id[old->from], new_id[old->to], old->kind);
+        place_id a = new_id[old->from], b = new_id[old->to];
+        struct link *link = graph_add_link(graph, a, b, old->kind);
         if (link == NULL)
             return false;
         *link = *old;
-        link->from = new_id[old->from];
-        link->to = new_id[old->to];
+        link->from = a < b ? a : b;
+        link->to = a < b ? b : a;
     }
+    if (graph->link_count > 0)
+        qsort(graph->links, graph->link_count, sizeof *graph->links, compare_links);
     return true;
 }
 

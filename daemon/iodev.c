@@ -123,7 +123,8 @@ static const char *gpu_vendor(const struct iodev *device)
                                              : "";
 }
 
-static bool is_meaningful(const char *id) { return id != NULL && strspn(id, "0 -") < strlen(id) && strcmp(id, "N/A") != 0; }
+/* Libraries without rights write zeros. */
+static bool is_meaningful(const char *id) { return id != NULL && strspn(id, "GPU0 -") < strlen(id) && strcmp(id, "N/A") != 0; }
 
 static void say_kibibytes(struct draft *draft, place_id gpu, const char *text)
 {
@@ -151,7 +152,8 @@ static void describe_gpu(struct draft *draft, place_id gpu, const struct iodev_f
     say_kibibytes(draft, gpu, info(function, "CUDAGlobalMemorySize"));
     if (draft_place(draft, gpu)->capacity_bytes < 0)
         say_kibibytes(draft, gpu, info(function, "OpenCLGlobalMemorySize"));
-    draft_text(draft, &draft_place(draft, gpu)->uuid, info(function, "NVIDIAUUID"));
+    if (is_meaningful(info(function, "NVIDIAUUID")))
+        draft_text(draft, &draft_place(draft, gpu)->uuid, info(function, "NVIDIAUUID"));
     if (is_meaningful(info(function, "AMDUUID"))) { /* the runtime takes it with this prefix */
         char uuid[64];
         snprintf(uuid, sizeof uuid, "GPU-%.40s", info(function, "AMDUUID"));

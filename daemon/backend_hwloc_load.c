@@ -1,0 +1,104 @@
+#include "backend_hwloc_load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend.h"
+
+#define TRIAL_SECONDS 10
+
+/* hwloc takes these from the environment only, and changing the environment is safe only while there is one thread. */
+__attribute__((constructor)) static void prepare_environment(void)
+{
+    setenv("HWLOC_HIDE_ERRORS", "2", 1);                 /* we report errors, in one line */
+    setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);     /* loading a plugin loads its driver, blacklisted or not */
+    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1);  /* hidden by default before 2.11 */
+}
+
+/* Why hwloc refused a text: it says so itself only on standard error. */
+static enum berth_code refuse(const char *xml, const char *name, struct berth_err *err)
+{
+    const char *topology = strstr(xml, "<topology");
+    const char *version = topology == NULL ? NULL : strstr(topology, "version=\"");
+    if (topology == NULL)
+        return err_set(err, BERTH_BAD_DATA, "%s is no hwloc XML file", name);
+    if (version != NULL && version < strchr(topology, '>') && atoi(version + 9) >= 3)
+        return err_set(err, BERTH_BAD_DATA, "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with --export-xml-flags v2",
+                       name, version + 9);
+    if (strstr(topology, "</topology>") == NULL)
+        return err_set(err, BERTH_BAD_DATA, "%s is cut off: it has no </topology>", name);
+    return err_set(err, BERTH_BAD_DATA, "%s is broken: hwloc cannot read it", name);
+}
+
+/* XML NULL is the running machine. */
+static hwloc_topology_t load(const char *xml)
+{
+    static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero"};
+    hwloc_topology_t topology;
+    if (hwloc_topology_init(&topology) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, off[i]); /* fails where hwloc has it not */
+    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    /* Without this flag hwloc hides NUMA nodes that have cpus but no memory. */
+    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if ((xml == NULL || hwloc_topology_set_xmlbuffer(topology, xml, (int)strlen(xml) + 1) == 0) && hwloc_topology_load(topology) == 0)
+        return topology;
+    hwloc_topology_destroy(topology);
+    return NULL;
+}
+
+/* hwloc trusts XML: an attribute that is missing or lies can end the process. A child tries it first. */
+static bool survives(const char *xml)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGALRM, SIG_DFL);
+        alarm(TRIAL_SECONDS);
+        int quiet = open("/dev/null", O_WRONLY);
+        dup2(quiet, STDERR_FILENO);
+        _exit(load(xml) == NULL);
+    }
+    int status = -1;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+enum berth_code backend_hwloc_load(const char *xml, const char *name, hwloc_topology_t *ret_topology, struct berth_err *err)
+{
+    if (xml != NULL && (strstr(xml, "</topology>") == NULL || !survives(xml)))
+        return refuse(xml, name, err);
+    hwloc_topology_t topology = load(xml);
+    if (topology == NULL)
+        return xml != NULL ? refuse(xml, name, err) : err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
+    *ret_topology = topology;
+    return BERTH_OK;
+}
+
+enum berth_code backend_hwloc_export(char **ret_xml, struct berth_err *err)
+{
+    hwloc_topology_t topology = load(NULL);
+    if (topology == NULL)
+        return err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
+    char *buffer = NULL, *copy = NULL;
+    int length = 0;
+    if (hwloc_topology_export_xmlbuffer(topology, &buffer, &length, 0) == 0) {
+        copy = strndup(buffer, (size_t)length);
+        hwloc_free_xmlbuffer(topology, buffer);
+    }
+    hwloc_topology_destroy(topology);
+    if (copy == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the XML of this machine");
+    *ret_xml = copy;
+    return BERTH_OK;
+}
