@@ -88,8 +88,10 @@ static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err
     char name[sizeof((struct sockaddr_un *)0)->sun_path + sizeof ".lock"];
     snprintf(name, sizeof name, "%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == ENOENT)
+        return err_set(err, BERTH_BAD_CONFIG, "there is no folder for the socket %s: make it, or say --socket PATH", path);
     if (fd < 0)
-        return err_set_errno(err, BERTH_IO, errno, "cannot open %s", name);
+        return err_set_errno(err, BERTH_BAD_CONFIG, errno, "cannot listen on %s (--socket PATH takes another place)", path);
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         *ret_fd = fd;
         return BERTH_OK;
