@@ -200,6 +200,17 @@ static void sort(struct values *values)
 /* A later item replaces one of no higher rank: a number beats a reason why there is none, and a measured number any other. */
 static int rank(const struct value *v) { return v->why_not != NULL ? 0 : v->source == VALUE_MEASURED ? 2 : 1; }
 
+static float nominal_of(const struct value *v) { return v->source == VALUE_NOMINAL && v->why_not == NULL ? (float)v->value : v->nominal; }
+
+static void merge(struct value *kept, const struct value *v)
+{
+    float nominal = nominal_of(v) != 0 ? nominal_of(v) : nominal_of(kept);
+    if (rank(v) >= rank(kept))
+        *kept = *v;
+    if (kept->source != VALUE_NOMINAL)
+        kept->nominal = nominal;
+}
+
 void values_finish(struct values *values)
 {
     if (!is_sorted(values)) {
@@ -209,8 +220,8 @@ void values_finish(struct values *values)
             const struct value *v = &values->item[i];
             if (kept == 0 || compare(values, &values->item[kept - 1], v) != 0)
                 values->item[kept++] = *v;
-            else if (rank(v) >= rank(&values->item[kept - 1]))
-                values->item[kept - 1] = *v;
+            else
+                merge(&values->item[kept - 1], v);
         }
         values->count = kept;
     }

@@ -22,6 +22,7 @@ struct value {
     place_id from, to;
     uint32_t axes;         /* for values_axes() */
     uint32_t n;            /* repetitions behind it; 0 for nominal */
+    float nominal;         /* what firmware or driver stated for the same before this was measured; 0 nothing. float fills a gap */
     double value;          /* in the metric's unit; NAN when it could not be measured: why_not says why */
     double low, high;      /* 95 % interval; NAN unknown */
     int64_t measured_at_s; /* 0 unknown */
@@ -54,7 +55,7 @@ bool values_add(struct values *values, const struct value *v, const char *axes, 
 /* Adds everything of other, which keeps its own. Same graph, or place numbers would lie. */
 bool values_add_all(struct values *values, const struct values *other);
 
-/* Sorts and removes what was replaced. Call once after the last add. */
+/* Sorts and removes what was replaced; a number that replaces a nominal one keeps it in nominal. Call once after the last add. */
 void values_finish(struct values *values);
 
 const char *values_axes(const struct values *values, const struct value *v);

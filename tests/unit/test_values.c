@@ -291,6 +291,29 @@ static void source_names(void **state)
     assert_int_equal(source, VALUE_PUBLISHED);
 }
 
+static void a_measured_value_keeps_the_nominal_one(void **state)
+{
+    (void)state;
+    struct values *values = values_new();
+    struct value nominal = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 100), seen = number(METRIC_MEMORY_BANDWIDTH, 1, 2, 80);
+    nominal.source = VALUE_NOMINAL;
+    for (int order = 0; order < 2; order++) {
+        struct values *set = values_new();
+        assert_true(values_add(set, order == 0 ? &nominal : &seen, "", NULL));
+        assert_true(values_add(set, order == 0 ? &seen : &nominal, "", NULL));
+        values_finish(set);
+        assert_int_equal(set->count, 1);
+        assert_true(set->item[0].source == VALUE_MEASURED && set->item[0].value == 80 && set->item[0].nominal == 100);
+        assert_true(values_add_all(values, set));
+        values_free(set);
+    }
+    seen.value = 81;
+    assert_true(values_add(values, &seen, "", NULL));
+    values_finish(values);
+    assert_true(values->count == 1 && values->item[0].value == 81 && values->item[0].nominal == 100);
+    values_free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +327,7 @@ int main(void)
         cmocka_unit_test(agrees_with_a_naive_model),
         cmocka_unit_test(a_big_matrix),
         cmocka_unit_test(source_names),
+        cmocka_unit_test(a_measured_value_keeps_the_nominal_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
