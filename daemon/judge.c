@@ -1,0 +1,177 @@
+#include "judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge_part.h"
+
+static const char *const severity_names[] = {[SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
+static const char *const verdict_names[] = {
+    [VERDICT_HEALTHY] = "healthy", [VERDICT_DEGRADED] = "degraded", [VERDICT_UNHEALTHY] = "unhealthy", [VERDICT_UNKNOWN] = "unknown"};
+
+const char *judge_severity_name(enum severity severity) { return severity_names[severity]; }
+const char *judge_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
+
+bool judge_part_asks(const struct judge_work *work, place_id id)
+{
+    if (work->selected == NULL)
+        return true;
+    const struct graph *graph = work->snap->graph;
+    place_id numa = graph_place(graph, id)->numa;
+    if (numa != PLACE_NONE && work->selected[numa])
+        return true;
+    for (; id != PLACE_NONE; id = graph_place(graph, id)->parent)
+        if (work->selected[id])
+            return true;
+    return false;
+}
+
+struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place)
+{
+    if (work->count == work->room) {
+        size_t room = work->room == 0 ? 16 : 2 * work->room;
+        struct finding *more = realloc(work->finding, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        work->finding = more;
+        work->room = room;
+    }
+    struct finding *finding = &work->finding[work->count++];
+    *finding = (struct finding){.severity = severity, .value = NAN, .expected = NAN};
+    snprintf(finding->code, sizeof finding->code, "%s", code);
+    snprintf(finding->place, sizeof finding->place, "%s", place);
+    return finding;
+}
+
+static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for findings"); }
+
+/* A cable that is not plugged in is no fault of the node; anything else that is down is. */
+static enum berth_code judge_links(struct judge_work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->state != LINK_DOWN && link->state != LINK_DEGRADED) || (!judge_part_asks(work, link->from) && !judge_part_asks(work, link->to)))
+            continue;
+        bool is_down = link->state == LINK_DOWN, is_cable = link->kind == LINK_NETWORK;
+        struct finding *finding = judge_part_add(work, is_cable ? SEVERITY_INFO : is_down ? SEVERITY_CRITICAL : SEVERITY_WARNING,
+                                                 is_cable ? "network-link" : is_down ? "link-down" : "link-degraded",
+                                                 graph_place(graph, link->from)->name);
+        if (finding == NULL)
+            return no_memory(err);
+        snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s", link_kind_name(link->kind),
+                 graph_place(graph, link->from)->name, graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
+    }
+    return BERTH_OK;
+}
+
+static enum berth_code judge_notes(struct judge_work *work, struct berth_err *err)
+{
+    for (size_t i = 0; i < work->snap->note_count; i++) {
+        const struct note *note = &work->snap->notes[i];
+        place_id at = graph_find(work->snap->graph, note->place);
+        if (!judge_part_asks(work, at != PLACE_NONE ? at : 0))
+            continue;
+        enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL : note->severity <= 0 ? SEVERITY_INFO : SEVERITY_WARNING;
+        struct finding *finding = judge_part_add(work, severity, note->code, note->place);
+        if (finding == NULL)
+            return no_memory(err);
+        snprintf(finding->text, sizeof finding->text, "%s", note->text);
+        finding->since_s = note->since_s;
+    }
+    return BERTH_OK;
+}
+
+static enum berth_code judge_disagreements(struct judge_work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    for (size_t i = 0; i < graph->disagreement_count && judge_part_asks(work, 0); i++) {
+        struct finding *finding = judge_part_add(work, SEVERITY_INFO, "sources-disagree", graph_place(graph, 0)->name);
+        if (finding == NULL)
+            return no_memory(err);
+        snprintf(finding->text, sizeof finding->text, "%s", graph->disagreements[i]);
+    }
+    return BERTH_OK;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    int order = strcmp(x->code, y->code);
+    if (order == 0)
+        order = strcmp(x->place, y->place);
+    return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+/* Cut to fit, never within a character of UTF-8. */
+static void cut(char *buffer, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+            length--;
+    }
+    memcpy(buffer, text, length);
+    buffer[length] = '\0';
+}
+
+static void conclude(const struct judge_work *work, struct judgement *judgement)
+{
+    const struct finding *worst = work->count > 0 ? &work->finding[0] : NULL;
+    char reason[512];
+    size_t bad = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        bad += work->finding[i].severity != SEVERITY_INFO;
+        judgement->drain = judgement->drain || strcmp(work->finding[i].code, "link-down") == 0;
+    }
+    if (bad > 0) {
+        judgement->verdict = worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
+        if (bad > 1)
+            snprintf(reason, sizeof reason, "%s: %zu findings, the worst: %s: %s", judge_verdict_name(judgement->verdict), bad, worst->place, worst->text);
+        else
+            snprintf(reason, sizeof reason, "%s: %s: %s", judge_verdict_name(judgement->verdict), worst->place, worst->text);
+    } else if (work->measured == 0) {
+        judgement->verdict = VERDICT_UNKNOWN;
+        snprintf(reason, sizeof reason, "unknown: nothing has been measured%s", work->selected != NULL ? " there" : "");
+    } else {
+        judgement->verdict = VERDICT_HEALTHY;
+        snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line", work->measured);
+    }
+    cut(judgement->reason, sizeof judgement->reason, reason);
+}
+
+enum berth_code judge(const struct snapshot *snap, const bool *selected, struct judgement *ret, struct berth_err *err)
+{
+    struct judge_work work = {.snap = snap, .selected = selected};
+    struct judgement judgement = {0};
+    enum berth_code code = judge_links(&work, err);
+    if (code == BERTH_OK)
+        code = judge_notes(&work, err);
+    if (code == BERTH_OK)
+        code = judge_part_values(&work, err);
+    if (code == BERTH_OK)
+        code = judge_disagreements(&work, err);
+    if (code != BERTH_OK) {
+        free(work.finding);
+        return code;
+    }
+    if (work.count > 0)
+        qsort(work.finding, work.count, sizeof *work.finding, compare_findings);
+    conclude(&work, &judgement);
+    judgement.finding = work.finding;
+    judgement.count = work.count;
+    *ret = judgement;
+    return BERTH_OK;
+}
+
+void judge_done(struct judgement *judgement)
+{
+    free(judgement->finding);
+    judgement->finding = NULL;
+    judgement->count = 0;
+}

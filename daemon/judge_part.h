@@ -1,0 +1,20 @@
+/* What the parts of the judge share: the findings so far, and the question whether a place is asked about. */
+#pragma once
+#include "judge.h"
+
+struct judge_work {
+    const struct snapshot *snap;
+    const bool *selected;
+    struct finding *finding;
+    size_t count, room;
+    size_t measured; /* values looked at that were measured */
+};
+
+/* The place, something above it, or the NUMA node it is nearest to is selected. */
+bool judge_part_asks(const struct judge_work *work, place_id id);
+
+/* A new finding with nothing but these; NULL when out of memory. Valid until the next one. */
+struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place);
+
+/* judge_values.c: findings from measured values. NO_MEMORY. */
+enum berth_code judge_part_values(struct judge_work *work, struct berth_err *err);

@@ -1,0 +1,113 @@
+/* io.berth.Health.Check: JSON on both sides of the judge, on a worker thread, as large matrices take milliseconds to compare. */
+#include <stdlib.h>
+
+#include "answer.h"
+#include "jsonify.h"
+#include "judge.h"
+#include "plan.h"
+#include "query.h"
+#include "request.h"
+
+#define PLACES_MAX 65536
+
+struct check {
+    struct snapshot *snap; /* referenced */
+    bool *selected;        /* owned; NULL the whole node */
+};
+
+static void check_free(void *state)
+{
+    struct check *check = state;
+    snapshot_unref(check->snap);
+    free(check->selected);
+    free(check);
+}
+
+static enum berth_code select_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)
+{
+    const json_t *array, *name;
+    size_t i;
+    enum berth_code code = request_array(params, "places", PLACES_MAX, &array, err);
+    if (code != BERTH_OK || json_array_size(array) == 0)
+        return code;
+    bool *selected = calloc(graph->place_count, sizeof *selected);
+    if (selected == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for places");
+    json_array_foreach(array, i, name)
+    {
+        place_id id = PLACE_NONE;
+        code = request_place(graph, name, "places", &id, err);
+        if (code != BERTH_OK) {
+            free(selected);
+            return code;
+        }
+        selected[id] = true;
+    }
+    *ret = selected;
+    return BERTH_OK;
+}
+
+static json_t *finding_json(const struct finding *finding)
+{
+    json_t *json = json_object();
+    bool ok = answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+              answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
+              answer_set(json, "text", jsonify_text(finding->text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
+              answer_set(json, "expected", jsonify_number(finding->expected)) && answer_set(json, "unit", jsonify_text(finding->unit)) &&
+              answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *judgement_json(const struct snapshot *snap, const struct judgement *judgement)
+{
+    json_t *json = json_object(), *findings = json_array();
+    bool ok = json != NULL && findings != NULL;
+    for (size_t i = 0; ok && i < judgement->count; i++)
+        ok = answer_append(findings, finding_json(&judgement->finding[i]));
+    ok = answer_set(json, "findings", findings) && ok;
+    ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
+         answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&
+         answer_set(json, "last_probe_at_s", jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+         answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
+         answer_set(json, "origin", json_string_nocheck(origin_name(snap->graph->origin)));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static enum berth_code check_work(void *state, json_t **ret_result, struct berth_err *err)
+{
+    const struct check *check = state;
+    struct judgement judgement = {0};
+    enum berth_code code = judge(check->snap, check->selected, &judgement, err);
+    if (code != BERTH_OK)
+        return code;
+    json_t *json = judgement_json(check->snap, &judgement);
+    judge_done(&judgement);
+    if (json == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    *ret_result = json;
+    return BERTH_OK;
+}
+
+enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    bool *selected = NULL;
+    enum berth_code code = select_places(call->snap->graph, call->params, &selected, err);
+    if (code != BERTH_OK)
+        return code;
+    struct check *check = malloc(sizeof *check);
+    if (check == NULL) {
+        free(selected);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a check");
+    }
+    *check = (struct check){snapshot_ref(call->snap), selected};
+    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
+    return BERTH_OK;
+}

@@ -1,0 +1,280 @@
+#include "plan_nodes.h"
+
+#include "judge.h"
+
+#define GB 1e9
+
+static const struct shape four_numas = {2, 2, 1, 4, 1, INT64_C(64) << 30};
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    struct snapshot *snap;
+    struct judgement judgement;
+};
+
+static struct fixture begin(struct graph *graph)
+{
+    struct fixture f = {.graph = graph, .values = values_new()};
+    assert_non_null(f.values);
+    return f;
+}
+
+static void judged(struct fixture *f, const bool *selected)
+{
+    struct berth_err err = {0};
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    judge_done(&f->judgement);
+    assert_int_equal(judge(f->snap, selected, &f->judgement, &err), BERTH_OK);
+    assert_true(strlen(f->judgement.reason) < JUDGE_REASON_SIZE);
+}
+
+static void end(struct fixture *f)
+{
+    judge_done(&f->judgement);
+    snapshot_unref(f->snap);
+}
+
+static place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+
+static void rate(struct fixture *f, int from, int to, double gb_per_s, double half)
+{
+    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(f, from), numa(f, to), "", gb_per_s * GB, (gb_per_s - half) * GB,
+                (gb_per_s + half) * GB);
+}
+
+static const struct finding *found(const struct fixture *f, const char *code)
+{
+    for (size_t i = 0; i < f->judgement.count; i++)
+        if (strcmp(f->judgement.finding[i].code, code) == 0)
+            return &f->judgement.finding[i];
+    return NULL;
+}
+
+static void nothing_measured_is_unknown(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 1), numa(&f, 1), "", 100 * GB, NAN, NAN);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN);
+    assert_false(f.judgement.drain);
+    assert_string_equal(f.judgement.reason, "unknown: nothing has been measured");
+    end(&f);
+}
+
+static void likes_that_agree_are_healthy(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++) {
+        rate(&f, n, n, 80 + n, 0.5);
+        rate(&f, n, (n + 1) % 4, 30, 0.5); /* far ones are no likes of near ones */
+    }
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assert_int_equal(f.judgement.count, 0);
+    assert_string_equal(f.judgement.reason, "healthy: 8 measured values, none out of line");
+    end(&f);
+}
+
+static void a_slow_one_among_its_likes_is_found(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 2 ? 60 : 80 + n, 0.5);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_false(f.judgement.drain);
+    assert_int_equal(f.judgement.count, 1);
+    const struct finding *finding = found(&f, "slower-than-likes");
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, SEVERITY_WARNING);
+    assert_string_equal(finding->place, "numa2");
+    assert_true(finding->value == 60 * GB && finding->expected == 81 * GB);
+    assert_non_null(strstr(f.judgement.reason, "degraded: numa2: memory_bandwidth"));
+    end(&f);
+}
+
+static void latency_is_worse_when_it_is_higher(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    const double ns[] = {100, 101, 160, 60};
+    for (int n = 0; n < 4; n++)
+        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, nodes_place(f.graph, PLACE_LLC, n), numa(&f, n), "", ns[n], ns[n] - 1, ns[n] + 1);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 1);
+    assert_string_equal(f.judgement.finding[0].place, "numa2");
+    end(&f);
+}
+
+static void noise_and_three_alone_accuse_nobody(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 2 ? 60 : 80, n == 2 ? 8 : 0.5); /* its interval reaches 68: 85 % */
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    end(&f);
+
+    f = begin(nodes_cpu(&four_numas));
+    for (int n = 1; n < 4; n++)
+        rate(&f, n, n, n == 2 ? 20 : 80, 0.5);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    end(&f);
+}
+
+static void half_of_what_is_stated_is_found(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 200 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 1), numa(&f, 1), "", 200 * GB, NAN, NAN);
+    rate(&f, 0, 0, 90, 1);
+    rate(&f, 1, 1, 120, 1);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 1);
+    const struct finding *finding = found(&f, "below-nominal");
+    assert_non_null(finding);
+    assert_string_equal(finding->place, "numa0");
+    assert_true(finding->value == 90 * GB && fabs(finding->expected - 200 * GB) < 1e4);
+    end(&f);
+}
+
+static void a_gpu_link_is_compared_with_its_rate(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_mi250x());
+    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1), c = nodes_place(f.graph, PLACE_GPU, 2);
+    struct link *quad = graph_add_link(f.graph, a, b, LINK_XGMI);
+    quad->nominal_bytes_per_s = 200 * GB;
+    quad->state = LINK_UP;
+    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, a, b, "", 50 * GB, NAN, NAN); /* as copy engines are */
+    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "", 90 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, b, a, "", 170 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, b, "bytes=4096", 1 * GB, NAN, NAN);
+    nodes_value(f.values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, a, c, "", 1 * GB, NAN, NAN);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 1);
+    assert_string_equal(f.judgement.finding[0].code, "below-nominal");
+    assert_string_equal(f.judgement.finding[0].place, "gpu0");
+    end(&f);
+}
+
+static void links_that_are_down(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_mi250x());
+    place_id a = nodes_place(f.graph, PLACE_GPU, 0), b = nodes_place(f.graph, PLACE_GPU, 1), nic = nodes_place(f.graph, PLACE_NIC, 0);
+    graph_add_link(f.graph, a, b, LINK_XGMI)->state = LINK_UP;
+    graph_add_link(f.graph, nic, 0, LINK_NETWORK)->state = LINK_DOWN;
+    graph_add_link(f.graph, a, numa(&f, 3), LINK_PCIE)->state = LINK_DEGRADED;
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_non_null(found(&f, "link-degraded"));
+    assert_int_equal(found(&f, "network-link")->severity, SEVERITY_INFO);
+    assert_false(f.judgement.drain);
+    end(&f);
+
+    f = begin(nodes_mi250x());
+    graph_add_link(f.graph, nodes_place(f.graph, PLACE_GPU, 0), nodes_place(f.graph, PLACE_GPU, 1), LINK_XGMI)->state = LINK_DOWN;
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
+    assert_true(f.judgement.drain);
+    assert_string_equal(f.judgement.finding[0].place, "gpu0");
+    /* only what is asked about, with what is inside it */
+    bool *selected = calloc(f.graph->place_count, sizeof *selected);
+    selected[nodes_place(f.graph, PLACE_GPU, 4)] = true;
+    judged(&f, selected);
+    assert_int_equal(f.judgement.verdict, VERDICT_UNKNOWN);
+    selected[nodes_place(f.graph, PLACE_MODULE, 0)] = true;
+    judged(&f, selected);
+    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
+    free(selected);
+    end(&f);
+}
+
+static void notes_and_disagreements(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    assert_true(graph_add_disagreement(f.graph, "hwloc says 4, the firmware 5: 4 is kept"));
+    nodes_finish(f.graph);
+    values_finish(f.values);
+    struct note notes[] = {{.code = "probe-crashed", .severity = 1, .place = "machine0", .text = "berth-probe-cpu died of signal 11", .since_s = 1790000000},
+                           {.code = "remark", .severity = 0, .place = "numa1", .text = "nothing serious"}};
+    f.snap = snapshot_new(f.graph, f.values, notes, 2, 0, 1);
+    graph_unref(f.graph);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_int_equal(f.judgement.count, 3);
+    assert_string_equal(f.judgement.finding[0].code, "probe-crashed");
+    assert_int_equal(f.judgement.finding[0].since_s, 1790000000);
+    assert_string_equal(f.judgement.reason, "degraded: machine0: berth-probe-cpu died of signal 11");
+    assert_int_equal(found(&f, "sources-disagree")->severity, SEVERITY_INFO);
+    end(&f);
+}
+
+static void a_long_reason_is_cut_between_characters(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    nodes_finish(f.graph);
+    values_finish(f.values);
+    struct note note = {.code = "x", .severity = 2, .place = "machine0"};
+    for (size_t i = 0; i + 3 < sizeof note.text; i += 2)
+        strcat(note.text, "\xc3\xa4");
+    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
+    graph_unref(f.graph);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_UNHEALTHY);
+    assert_false(f.judgement.drain);
+    size_t length = strlen(f.judgement.reason);
+    assert_true(length == 119 || length == 120);
+    assert_true((unsigned char)f.judgement.reason[length - 1] == 0xa4);
+    end(&f);
+}
+
+static void many_findings_are_bounded(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 1, 30, 1, INT64_C(64) << 30}));
+    for (int a = 0; a < 30; a++)
+        for (int b = 0; b < 30; b++)
+            if (a != b) {
+                double ns = a < 10 ? 500 : 100;
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "",
+                            ns, ns, ns);
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b),
+                            "how=cas", ns, ns, ns);
+            }
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_int_equal(f.judgement.count, 65);
+    assert_non_null(strstr(found(&f, "more")->text, "226 more")); /* 10 x 29 pairs, each once */
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_measured_is_unknown),
+        cmocka_unit_test(likes_that_agree_are_healthy),
+        cmocka_unit_test(a_slow_one_among_its_likes_is_found),
+        cmocka_unit_test(latency_is_worse_when_it_is_higher),
+        cmocka_unit_test(noise_and_three_alone_accuse_nobody),
+        cmocka_unit_test(half_of_what_is_stated_is_found),
+        cmocka_unit_test(a_gpu_link_is_compared_with_its_rate),
+        cmocka_unit_test(links_that_are_down),
+        cmocka_unit_test(notes_and_disagreements),
+        cmocka_unit_test(a_long_reason_is_cut_between_characters),
+        cmocka_unit_test(many_findings_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
