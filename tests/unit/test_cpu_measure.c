@@ -107,7 +107,7 @@ static void streams_move_bytes(void **state)
 {
     (void)state;
     enum { BYTES = 64 << 10, GUARD = 512 };
-    char *from = aligned_alloc(4096, BYTES), *to = aligned_alloc(4096, BYTES + GUARD);
+    char *from = aligned_alloc(4096, BYTES), *to = aligned_alloc(4096, BYTES + 4096);
     const struct cpu_stream *stream;
     unsigned count = 0;
     for (; (stream = cpu_stream_at(count)) != NULL; count++) {

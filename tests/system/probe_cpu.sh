@@ -1,0 +1,132 @@
+#!/bin/bash
+# berth-probe-cpu as a whole: the record, the tables, wrong usage, and every way to end it. BIN is the folder of the programs.
+set -u
+BIN=${BIN:-build/bin}
+probe=$(readlink -f "$BIN")/berth-probe-cpu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0 failed=0
+
+# check NAME COMMAND...: one TAP line
+check() {
+    local name=$1
+    shift
+    number=$((number + 1))
+    if "$@"; then echo "ok $number - $name"; else
+        echo "not ok $number - $name"
+        failed=1
+    fi
+}
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# has_ended PID MILLISECONDS: gone (or a zombie) within that time
+has_ended() {
+    local until=$(($(now_ms) + $2))
+    while [ "$(now_ms)" -lt "$until" ]; do
+        [ -d "/proc/$1" ] || return 0
+        grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null && return 0
+        sleep 0.002
+    done
+    return 1
+}
+
+# status_is STATUS COMMAND...: exit status and one line on standard error
+status_is() {
+    local wanted=$1 status=0
+    shift
+    "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+    [ "$status" = "$wanted" ] && [ "$(wc -l <"$work/err")" = 1 ] && [ ! -s "$work/out" ]
+}
+
+# every_cell FILE: run first, end last, and values and skips for all cells of the last progress record
+every_cell() {
+    local total
+    total=$(grep '"record":"progress"' "$1" | tail -n 1 | sed 's/.*"total":\([0-9]*\).*/\1/')
+    head -n 1 "$1" | grep -q '^{"record":"run","schema":1,"probe":"cpu"' &&
+        tail -n 1 "$1" | grep -Eq '^\{"record":"end","status":"(complete|budget)","elapsed_ns":[0-9]+\}$' &&
+        [ "$(grep -c '^{"record":"\(value\|skip\)".*}$' "$1")" -ge "$total" ] &&
+        ! grep -Eq 'nan|inf[,}]' "$1"
+}
+
+begin=$(now_ms)
+"$probe" >"$work/quick"
+status=$?
+took=$(($(now_ms) - begin))
+echo "# quick took $took ms"
+check "the quick profile succeeds" [ "$status" = 0 ]
+check "the quick profile takes at most 3 s" [ "$took" -le 3000 ]
+check "each cell has its record" every_cell "$work/quick"
+
+"$probe" --profile full --budget-ns 1500000000 >"$work/full"
+check "a full profile cut short succeeds" every_cell "$work/full"
+check "and says that time ran out" grep -q '"why":"time budget"' "$work/full"
+
+"$probe" --table --metrics memory_latency --budget-ns 1000000000 >"$work/table"
+check "a table has a title with its unit" grep -q '^memory_latency, ns' "$work/table"
+check "and no record" bash -c '! grep -q record "$1"' - "$work/table"
+
+first=$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+taskset -c "$first" "$probe" --metrics cpu_pingpong >"$work/one"
+check "one core alone says why there is no ping-pong" grep -q '"skip","metric":"cpu_pingpong".*fewer than two cores' "$work/one"
+
+check "an unknown option is wrong usage" status_is 64 "$probe" --what
+check "an unknown profile is wrong usage" status_is 64 "$probe" --profile slow
+check "an unknown metric is wrong usage" status_is 64 "$probe" --metrics speed
+check "a budget of rubbish is wrong usage" status_is 64 "$probe" --budget-ns 1e9
+check "a negative seed is wrong usage" status_is 64 "$probe" --seed -1
+check "a list of rubbish is wrong usage" status_is 64 "$probe" --cpus 3-1
+check "CPUs that are not there are wrong usage" status_is 64 "$probe" --cpus 4095
+check "an operand is wrong usage" status_is 64 "$probe" quick
+check "a missing /sys is said" status_is 64 "$probe" --root "$work/none"
+check "metrics of other probes are left to them" "$probe" --metrics gpu_gpu_kernel --budget-ns 1000000 >"$work/other"
+
+"$probe" --profile full >"$work/cancelled" &
+pid=$!
+sleep 0.7
+begin=$(now_ms)
+kill -TERM $pid
+wait $pid
+status=$?
+took=$(($(now_ms) - begin))
+echo "# SIGTERM took $took ms"
+check "SIGTERM ends it within 50 ms" [ "$took" -le 50 ]
+check "with status 75" [ "$status" = 75 ]
+check "and the end record" bash -c 'tail -n 1 "$1" | grep -q "^{.record.:.end.,.status.:.cancelled.,.elapsed_ns.:[0-9]*}$"' - "$work/cancelled"
+
+# A reader that stops reading but stays: the end record finds no room and is not waited for.
+mkfifo "$work/pipe"
+sleep 5 <"$work/pipe" &
+reader=$!
+"$probe" --profile full --budget-ns 1 >"$work/pipe" &
+pid=$!
+sleep 0.3
+kill -TERM $pid 2>/dev/null
+check "SIGTERM ends it though nobody reads" has_ended $pid 100
+kill $reader 2>/dev/null
+wait $pid $reader 2>/dev/null
+
+# A reader that goes away, with SIGPIPE ignored by the parent.
+(
+    trap '' PIPE
+    "$probe" --profile full >"$work/gone" 2>/dev/null &
+    echo $! >"$work/pid"
+    wait
+) | true
+"$probe" --profile full | head -n 2 >"$work/two"
+check "a closed pipe ends it" [ "$(wc -l <"$work/two")" = 2 ]
+kill -TERM "$(cat "$work/pid")" 2>/dev/null
+
+# The parent is killed: with --child the probe goes too.
+bash -c '"$1" --child --profile full >/dev/null & echo $! >"$2"; sleep 20' - "$probe" "$work/pid" &
+parent=$!
+sleep 0.5
+child=$(cat "$work/pid")
+alive=1
+[ -d "/proc/$child" ] || alive=0
+{ kill -KILL $parent && wait $parent; } 2>/dev/null
+check "a child ends with its parent" bash -c '[ "$1" = 1 ]' - "$alive"
+check "within 100 ms" has_ended "$child" 100
+
+echo "1..$number"
+exit $failed
