@@ -12,14 +12,12 @@
 
 #define MIB              ((int64_t)1 << 20)
 #define UNKNOWN_CACHE    (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
-#define STREAM_TIMES     4          /* a buffer that is streamed is this many times the caches */
+#define TIMES            4          /* what is streamed, and the lines of a cycle, are this many times the caches */
 #define SPAN_PER_LINE    ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
-#define CHASE_TIMES      4          /* the lines of a cycle, likewise */
 #define LEAST_TIMES      2          /* with less than this, nothing is measured */
 #define REPETITION_BYTES (16 * MIB) /* at least; streaming them takes about a tenth to half a millisecond */
 #define BUFFER_MIN       (64 * MIB)
-#define QUICK_MAX        (2048 * MIB)
-#define FULL_MAX         (8192 * MIB)
+#define ALL_BUFFERS      (4096 * MIB) /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
 
 /* When each phase ends, as a share of the budget. The buffers are filled before the first. */
 static const double phase_end[CPU_PHASE_COUNT] = {0.45, 0.6, 0.8, 0.97};
@@ -80,30 +78,32 @@ static int64_t initiator_cache_bytes(const struct cpu_topology *topology, const 
 static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell)
 {
     if (cell->metric == PROBE_MEMORY_BANDWIDTH)
-        return STREAM_TIMES * initiator_cache_bytes(topology, cell);
+        return TIMES * initiator_cache_bytes(topology, cell);
     if (cell->bytes > 0)
         return cell->bytes * SPAN_PER_LINE;
     int64_t largest = 0;
     for (int llc = 0; llc < topology->llc_count; llc++)
         largest = cache_bytes(topology, llc) > largest ? cache_bytes(topology, llc) : largest;
-    return CHASE_TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
+    return TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
 }
 
+/* What the cells want of a memory's buffer: within the limit, but for what the most demanding cannot do without. 0: no cell needs
+ * it. */
 static int64_t wanted_bytes(const struct run *run, int memory)
 {
-    int64_t wanted = 0, most = run->options->wanted.profile == CPU_FULL ? FULL_MAX : QUICK_MAX;
+    int64_t wanted = 0, limit = ALL_BUFFERS / run->topology->numa_count;
     for (size_t i = 0; i < run->cells->count; i++) {
         const struct cpu_cell *cell = &run->cells->item[i];
         if (cell->metric == PROBE_CPU_PINGPONG || cell->memory != memory)
             continue;
         int64_t bytes = cell_bytes(run->topology, cell);
+        int64_t least = cell->bytes > 0 ? 0 : bytes * LEAST_TIMES / TIMES;
         wanted = bytes > wanted ? bytes : wanted;
+        limit = least > limit ? least : limit;
     }
     if (wanted == 0)
         return 0;
-    /* What the largest cell cannot do without comes before the limit. */
-    most = wanted / 2 > most ? wanted / 2 : most;
-    return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > most ? most : wanted;
+    return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
 }
 
 /* Makes the buffers that the cells need. A memory that gives none has a why, with which its cells are skipped. */
