@@ -298,6 +298,24 @@ static void run(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
+static enum berth_code serve(struct process *process, struct berth_err *err)
+{
+    struct daemon *daemon = &process->daemon;
+    daemon->clock = clock_system();
+    daemon->io = (struct sysio){.root = ""};
+    daemon->started_at_s = clock_now_s(&daemon->clock);
+    daemon->notify = notify_new();
+    uv_loop_init(&process->loop);
+    enum berth_code code = start(process, err);
+    if (code == BERTH_OK)
+        run(process);
+    sched_free(daemon->sched);
+    memfree_free(daemon->memfree);
+    notify_free(daemon->notify);
+    uv_loop_close(&process->loop);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct process process = {.lock_fd = -1};
@@ -305,28 +323,14 @@ int main(int argc, char **argv)
     int status;
     if (!parse_options(argc, argv, &process.options, &status))
         return status;
-    if (load_config(&process.options, &process.daemon.config, &err) != BERTH_OK)
-        goto failed;
-    if (process.options.check_config) {
+    enum berth_code code = load_config(&process.options, &process.daemon.config, &err);
+    if (code == BERTH_OK && process.options.check_config)
         config_print(&process.daemon.config, stdout);
-        config_done(&process.daemon.config);
-        return 0;
-    }
-    process.daemon.clock = clock_system();
-    process.daemon.io = (struct sysio){.root = ""};
-    process.daemon.started_at_s = clock_now_s(&process.daemon.clock);
-    process.daemon.notify = notify_new();
-    uv_loop_init(&process.loop);
-    if (start(&process, &err) != BERTH_OK)
-        goto failed;
-    run(&process);
-    sched_free(process.daemon.sched);
-    memfree_free(process.daemon.memfree);
-    notify_free(process.daemon.notify);
+    else if (code == BERTH_OK)
+        code = serve(&process, &err);
     config_done(&process.daemon.config);
-    uv_loop_close(&process.loop);
-    return 0;
-failed:
+    if (code == BERTH_OK)
+        return 0;
     log_line(LOG_LEVEL_ERROR, "%s", err.detail);
-    return err_info(err.code)->exit_status;
+    return err_info(code)->exit_status;
 }
