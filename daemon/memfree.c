@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "sysio.h"
+
 struct memfree {
     const struct clock *clock;
     uint64_t read_at_ns;

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clock.h"
 #include "err.h"
-#include "sysio.h"
 
 #define MEMFREE_EVERY_MS 100
 
+struct clock;
+struct sysio;
 struct memfree;
 
 struct memfree_node {

@@ -239,11 +239,21 @@ static double nic_distance(const struct work *work, const struct bind_task *task
     return least;
 }
 
+/* Where a node has a fabric, its Ethernet ports are for administration. */
+static bool is_fabric(const struct place *nic)
+{
+    const char *fabric = place_detail(nic, "fabric");
+    return fabric != NULL && strcmp(fabric, "ethernet") != 0;
+}
+
 static enum berth_code choose_nics(struct work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
     struct bind_answer *answer = &work->answer;
     size_t nics = graph_count(graph, PLACE_NIC);
+    bool has_fabric = false;
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1))
+        has_fabric |= is_fabric(graph_place(graph, n));
     if (nics == 0)
         return BERTH_OK;
     answer->nic = calloc(nics * answer->task_count, sizeof *answer->nic);
@@ -255,6 +265,8 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
         task->nics = answer->nic_count;
         for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1)) {
             double distance = nic_distance(work, task, n);
+            if (has_fabric && !is_fabric(graph_place(graph, n)))
+                continue;
             if (distance < least)
                 answer->nic_count = task->nics;
             least = fmin(least, distance);

@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "clock.h"
 #include "memfree.h"
+#include "sysio.h"
 
 static int64_t fixed_now_s(void *state) { return (int64_t)(*(uint64_t *)state / 1000000000u) + 1790000000; }
 static uint64_t fixed_mono_ns(void *state) { return *(uint64_t *)state; }
