@@ -13,6 +13,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
     {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
     {"io.berth.Health.CancelProbe", ACCESS_ADMIN, query_cancel_probe},
+    {"io.berth.Health.Check", ACCESS_ANY, query_check},
     {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},
     {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
     {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},
