@@ -21,8 +21,8 @@
 const struct server_limits server_default_limits = {
     .message_bytes = 1024 * 1024,
     .unsent_bytes = 4 * 1024 * 1024,
-    .connections = 512,
-    .connections_per_user = 64,
+    .connections = 2048,
+    .connections_per_user = 512,
     .queued_calls = 64,
     .idle_ms = 10 * 60 * 1000,
     .half_message_ms = 10 * 1000,

@@ -25,7 +25,7 @@ download() {
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >"$root/sources.list"
     local options=(-q -q -o Dir::State="$root" -o Dir::State::status="$root/status" -o Dir::Cache="$root" -o Dir::Etc="$root/etc"
         -o Dir::Etc::sourcelist="$root/sources.list" -o Dir::Etc::sourceparts=- -o APT::Architecture="$architecture"
-        -o APT::Sandbox::User= -o Acquire::Retries=2 -o Acquire::http::Timeout=20)
+        -o APT::Sandbox::User= -o APT::Update::Error-Mode=any -o Acquire::Retries=2 -o Acquire::http::Timeout=20)
     timeout 120 apt-get "${options[@]}" update && (cd "$root/debs" && timeout 120 apt-get "${options[@]}" download "${PACKAGES[@]}")
 }
 
