@@ -25,7 +25,8 @@ WERROR ?=
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wformat=2 -Wvla -Wundef \
         $(if $(WERROR),-Werror,)
 CFLAGS ?= -O2 -g
-DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"'
+DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"' \
+             -DBERTH_DEBUG=$(if $(SAN),1,0)
 ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread -fvisibility=hidden \
              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2) -Ischema $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now) $(LDFLAGS)

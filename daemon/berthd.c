@@ -260,6 +260,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         .product = "berthd",
         .version = BERTH_VERSION,
         .url = "https://varlink.org/",
+        .check_replies = BERTH_DEBUG,
     };
     if (code == BERTH_OK)
         code = server_new(&process->loop, &server, &daemon->server, err);

@@ -91,6 +91,7 @@ each system "tests/system/*.sh" env
 title "unit, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 build sanitizers all units SAN=address,undefined BUILD="$BUILD/san-address-undefined" && each asan "$BUILD/san-address-undefined/unit/test_*" env
+BIN=$BUILD/san-address-undefined/bin each "asan wire" "tests/wire/*.sh" env # this build checks its own replies, too
 
 title "unit, with ThreadSanitizer"
 # ThreadSanitizer needs a memory layout that is not randomised too far; where a container forbids that, it is tried as it is.

@@ -53,11 +53,17 @@ if [ -z "$socket" ]; then
     socket=$work/s
     "$BIN/berthd" --node tests/wire/node --socket "$socket" 2>"$work/log" &
     daemon=$!
-    for _ in $(seq 500); do
-        [ ! -S "$socket" ] || break
-        kill -0 "$daemon" 2>/dev/null || { cat "$work/log"; exit 1; }
-        sleep 0.01
-    done
+    python3 - "$socket" <<'END' || { cat "$work/log"; exit 1; }
+import sys, time
+sys.path.insert(0, "tests/lib")
+import varlink
+for attempt in range(500):
+    try:
+        sys.exit(varlink.call(sys.argv[1], "io.berth.Fabric.GetStatus")[0])
+    except OSError:
+        time.sleep(0.01)
+sys.exit("berthd does not answer")
+END
 fi
 address=unix:$socket
 

@@ -17,12 +17,19 @@ import json
 import pathlib
 import socket
 import sys
+import time
 
 
 class Peer:
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(path)
+        for attempt in range(500):  # the daemon may be about to listen
+            self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                self.socket.connect(path)
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                self.socket.close()
+                time.sleep(0.01)
         self.data = b""
 
     def close(self):

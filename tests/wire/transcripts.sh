@@ -9,9 +9,4 @@ work=$(mktemp -d)
 "$BIN/berthd" --node "$here/node" --socket "$work/s" 2>"$work/log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null || true; wait $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
-for _ in $(seq 500); do
-    [ ! -S "$work/s" ] || break
-    kill -0 $daemon 2>/dev/null || { cat "$work/log"; exit 1; }
-    sleep 0.01
-done
 python3 "$here/run.py" "$work/s" "$here"/*.txt || { sed 's/^/# berthd: /' "$work/log"; exit 1; }
