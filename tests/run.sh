@@ -81,17 +81,22 @@ build programs all units BUILD="$BUILD" && each unit "$BUILD/unit/test_*" env
 
 title structure
 run structure tests/structure.sh
-run install tests/install.sh
 
-title system
+title "replay, wire, system, install"
 each replay "tests/replay/*.sh" env
 each wire "tests/wire/*.sh" env
 each system "tests/system/*.sh" env
+run install tests/install.sh
 
-title "unit, with AddressSanitizer and UndefinedBehaviorSanitizer"
+title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-build sanitizers all units SAN=address,undefined BUILD="$BUILD/san-address-undefined" && each asan "$BUILD/san-address-undefined/unit/test_*" env
-BIN=$BUILD/san-address-undefined/bin each "asan wire" "tests/wire/*.sh" env # this build checks its own replies, too
+if build sanitizers all units SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
+    each asan "$BUILD/san-address-undefined/unit/test_*" env
+    each "asan replay" "tests/replay/*.sh" env BIN="$BUILD/san-address-undefined/bin"
+    # This build of the daemon also checks its own replies against the interface files.
+    each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"
+    each "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
+fi
 
 title "unit, with ThreadSanitizer"
 # ThreadSanitizer needs a memory layout that is not randomised too far; where a container forbids that, it is tried as it is.
