@@ -137,19 +137,23 @@ static void add_numas(struct walk *walk)
     }
 }
 
-/* A NUMA node with cpus and no memory is often no object any more, only a group of its cpus that says which node it once was. */
+/* A NUMA node with cpus and no memory is often no object any more; what is left is the topmost object of its cpus, which says
+ * what node it once was in. */
 static void add_memoryless_numas(struct walk *walk)
 {
-    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_GROUP, obj)) != NULL;) {
-        struct cpuset cpus = to_cpuset(walk, obj->cpuset);
-        int number = obj->complete_nodeset == NULL ? -1 : hwloc_bitmap_first(obj->complete_nodeset);
-        if (number < 0 || hwloc_bitmap_weight(obj->complete_nodeset) != 1 || !hwloc_bitmap_iszero(obj->nodeset) || cpuset_is_empty(&cpus) ||
-            draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
-            continue;
-        place_id id = draft_add(walk->draft, PLACE_NUMA, number, SOURCE_HWLOC);
-        draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
-        draft_cpus(walk->draft, id, &cpus);
-    }
+    for (int depth = 0; depth < hwloc_topology_get_depth(walk->topology); depth++)
+        for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_obj_by_depth(walk->topology, depth, obj)) != NULL;) {
+            if (obj->nodeset == NULL || obj->complete_nodeset == NULL || !hwloc_bitmap_iszero(obj->nodeset) ||
+                hwloc_bitmap_weight(obj->complete_nodeset) != 1)
+                continue;
+            struct cpuset cpus = to_cpuset(walk, obj->cpuset);
+            int number = hwloc_bitmap_first(obj->complete_nodeset);
+            if (cpuset_is_empty(&cpus) || draft_numbered(walk->draft, PLACE_NUMA, number) != PLACE_NONE)
+                continue;
+            place_id id = draft_add(walk->draft, PLACE_NUMA, number, SOURCE_HWLOC);
+            draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
+            draft_cpus(walk->draft, id, &cpus);
+        }
 }
 
 /* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same for all cores of a hybrid. */

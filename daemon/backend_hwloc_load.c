@@ -29,7 +29,7 @@ static enum berth_code refuse(const char *xml, const char *name, struct berth_er
     const char *version = topology == NULL ? NULL : strstr(topology, "version=\"");
     if (topology == NULL)
         return err_set(err, BERTH_BAD_DATA, "%s is no hwloc XML file", name);
-    if (version != NULL && version < strchr(topology, '>') && atoi(version + 9) >= 3)
+    if (version != NULL && (size_t)(version - topology) < strcspn(topology, ">") && atoi(version + 9) >= 3)
         return err_set(err, BERTH_BAD_DATA, "%s is hwloc XML of format %.3s, which only hwloc 3 reads: export it with --export-xml-flags v2",
                        name, version + 9);
     if (strstr(topology, "</topology>") == NULL)
@@ -62,7 +62,9 @@ static bool survives(const char *xml)
     if (child == 0) {
         const struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
-        signal(SIGALRM, SIG_DFL);
+        static const int ends[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+            signal(ends[i], SIG_DFL); /* whoever handles them in this process wants not to be called for the child */
         alarm(TRIAL_SECONDS);
         int quiet = open("/dev/null", O_WRONLY);
         dup2(quiet, STDERR_FILENO);

@@ -125,8 +125,8 @@ static enum berth_code record_values(struct recording *recording, const struct g
     bool ok = true;
     const struct value *group = NULL;
     while (ok && (group = next_group(values, group)) != NULL) {
-        ok = append_json(&text, json_pack("{s:s, s:i, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "record", "started_at",
-                                          (json_int_t)group->measured_at_s, "source", value_source_name(group->source)));
+        ok = append_json(&text, json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "all", "backend", "store",
+                                          "started_at", (json_int_t)group->measured_at_s, "source", value_source_name(group->source)));
         for (size_t i = 0; ok && i < values->count; i++)
             if (values->item[i].source == group->source && values->item[i].measured_at_s == group->measured_at_s)
                 ok = append_json(&text, value_json(graph, values, &values->item[i]));

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "discover.h"
+#include "fingerprint.h"
 
 static char folder[64];
 
@@ -104,6 +105,69 @@ static void this_machine_is_seen_and_recorded(void **state)
     discovery_done(&again);
 }
 
+/* Tests run at the top of the source tree. */
+static void a_folder_records_as_itself(void **state)
+{
+    const char *name = *state;
+    char path[128];
+    struct discovery first = {0}, again = {0};
+    struct berth_err err = {0};
+    const struct sysio io = {""};
+    snprintf(path, sizeof path, "tests/nodes/%s", name);
+    assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
+    make_folder(state);
+    assert_int_equal(discover_record(&io, path, NULL, first.graph, first.values, write_file, NULL, &err), BERTH_OK);
+    assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
+    remove_folder(state);
+    assert_int_equal(first.graph->origin, again.graph->origin);
+    assert_same(&first, &again);
+    discovery_done(&first);
+    discovery_done(&again);
+}
+
+static bool stop_at_once(void *arg, const char *file, const char *text, size_t length)
+{
+    (void)text;
+    (void)length;
+    assert_string_equal(file, "node.json");
+    ++*(int *)arg;
+    return false;
+}
+
+static void a_visitor_may_stop(void **state)
+{
+    (void)state;
+    struct discovery found = {0};
+    const struct sysio io = {""};
+    int calls = 0;
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
+    assert_int_equal(discover_record(&io, "tests/nodes/mi250x", NULL, found.graph, found.values, stop_at_once, &calls, NULL), BERTH_OK);
+    assert_int_equal(calls, 1);
+    discovery_done(&found);
+}
+
+static void fingerprints_tell_hardware_apart(void **state)
+{
+    (void)state;
+    struct discovery a = {0}, b = {0}, c = {0};
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &a, NULL), BERTH_OK);
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &b, NULL), BERTH_OK);
+    assert_int_equal(discover_folder("tests/nodes/mi300a", &c, NULL), BERTH_OK);
+    assert_string_equal(a.graph->fingerprint, b.graph->fingerprint);
+    assert_string_not_equal(a.graph->fingerprint, c.graph->fingerprint);
+    assert_int_equal(strspn(a.graph->fingerprint, "0123456789abcdef"), 32);
+    b.graph->places[graph_find(b.graph, "numa0")].capacity_bytes -= 100 << 20; /* the firmware kept 100 MiB more this time */
+    char text[33];
+    fingerprint(b.graph, text);
+    assert_string_equal(text, a.graph->fingerprint);
+    b.graph->places[graph_find(b.graph, "numa0")].capacity_bytes /= 2; /* memory was taken out */
+    fingerprint(b.graph, text);
+    assert_string_not_equal(text, a.graph->fingerprint);
+    discovery_done(&a);
+    discovery_done(&b);
+    discovery_done(&c);
+}
+
 static void refuses(const char *why)
 {
     struct discovery none = {0};
@@ -158,6 +222,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(this_machine_is_seen_and_recorded, make_folder, remove_folder),
+        cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"mi250x"),
+        cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"gh200-quad"),
+        cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"memoryless-v1"),
+        cmocka_unit_test(a_visitor_may_stop),
+        cmocka_unit_test(fingerprints_tell_hardware_apart),
         cmocka_unit_test_setup_teardown(broken_folders_say_what_is_wrong, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
