@@ -1,0 +1,72 @@
+/* The berth command: understand the command line, run one command. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static int run_help(struct cmd *cmd);
+
+static const struct cmd_command command_help = {
+    .name = "help",
+    .operands = "[COMMAND]",
+    .about = "show the help of berth or of a command",
+    .most_operands = 1,
+    .run = run_help,
+};
+
+static int show_help(const struct cmd *cmd, const struct cmd_command *command)
+{
+    struct ui ui;
+    ui_init(&ui, STDOUT_FILENO);
+    if (command == NULL)
+        cmd_help(&ui, cmd);
+    else
+        cmd_help_command(&ui, command);
+    return cmd_print(&ui);
+}
+
+static int run_help(struct cmd *cmd)
+{
+    if (cmd->operand_count == 0)
+        return show_help(cmd, NULL);
+    for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
+        if (strcmp(command->name, cmd->operand[0]) == 0)
+            return show_help(cmd, command);
+    return cmd_usage(cmd, "no command %.40s", cmd->operand[0]);
+}
+
+static int show_version(void)
+{
+    struct ui ui = {0};
+    ui_put(&ui, "berth %s\n", BERTH_VERSION);
+    return cmd_print(&ui);
+}
+
+static int run(struct cmd *cmd, int argc, char **argv)
+{
+    int status = cmd_parse(cmd, argc, argv);
+    if (status != CMD_DONE)
+        return status;
+    if (cmd_has(cmd, &cmd_globals[CMD_VERSION]))
+        return show_version();
+    if (cmd_has(cmd, &cmd_globals[CMD_HELP]))
+        return show_help(cmd, cmd->command);
+    if (cmd->command == NULL)
+        return cmd_usage(cmd, "no command given");
+    return cmd->command->run(cmd);
+}
+
+int main(int argc, char **argv)
+{
+    const struct cmd_command commands[] = {
+        cmd_topo, cmd_matrix, cmd_bind, cmd_alloc, cmd_health, cmd_probe, cmd_cancel, cmd_record, cmd_watch, cmd_status, command_help, {0},
+    };
+    struct cmd cmd = {.commands = commands};
+    int status = run(&cmd, argc, argv);
+    berth_free(cmd.berth);
+    cmd_node_stop(cmd.node);
+    cmd_parse_done(&cmd);
+    free(cmd.reply);
+    return status;
+}

@@ -1,0 +1,100 @@
+/**
+ * One run of the berth command: what was asked on the command line, and the daemon it is asked of.
+ *
+ * Commands return the exit status. Everything that goes wrong is one line on standard error, written here.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "berth.h"
+#include "ui.h"
+
+enum cmd_exit { CMD_DONE = 0, CMD_USAGE = 64, CMD_DATA = 65, CMD_NO_DAEMON = 69, CMD_BUG = 70, CMD_SYSTEM = 71, CMD_IO = 74, CMD_AGAIN = 75 };
+
+struct cmd_option {
+    char letter;      /* 0 none */
+    const char *name; /* without the dashes */
+    const char *value; /* what its value is called in the help, NULL for a flag */
+    const char *help;
+};
+
+struct cmd;
+
+struct cmd_command {
+    const char *name, *operands, *about; /* operands: as the help shows them, "" none */
+    const struct cmd_option *options;
+    size_t option_count;
+    size_t most_operands;
+    int (*run)(struct cmd *cmd);
+    const char *notes; /* lines at the end of its help, or NULL */
+};
+
+struct cmd_given {
+    const struct cmd_option *option;
+    const char *value;
+};
+
+struct cmd {
+    const struct cmd_command *commands; /* the table, ends with a NULL name */
+    const struct cmd_command *command;
+    struct cmd_given *given; /* in the order of the command line */
+    size_t given_count;
+    const char **operand;
+    size_t operand_count;
+    struct berth *berth;
+    struct cmd_node *node; /* the private daemon of --node, or NULL */
+    char *reply;           /* the text of the last reply */
+};
+
+/* cmd_args.c */
+int cmd_parse(struct cmd *cmd, int argc, char **argv);                                     /* CMD_DONE or CMD_USAGE */
+const char *cmd_value(const struct cmd *cmd, const struct cmd_option *option);             /* the last one given, or NULL */
+const char *cmd_value_next(const struct cmd *cmd, const struct cmd_option *option, size_t *position); /* each one; *position starts at 0 */
+bool cmd_has(const struct cmd *cmd, const struct cmd_option *option);
+void cmd_parse_done(struct cmd *cmd);
+extern const struct cmd_option cmd_globals[];
+enum { CMD_SOCKET, CMD_NODE, CMD_JSON, CMD_HELP, CMD_VERSION, CMD_GLOBALS };
+
+/* cmd_help.c */
+void cmd_help(struct ui *ui, const struct cmd *cmd);                                 /* the whole command */
+void cmd_help_command(struct ui *ui, const struct cmd_command *command);
+const char *cmd_nearest(const char *word, const char *const *names, size_t count); /* a name that was probably meant, or NULL */
+
+/* cmd_error.c: print one line and return the exit status. */
+int cmd_usage(const struct cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cmd_fail(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cmd_fail_memory(void);
+int cmd_fail_daemon(struct cmd *cmd, int status); /* the handle's last error */
+
+/* cmd_ask.c: connecting when needed, asking, printing. */
+int cmd_connect(struct cmd *cmd);
+/* Takes the parameters (NULL: out of memory). ret_reply: a new reference; its text is cmd->reply. */
+int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply);
+bool cmd_wants_json(const struct cmd *cmd);
+int cmd_print(struct ui *ui);           /* to standard output; frees the ui */
+int cmd_print_json(const char *text);   /* one line */
+int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply)); /* either, by --json */
+/* A stream: on_reply returns CMD_DONE to go on, anything else to stop with it less CMD_STOP. timeout_ms between... see cmd_ask.c */
+
+/* cmd_number.c */
+bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
+bool cmd_parse_count(const char *text, long least, long most, long *ret_count);
+int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option, long least, long most);
+int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
+int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
+json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory or not UTF-8 */
+
+/* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
+int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const char *gpus);
+
+/* cmd_node.c: a private daemon over a node folder; it dies with this process. */
+int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);
+int cmd_node_failed(struct cmd_node *node); /* the connection broke: say why, return the exit status */
+void cmd_node_stop(struct cmd_node *node);  /* NULL is fine */
+
+/* The commands. */
+extern const struct cmd_command cmd_topo, cmd_matrix, cmd_bind, cmd_alloc, cmd_health, cmd_probe, cmd_cancel, cmd_record, cmd_watch,
+    cmd_status;

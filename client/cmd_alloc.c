@@ -1,0 +1,105 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "ui_answer.h"
+
+enum { BY, KIND, CPUS, GPUS, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [BY] = {0, "by", "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]", "who touches the buffer, and how much; may be repeated"},
+    [KIND] = {0, "kind", "KINDS", "only these, between commas: system, pinned, managed, device"},
+    [CPUS] = {0, "cpus", "LIST", "for a caller on these cpus; default those this command may run on"},
+    [GPUS] = {0, "gpus", "LIST", "for a caller with these gpus; default those this command may open"},
+};
+
+/* One word of an access behind its place: reads=1G, writes=0, random, cores=4. */
+static bool parse_word(json_t *access, const char *word)
+{
+    int64_t bytes;
+    long cores;
+    if (strcmp(word, "random") == 0)
+        return json_object_set_new(access, "how", json_string("random")) == 0;
+    if (strncmp(word, "reads=", 6) == 0 && cmd_parse_size(word + 6, &bytes))
+        return json_object_set_new(access, "reads_bytes", json_integer(bytes)) == 0;
+    if (strncmp(word, "writes=", 7) == 0 && cmd_parse_size(word + 7, &bytes))
+        return json_object_set_new(access, "writes_bytes", json_integer(bytes)) == 0;
+    if (strncmp(word, "cores=", 6) == 0 && cmd_parse_count(word + 6, 1, 1 << 20, &cores))
+        return json_object_set_new(access, "cores", json_integer(cores)) == 0;
+    return false;
+}
+
+/* The colon that ends the place is the last one, because a PCI address has colons too. */
+static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    json_t *words = colon == NULL || colon == text ? NULL : cmd_list(colon + 1);
+    if (words == NULL)
+        return cmd_usage(cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random], not %.60s", text);
+    json_t *access = json_pack("{s:o?,s:i,s:i}", "by", json_stringn(text, (size_t)(colon - text)), "reads_bytes", 0, "writes_bytes", 0), *word;
+    int status = json_array_append_new(accesses, access) == 0 ? CMD_DONE : cmd_fail_memory();
+    size_t i;
+    json_array_foreach(words, i, word)
+    {
+        if (status == CMD_DONE && !parse_word(access, json_string_value(word)))
+            status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", json_string_value(word));
+    }
+    json_decref(words);
+    return status;
+}
+
+static int make_request(struct cmd *cmd, json_t *request)
+{
+    int64_t bytes;
+    if (cmd->operand_count == 0)
+        return cmd_usage(cmd, "how much? for example berth alloc 4G");
+    if (!cmd_parse_size(cmd->operand[0], &bytes) || bytes < 1)
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, not %.40s", cmd->operand[0]);
+    if (json_object_set_new(request, "bytes", json_integer(bytes)) != 0)
+        return cmd_fail_memory();
+    const char *text;
+    if (cmd_has(cmd, &options[BY])) {
+        json_t *accesses = json_array();
+        size_t position = 0;
+        if (json_object_set_new(request, "accesses", accesses) != 0)
+            return cmd_fail_memory();
+        while ((text = cmd_value_next(cmd, &options[BY], &position)) != NULL) {
+            int status = add_access(cmd, accesses, text);
+            if (status != CMD_DONE)
+                return status;
+        }
+    }
+    text = cmd_value(cmd, &options[KIND]);
+    if (text != NULL && json_object_set_new(request, "kinds", cmd_list(text)) != 0)
+        return cmd_usage(cmd, "--kind takes text in UTF-8");
+    return cmd_set_allowed(cmd, request, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+}
+
+static int run(struct cmd *cmd)
+{
+    json_t *request = json_object(), *reply;
+    int status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
+    if (status != CMD_DONE) {
+        json_decref(request);
+        return status;
+    }
+    status = cmd_ask(cmd, "io.berth.Placement.Allocate", request, &reply);
+    if (status != CMD_DONE)
+        return status;
+    status = cmd_show(cmd, reply, ui_alloc);
+    json_decref(reply);
+    return status;
+}
+
+const struct cmd_command cmd_alloc = {
+    .name = "alloc",
+    .operands = "SIZE",
+    .about = "the best memory for an allocation",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 1,
+    .run = run,
+    .notes = "berth alloc 4G --by gpu0:reads=16G,writes=4G --by llc1:reads=1G,random\n"
+             "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, this command's own\n"
+             "cores read all of it once.",
+};

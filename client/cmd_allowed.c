@@ -1,0 +1,87 @@
+/* The part of the node that a request may use. */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPUS_MOST 4096
+
+static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
+{
+    if (texts->item == NULL)
+        return true;
+    json_t *array = json_array();
+    bool fine = json_object_set_new(object, key, array) == 0;
+    for (size_t i = 0; fine && i < texts->count; i++)
+        fine = json_array_append_new(array, json_string(texts->item[i])) == 0;
+    return fine;
+}
+
+/* --gpus as an array: 0-3 and 5 mean gpu0..gpu3 and gpu5; everything else is a name, a PCI address or a UUID. */
+static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
+{
+    json_t *gpus = json_array(), *words = cmd_list(text);
+    size_t i;
+    const json_t *word;
+    bool fine = gpus != NULL && words != NULL;
+    json_array_foreach(words, i, word)
+    {
+        const char *name = json_string_value(word);
+        unsigned first, last;
+        int used = 0;
+        if (strspn(name, "0123456789-") != strlen(name)) {
+            fine = fine && json_array_append_new(gpus, json_string(name)) == 0;
+            continue;
+        }
+        if (sscanf(name, "%4u-%4u%n", &first, &last, &used) != 2 && sscanf(name, "%4u%n", &first, &used) == 1)
+            last = first;
+        if (used != (int)strlen(name) || last < first || last >= GPUS_MOST) {
+            json_decref(gpus);
+            cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not %.40s", name);
+            json_decref(words);
+            return CMD_USAGE;
+        }
+        for (unsigned n = first; fine && n <= last; n++)
+            fine = json_array_append_new(gpus, json_sprintf("gpu%u", n)) == 0;
+    }
+    json_decref(words);
+    if (!fine) {
+        json_decref(gpus);
+        return cmd_usage(cmd, "--gpus takes names in UTF-8");
+    }
+    *ret_gpus = gpus;
+    return CMD_DONE;
+}
+
+int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const char *gpus)
+{
+    int status = cmd_connect(cmd);
+    if (status != CMD_DONE)
+        return status;
+    if (cmd->node != NULL && cpus == NULL && gpus == NULL)
+        return CMD_DONE; /* the recorded machine is another one: all of it may be used */
+    json_t *array = NULL;
+    if (gpus != NULL && (status = parse_gpus(cmd, gpus, &array)) != CMD_DONE)
+        return status;
+    struct berth_allowed *here = NULL, given = {.cpus = cpus};
+    if (cmd->node == NULL && (status = berth_allowed_here(cmd->berth, &here)) < 0) {
+        json_decref(array);
+        return cmd_fail_daemon(cmd, status);
+    }
+    if (here != NULL) {
+        given = *here;
+        if (cpus != NULL)
+            given.cpus = cpus;
+        if (array != NULL)
+            given.gpus.item = NULL;
+    }
+    json_t *allowed = json_object();
+    bool fine = json_object_set_new(object, "allowed", allowed) == 0 &&
+                (given.cpus == NULL || json_object_set_new(allowed, "cpus", json_string(given.cpus)) == 0) &&
+                set_texts(allowed, "memory", &given.memory) && set_texts(allowed, "gpus", &given.gpus) &&
+                (array == NULL || json_object_set(allowed, "gpus", array) == 0);
+    json_decref(array);
+    berth_allowed_free(here);
+    return fine ? CMD_DONE : cmd_usage(cmd, "--cpus takes a list such as 0-7,64-71");
+}

@@ -1,0 +1,95 @@
+/* Asking the daemon and printing what it said. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int cmd_connect(struct cmd *cmd)
+{
+    if (cmd->berth != NULL)
+        return CMD_DONE;
+    cmd->berth = berth_new();
+    if (cmd->berth == NULL)
+        return cmd_fail_memory();
+    const char *folder = cmd_value(cmd, &cmd_globals[CMD_NODE]), *path = cmd_value(cmd, &cmd_globals[CMD_SOCKET]);
+    if (folder != NULL && path != NULL)
+        return cmd_usage(cmd, "--socket and --node exclude each other");
+    int status;
+    if (folder != NULL) {
+        int fd;
+        status = cmd_node_start(folder, &cmd->node, &fd);
+        if (status != CMD_DONE)
+            return status;
+        status = berth_connect_fd(cmd->berth, fd);
+    } else {
+        status = berth_connect(cmd->berth, path);
+    }
+    return status < 0 ? cmd_fail_daemon(cmd, status) : CMD_DONE;
+}
+
+bool cmd_wants_json(const struct cmd *cmd) { return cmd_has(cmd, &cmd_globals[CMD_JSON]); }
+
+int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply)
+{
+    char *parameters = take_parameters == NULL ? NULL : json_dumps(take_parameters, JSON_COMPACT);
+    json_decref(take_parameters);
+    if (parameters == NULL)
+        return cmd_fail_memory();
+    int status = cmd_connect(cmd);
+    if (status == CMD_DONE) {
+        free(cmd->reply);
+        cmd->reply = NULL;
+        status = berth_call(cmd->berth, method, parameters, &cmd->reply);
+        if (status < 0)
+            status = cmd_fail_daemon(cmd, status);
+    }
+    free(parameters);
+    if (status != CMD_DONE)
+        return status;
+    json_t *reply = json_loads(cmd->reply, 0, NULL); /* the library has found it to be an object */
+    if (reply == NULL)
+        return cmd_fail_memory();
+    *ret_reply = reply;
+    return CMD_DONE;
+}
+
+static int write_out(const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(STDOUT_FILENO, text, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cmd_fail(CMD_IO, "cannot write the answer: %s", strerror(errno));
+        text += n;
+        length -= (size_t)n;
+    }
+    return CMD_DONE;
+}
+
+int cmd_print(struct ui *ui)
+{
+    int status = ui->failed ? cmd_fail_memory() : write_out(ui->text, ui->length);
+    ui_done(ui);
+    return status;
+}
+
+int cmd_print_json(const char *text)
+{
+    struct ui ui = {0};
+    ui_put(&ui, "%s\n", text);
+    return cmd_print(&ui);
+}
+
+int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply))
+{
+    if (cmd_wants_json(cmd))
+        return cmd_print_json(cmd->reply);
+    struct ui ui;
+    ui_init(&ui, STDOUT_FILENO);
+    draw(&ui, reply);
+    return cmd_print(&ui);
+}

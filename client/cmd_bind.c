@@ -1,0 +1,146 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ui_answer.h"
+
+enum { TASKS, GPUS_EACH, CORES, THREADS, PATTERN, BYTES, HOST_BYTES, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [TASKS] = {'n', "tasks", "TASKS", "tasks on this node"},
+    [GPUS_EACH] = {'g', "gpus-per-task", "GPUS", "gpus of each task; default 1 where there are any"},
+    [CORES] = {'c', "cores-per-task", "CORES", "whole cores of each task; default an even share of those next to its gpus"},
+    [THREADS] = {0, "threads-per-core", "THREADS", "hardware threads used of each core; default all allowed ones"},
+    [PATTERN] = {0, "pattern", "PATTERN", "traffic between tasks: none, pairs, ring, grid2d, grid3d, alltoall, allreduce"},
+    [BYTES] = {0, "bytes", "SIZE", "bytes of each flow of the pattern"},
+    [HOST_BYTES] = {0, "host-bytes", "SIZE", "bytes that each task moves to, and again from, host memory in a step"},
+    [CPUS] = {0, "cpus", "LIST", "use only these cpus, for example 1-7,9-15; default those this command may run on"},
+    [GPUS] = {0, "gpus", "LIST", "use only these gpus, for example 0-3; default those this command may open"},
+    [VISIBLE] = {0, "visible", "own|all", "each task sees its own gpus only, or all with its own first"},
+    [ORDER] = {0, "order", "free|rank", "rank keeps gpus in ascending order of task"},
+    [MECHANISM] = {0, "mechanism", "M", "how gpus copy to each other: best, copy_engine, kernel"},
+    [KEY] = {0, "key", "KEY", "the first plan under a key stands until it is released"},
+    [FORMAT] = {0, "format", "FORMAT", "table, env (for a shell to evaluate), or a launcher's: slurm, rankfile, numactl, omp_places"},
+    [TASK] = {'t', "task", "TASK", "the task that --format env is for, from 0"},
+};
+
+static int make_request(struct cmd *cmd, json_t *request)
+{
+    if (!cmd_has(cmd, &options[TASKS]))
+        return cmd_usage(cmd, "how many tasks? -n TASKS");
+    int status = cmd_set_count(cmd, request, "tasks", &options[TASKS], 1, 1 << 20);
+    if (status == CMD_DONE)
+        status = cmd_set_count(cmd, request, "gpus_per_task", &options[GPUS_EACH], 0, 1 << 20);
+    if (status == CMD_DONE)
+        status = cmd_set_count(cmd, request, "cores_per_task", &options[CORES], 1, 1 << 20);
+    if (status == CMD_DONE)
+        status = cmd_set_count(cmd, request, "threads_per_core", &options[THREADS], 1, 1 << 20);
+    if (status == CMD_DONE)
+        status = cmd_set_text(cmd, request, "pattern", &options[PATTERN]);
+    if (status == CMD_DONE)
+        status = cmd_set_size(cmd, request, "bytes", &options[BYTES]);
+    if (status == CMD_DONE)
+        status = cmd_set_size(cmd, request, "host_bytes", &options[HOST_BYTES]);
+    if (status == CMD_DONE)
+        status = cmd_set_text(cmd, request, "visible", &options[VISIBLE]);
+    if (status == CMD_DONE)
+        status = cmd_set_text(cmd, request, "order", &options[ORDER]);
+    if (status == CMD_DONE)
+        status = cmd_set_text(cmd, request, "mechanism", &options[MECHANISM]);
+    if (status == CMD_DONE)
+        status = cmd_set_text(cmd, request, "key", &options[KEY]);
+    if (status == CMD_DONE)
+        status = cmd_set_allowed(cmd, request, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+    return status;
+}
+
+static int print_environment(struct cmd *cmd, const json_t *reply)
+{
+    const json_t *tasks = json_object_get(reply, "tasks");
+    const char *text = cmd_value(cmd, &options[TASK]);
+    long most = (long)json_array_size(tasks) - 1, task = 0;
+    if (text == NULL && most > 0)
+        return cmd_usage(cmd, "--format env is for one task: --task 0 to %ld", most);
+    if (text != NULL && !cmd_parse_count(text, 0, most, &task))
+        return cmd_usage(cmd, "--task takes a number from 0 to %ld, not %.40s", most, text);
+    struct ui ui = {0};
+    if (!ui_bind_environment(&ui, json_array_get(tasks, (size_t)task))) {
+        ui_done(&ui);
+        return cmd_fail(CMD_BUG, "the daemon sent a variable that no shell has");
+    }
+    return cmd_print(&ui);
+}
+
+/* The launcher's own words, line by line. */
+static int print_launcher(const json_t *reply, const char *format)
+{
+    const json_t *launcher = json_object_get(reply, "launcher");
+    const char *text = json_string_value(json_object_get(launcher, format));
+    if (text == NULL) {
+        const char *warning = json_string_value(json_array_get(json_object_get(reply, "warnings"), 0));
+        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format, warning == NULL ? "" : ": ", warning == NULL ? "" : warning);
+    }
+    struct ui ui = {0};
+    char *copy = strdup(text), *rest = copy, *line;
+    if (copy == NULL)
+        return cmd_fail_memory();
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (*line == '\0' && rest == NULL)
+            break;
+        ui_text(&ui, line);
+        ui_put(&ui, "\n");
+    }
+    free(copy);
+    return cmd_print(&ui);
+}
+
+static int check_format(struct cmd *cmd, const char *format)
+{
+    static const char *const formats[] = {"table", "env", "slurm", "rankfile", "numactl", "omp_places"};
+    const size_t count = sizeof formats / sizeof formats[0];
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(format, formats[i]) == 0)
+            return CMD_DONE;
+    const char *nearest = cmd_nearest(format, formats, count);
+    return cmd_usage(cmd, "no format %.40s%s%s%s", format, nearest == NULL ? "" : "; ", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
+}
+
+static int run(struct cmd *cmd)
+{
+    const char *format = cmd_value(cmd, &options[FORMAT]);
+    if (format == NULL)
+        format = "table";
+    int status = check_format(cmd, format);
+    if (status != CMD_DONE)
+        return status;
+    json_t *request = json_object(), *reply;
+    status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
+    if (status != CMD_DONE) {
+        json_decref(request);
+        return status;
+    }
+    status = cmd_ask(cmd, "io.berth.Placement.Bind", request, &reply);
+    if (status != CMD_DONE)
+        return status;
+    if (cmd_wants_json(cmd) || strcmp(format, "table") == 0)
+        status = cmd_show(cmd, reply, ui_bind);
+    else if (strcmp(format, "env") == 0)
+        status = print_environment(cmd, reply);
+    else
+        status = print_launcher(reply, format);
+    json_decref(reply);
+    return status;
+}
+
+const struct cmd_command cmd_bind = {
+    .name = "bind",
+    .operands = "-n TASKS",
+    .about = "the best berths for the tasks of a job: gpus, cores, memory, nics",
+    .options = options,
+    .option_count = OPTIONS,
+    .run = run,
+    .notes = "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).\n"
+             "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0.",
+};

@@ -1,0 +1,99 @@
+/* Help, printed from the tables that the command line is understood by. */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LONGEST_NAME 32
+
+/* Levenshtein distance, rows of at most LONGEST_NAME. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[LONGEST_NAME + 1], length = strlen(b);
+    if (length > LONGEST_NAME || strlen(a) > LONGEST_NAME)
+        return LONGEST_NAME;
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t least = row[j - 1] < row[j] ? row[j - 1] : row[j];
+            row[j] = change < least + 1 ? change : least + 1;
+        }
+    }
+    return row[length];
+}
+
+const char *cmd_nearest(const char *word, const char *const *names, size_t count)
+{
+    const char *nearest = NULL;
+    size_t least = strlen(word) <= 3 ? 2 : 3; /* as many slips are not a slip any more */
+    for (size_t i = 0; i < count; i++) {
+        size_t slips = strlen(word) >= 2 && strncmp(names[i], word, strlen(word)) == 0 ? 0 : distance(word, names[i]);
+        if (slips < least) {
+            least = slips;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+static void put_options(struct ui *ui, const struct cmd_option *options, size_t count)
+{
+    struct ui_table table;
+    ui_table_begin(&table, ui, "ll");
+    for (size_t i = 0; i < count; i++) {
+        const struct cmd_option *option = &options[i];
+        char letter[8] = "    ";
+        if (option->letter != 0)
+            snprintf(letter, sizeof letter, "-%c, ", option->letter);
+        ui_cell(&table, "%s--%s%s%s", letter, option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value);
+        ui_cell(&table, "%s", option->help);
+    }
+    ui_table_end(&table, 2, false);
+}
+
+static void put_heading(struct ui *ui, const char *heading)
+{
+    ui_style(ui, UI_BOLD);
+    ui_put(ui, "%s\n", heading);
+    ui_style(ui, UI_PLAIN);
+}
+
+void cmd_help(struct ui *ui, const struct cmd *cmd)
+{
+    ui_put(ui, "berth: where to run and where to allocate on this node, by measurement.\n\n"
+               "usage: berth [--socket PATH | --node FOLDER] [--json] COMMAND ...\n\n");
+    put_heading(ui, "Commands");
+    struct ui_table table;
+    ui_table_begin(&table, ui, "ll");
+    for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++) {
+        ui_cell(&table, "%s", command->name);
+        ui_cell(&table, "%s", command->about);
+    }
+    ui_table_end(&table, 2, false);
+    ui_put(ui, "\n");
+    put_heading(ui, "Options");
+    put_options(ui, cmd_globals, CMD_GLOBALS);
+    ui_put(ui, "\nberth COMMAND --help shows a command's own options.\n"
+               "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's, 75 try again, 77 not permitted;\n"
+               "berth health: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.\n");
+}
+
+void cmd_help_command(struct ui *ui, const struct cmd_command *command)
+{
+    ui_put(ui, "berth %s: %s\n\nusage: berth %s%s%s%s\n\n", command->name, command->about, command->name,
+           command->option_count > 0 ? " [options]" : "", *command->operands != '\0' ? " " : "", command->operands);
+    if (command->option_count > 0) {
+        put_heading(ui, "Options");
+        put_options(ui, command->options, command->option_count);
+        ui_put(ui, "\n");
+    }
+    put_heading(ui, "Options of every command");
+    put_options(ui, cmd_globals, CMD_GLOBALS);
+    if (command->notes != NULL)
+        ui_put(ui, "\n%s\n", command->notes);
+}

@@ -1,0 +1,128 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ui_matrix.h"
+
+enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [SIZE] = {0, "size", "BYTES", "the cells measured with this size (the axis bytes)"},
+    [WHERE] = {0, "where", "AXIS=VALUE", "only cells with this value of an axis; may be repeated"},
+    [FROM] = {0, "from", "PLACES", "only these rows, for example llc0,llc1"},
+    [TO] = {0, "to", "PLACES", "only these columns"},
+    [INTERVALS] = {0, "intervals", NULL, "both ends of each cell's 95 % interval instead of its value"},
+};
+
+static int set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)
+{
+    const char *text = cmd_value(cmd, option);
+    if (text == NULL || json_object_set_new(object, key, cmd_list(text)) == 0)
+        return CMD_DONE;
+    return cmd_usage(cmd, "--%s takes places between commas", option->name);
+}
+
+static int set_where(struct cmd *cmd, json_t *object)
+{
+    json_t *where = json_object();
+    size_t position = 0;
+    const char *text;
+    int64_t bytes;
+    if (json_object_set_new(object, "where", where) != 0)
+        return cmd_fail_memory();
+    while ((text = cmd_value_next(cmd, &options[WHERE], &position)) != NULL) {
+        const char *equals = strchr(text, '=');
+        char axis[64];
+        if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof axis)
+            return cmd_usage(cmd, "--where takes AXIS=VALUE, not %.40s", text);
+        snprintf(axis, sizeof axis, "%.*s", (int)(equals - text), text);
+        if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
+            return cmd_usage(cmd, "--where takes text in UTF-8");
+    }
+    text = cmd_value(cmd, &options[SIZE]);
+    if (text == NULL)
+        return CMD_DONE;
+    if (!cmd_parse_size(text, &bytes))
+        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, not %.40s", text);
+    return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
+}
+
+/* Which direction is better is ListMetrics' to say; without an answer there are no colours, no more. */
+static int find_better(struct cmd *cmd, const char *metric)
+{
+    char *text;
+    int better = 0;
+    if (berth_call(cmd->berth, "io.berth.Fabric.ListMetrics", NULL, &text) < 0)
+        return 0;
+    json_t *reply = json_loads(text, 0, NULL);
+    size_t i;
+    const json_t *item;
+    json_array_foreach(json_object_get(reply, "metrics"), i, item)
+    {
+        const char *name = json_string_value(json_object_get(item, "name")), *word = json_string_value(json_object_get(item, "better"));
+        if (name != NULL && word != NULL && strcmp(name, metric) == 0)
+            better = strcmp(word, "higher") == 0 ? 1 : strcmp(word, "lower") == 0 ? -1 : 0;
+    }
+    json_decref(reply);
+    free(text);
+    return better;
+}
+
+static int run_list(struct cmd *cmd)
+{
+    json_t *reply;
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (cmd_has(cmd, &options[i]))
+            return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them", options[i].name);
+    int status = cmd_ask(cmd, "io.berth.Fabric.ListMetrics", json_object(), &reply);
+    if (status != CMD_DONE)
+        return status;
+    status = cmd_show(cmd, reply, ui_metrics);
+    json_decref(reply);
+    return status;
+}
+
+static int run(struct cmd *cmd)
+{
+    if (cmd->operand_count == 0)
+        return run_list(cmd);
+    json_t *parameters = json_pack("{s:s}", "metric", cmd->operand[0]), *reply;
+    int status = parameters == NULL ? cmd_usage(cmd, "a metric's name is UTF-8") : CMD_DONE;
+    if (status == CMD_DONE && (cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE])))
+        status = set_where(cmd, parameters);
+    if (status == CMD_DONE)
+        status = set_list(cmd, parameters, "from", &options[FROM]);
+    if (status == CMD_DONE)
+        status = set_list(cmd, parameters, "to", &options[TO]);
+    if (status != CMD_DONE) {
+        json_decref(parameters);
+        return status;
+    }
+    status = cmd_ask(cmd, "io.berth.Fabric.GetMatrix", parameters, &reply);
+    if (status != CMD_DONE)
+        return status;
+    if (cmd_wants_json(cmd)) {
+        status = cmd_print_json(cmd->reply);
+    } else {
+        struct ui ui;
+        ui_init(&ui, STDOUT_FILENO);
+        ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]), .better = find_better(cmd, cmd->operand[0])});
+        status = cmd_print(&ui);
+    }
+    json_decref(reply);
+    return status;
+}
+
+const struct cmd_command cmd_matrix = {
+    .name = "matrix",
+    .operands = "[METRIC]",
+    .about = "list the metrics, or print one as a heat map",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 1,
+    .run = run,
+    .notes = "Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not\n"
+             "measured are marked: n nominal, p published, - none, and why.",
+};

@@ -1,0 +1,122 @@
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd_stream.h"
+#include "ui_status.h"
+
+#define INTERRUPTED 130 /* as a shell reports ctrl-C */
+
+enum { FULL, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [FULL] = {0, "full", NULL, "everything, in minutes; without it what answers need, in seconds"},
+};
+
+struct probe {
+    bool json, bar;
+    struct ui ui; /* of standard error */
+    time_t said_at;
+    json_t *last;
+};
+
+static void show_progress(struct probe *probe, const json_t *reply)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!probe->bar && now.tv_sec == probe->said_at)
+        return; /* lines go into logs: one a second is enough */
+    probe->said_at = now.tv_sec;
+    if (probe->bar)
+        ui_progress_bar(&probe->ui, reply);
+    else
+        ui_progress_line(&probe->ui, reply);
+    if (probe->ui.text != NULL)
+        fwrite(probe->ui.text, 1, probe->ui.length, stderr);
+    probe->ui.length = 0;
+}
+
+static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
+{
+    struct probe *probe = stream->arg;
+    if (probe->json) {
+        stream->status = cmd_print_json(text);
+        return stream->status != CMD_DONE;
+    }
+    show_progress(probe, reply);
+    json_decref(probe->last);
+    probe->last = json_deep_copy(reply);
+    return false;
+}
+
+static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *probe, enum cmd_end end)
+{
+    if (probe->bar && probe->last != NULL)
+        fputs("\r\033[K", stderr);
+    switch (end) {
+    case CMD_END_LOST:
+        return cmd_fail_daemon(cmd, stream->lost);
+    case CMD_END_INTERRUPTED:
+        cmd_fail(INTERRUPTED, "the probe runs on in the daemon; berth cancel stops it");
+        return INTERRUPTED;
+    case CMD_END_LAST:
+        break;
+    default:
+        return stream->status;
+    }
+    if (probe->json)
+        return CMD_DONE;
+    struct ui ui;
+    ui_init(&ui, STDOUT_FILENO);
+    ui_probe_summary(&ui, probe->last);
+    return cmd_print(&ui);
+}
+
+static json_t *make_request(struct cmd *cmd)
+{
+    json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
+    bool fine = request != NULL;
+    if (fine && cmd->operand_count > 0) {
+        json_t *metrics = json_array();
+        fine = json_object_set_new(request, "metrics", metrics) == 0;
+        for (size_t i = 0; fine && i < cmd->operand_count; i++)
+            fine = json_array_append_new(metrics, json_string(cmd->operand[i])) == 0;
+    }
+    if (fine)
+        return request;
+    json_decref(request);
+    return NULL;
+}
+
+static int run(struct cmd *cmd)
+{
+    json_t *request = make_request(cmd);
+    if (request == NULL)
+        return cmd_usage(cmd, "metrics are named in UTF-8");
+    int status = cmd_connect(cmd);
+    if (status == CMD_DONE) {
+        struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};
+        ui_init(&probe.ui, STDERR_FILENO);
+        probe.bar = isatty(STDERR_FILENO);
+        struct cmd_stream stream = {
+            .method = "io.berth.Health.Probe", .parameters = request, .timeout_ms = -1, .catch_interrupt = true, .on_reply = on_reply, .arg = &probe};
+        enum cmd_end end = cmd_stream_run(cmd, &stream);
+        status = finish(cmd, &stream, &probe, end);
+        json_decref(probe.last);
+        ui_done(&probe.ui);
+    }
+    json_decref(request);
+    return status;
+}
+
+const struct cmd_command cmd_probe = {
+    .name = "probe",
+    .operands = "[METRIC...]",
+    .about = "measure again, with progress; it runs on when this command is interrupted",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = SIZE_MAX,
+    .run = run,
+};

@@ -1,0 +1,272 @@
+/*
+ * Links. The gpus' own go into a square table, a letter for the kind and a number for the width, as X4 for four xGMI links; then
+ * every group of equal links (kind, width, nominal rate, state) has a line with what it is and what was measured on it.
+ */
+#include "ui_topo.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPUS_MOST   32 /* in the table */
+#define PAIRS_SHOWN 6  /* by name in a group's line */
+
+struct group {
+    const struct ui_link *first;
+    double least, most; /* measured; NAN none */
+    size_t count;
+    bool in_table;
+};
+
+static bool is_gpu_pair(const struct ui_node *node, const struct ui_link *link)
+{
+    return node->place[link->from].kind == UI_GPU && node->place[link->to].kind == UI_GPU;
+}
+
+static bool is_up(const struct ui_link *link) { return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0; }
+
+void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if (link->from != place && link->to != place)
+            continue;
+        enum ui_kind other = node->place[link->from == place ? link->to : link->from].kind;
+        if (other > UI_LLC)
+            continue;
+        char rate[UI_NUMBER] = "", width[16] = "";
+        if (link->width > 0)
+            snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
+        if (!isnan(link->measured) || !isnan(link->nominal))
+            ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
+        snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
+                 !isnan(link->measured) ? " measured" : "", is_up(link) ? "" : strcmp(link->state, "down") == 0 ? " DOWN" : " DEGRADED");
+        return;
+    }
+}
+
+static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
+{
+    char width[12] = "";
+    if (link->width > 0 && link->width < 1000)
+        snprintf(width, sizeof width, "%d", (int)link->width);
+    snprintf(symbol, size, "%c%s%s", toupper((unsigned char)link->kind[0]), width, is_up(link) ? "" : "!");
+}
+
+/* How two gpus are joined through a switch: the narrower side's link, or NULL. */
+static const struct ui_link *through_switch(const struct ui_node *node, int a, int b)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *one = &node->link[i];
+        int hub = one->from == a ? one->to : one->to == a ? one->from : -1;
+        if (hub < 0 || node->place[hub].kind != UI_SWITCH)
+            continue;
+        for (size_t j = 0; j < node->link_count; j++) {
+            const struct ui_link *other = &node->link[j];
+            if ((other->from == b && other->to == hub) || (other->to == b && other->from == hub))
+                return other->width < one->width ? other : one;
+        }
+    }
+    return NULL;
+}
+
+static const struct ui_link *direct(const struct ui_node *node, int a, int b)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if ((link->from == a && link->to == b) || (link->from == b && link->to == a))
+            return link;
+    }
+    return NULL;
+}
+
+enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
+
+/* One cell; returns which of the special signs it used. */
+static unsigned put_cell(const struct ui_node *node, int a, int b, bool utf8, char *symbol, size_t size)
+{
+    const struct ui_link *link = a == b ? NULL : direct(node, a, b);
+    if (a == b) {
+        snprintf(symbol, size, "%s", utf8 ? "\u00b7" : "-");
+        return 0;
+    }
+    if (link != NULL) {
+        put_symbol(link, symbol, size);
+        return is_up(link) ? 0 : SEEN_BROKEN;
+    }
+    if (through_switch(node, a, b) != NULL) {
+        snprintf(symbol, size, "S");
+        return SEEN_SWITCH;
+    }
+    snprintf(symbol, size, ".");
+    return SEEN_NONE;
+}
+
+static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu, size_t count)
+{
+    char align[GPUS_MOST + 2] = "l";
+    memset(align + 1, 'r', count);
+    align[count + 1] = '\0';
+    struct ui_table table;
+    unsigned seen = 0;
+    ui_table_begin(&table, ui, align);
+    ui_cell(&table, "%s", "");
+    for (size_t i = 0; i < count; i++)
+        ui_cell(&table, count > 12 ? "%d" : "gpu%d", node->place[gpu[i]].number);
+    for (size_t i = 0; i < count; i++) {
+        ui_cell(&table, "%s", node->place[gpu[i]].name);
+        for (size_t j = 0; j < count; j++) {
+            char symbol[16];
+            seen |= put_cell(node, gpu[i], gpu[j], ui->utf8, symbol, sizeof symbol);
+            ui_cell(&table, "%s", symbol);
+        }
+    }
+    table.gap = count > 12 ? 1 : 2;
+    ui_table_end(&table, 2, true);
+    if (seen & SEEN_SWITCH)
+        ui_put(ui, "  S  through a switch\n");
+    if (seen & SEEN_NONE)
+        ui_put(ui, "  .  no link of their own: through the host\n");
+    if (seen & SEEN_BROKEN)
+        ui_put(ui, "  !  down or degraded\n");
+}
+
+static bool same_group(const struct ui_node *node, const struct ui_link *a, const struct ui_link *b)
+{
+    bool same_rate = a->nominal == b->nominal || (isnan(a->nominal) && isnan(b->nominal));
+    return same_rate && a->width == b->width && strcmp(a->kind, b->kind) == 0 && strcmp(a->state, b->state) == 0 &&
+           is_gpu_pair(node, a) == is_gpu_pair(node, b) && node->place[a->from].kind == node->place[b->from].kind &&
+           node->place[a->to].kind == node->place[b->to].kind;
+}
+
+/* "gpu0-7" of one end of all links of a group. */
+static void name_ends(const struct ui_node *node, const struct group *group, bool from, char *text, size_t size)
+{
+    bool *met = calloc(node->place_count + 1, sizeof *met);
+    int *number = calloc(node->place_count + 1, sizeof *number);
+    const char *kind = node->place[from ? group->first->from : group->first->to].kind_name;
+    text[0] = '\0';
+    if (met != NULL && number != NULL) {
+        size_t count = 0;
+        for (size_t i = 0; i < node->link_count; i++)
+            if (same_group(node, group->first, &node->link[i]))
+                met[from ? node->link[i].from : node->link[i].to] = true;
+        int *index = calloc(node->place_count + 1, sizeof *index);
+        size_t places = index == NULL ? 0 : ui_node_kind(node, node->place[from ? group->first->from : group->first->to].kind, index, node->place_count);
+        for (size_t i = 0; i < places; i++)
+            if (met[index[i]])
+                number[count++] = node->place[index[i]].number;
+        free(index);
+        int used = snprintf(text, size, "%s", kind);
+        if (used > 0 && (size_t)used < size)
+            ui_ranges(text + used, size - (size_t)used, number, count);
+    }
+    free(met);
+    free(number);
+}
+
+static void put_pairs(struct ui *ui, const struct ui_node *node, const struct group *group)
+{
+    const char *dash = ui->utf8 ? "\u2013" : "-";
+    if (group->count > PAIRS_SHOWN) {
+        char from[128], to[128];
+        name_ends(node, group, true, from, sizeof from);
+        name_ends(node, group, false, to, sizeof to);
+        if (strcmp(from, to) == 0)
+            ui_put(ui, "%zu among %s", group->count, from);
+        else
+            ui_put(ui, "%zu, %s to %s", group->count, from, to);
+        return;
+    }
+    const char *separator = "";
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if (!same_group(node, group->first, link))
+            continue;
+        ui_put(ui, "%s", separator);
+        ui_text(ui, node->place[link->from].name);
+        ui_put(ui, "%s", dash);
+        ui_text(ui, node->place[link->to].name);
+        separator = ", ";
+    }
+}
+
+static void put_group(struct ui_table *table, const struct ui_node *node, const struct group *group)
+{
+    struct ui *ui = table->ui;
+    const struct ui_link *link = group->first;
+    char symbol[16] = "", nominal[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], width[24] = "";
+    if (group->in_table)
+        put_symbol(link, symbol, sizeof symbol);
+    if (link->width > 0)
+        snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
+    ui_cell(table, "%s", symbol);
+    ui_cell(table, "%s%s%s%s", link->kind, width, is_up(link) ? "" : " ", is_up(link) ? "" : link->state);
+    ui_cell(table, "%s", isnan(link->nominal) ? "rate unknown" : ui_rate(nominal, link->nominal));
+    if (isnan(group->least))
+        ui_cell(table, "%s", "");
+    else if (strcmp(ui_rate(low, group->least), ui_rate(high, group->most)) == 0)
+        ui_cell(table, "measured %s", low);
+    else
+        ui_cell(table, "measured %s to %s", low, high);
+    struct ui pairs = {.utf8 = ui->utf8, .width = ui->width};
+    put_pairs(&pairs, node, group);
+    ui_cell(table, "%s", pairs.text == NULL ? "" : pairs.text);
+    ui->failed = ui->failed || pairs.failed;
+    ui_done(&pairs);
+}
+
+static size_t collect(const struct ui_node *node, bool has_table, struct group *groups)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        size_t g = 0;
+        while (g < count && !same_group(node, groups[g].first, link))
+            g++;
+        if (g == count)
+            groups[count++] = (struct group){.first = link, .least = NAN, .most = NAN, .in_table = has_table && is_gpu_pair(node, link)};
+        groups[g].count++;
+        groups[g].least = fmin(groups[g].least, link->measured);
+        groups[g].most = fmax(groups[g].most, link->measured);
+    }
+    return count;
+}
+
+void ui_links(struct ui *ui, const struct ui_node *node)
+{
+    if (node->link_count == 0)
+        return;
+    int gpu[GPUS_MOST + 1];
+    size_t gpus = ui_node_kind(node, UI_GPU, gpu, GPUS_MOST + 1);
+    bool has_table = false;
+    for (size_t i = 0; i < node->link_count && gpus >= 2 && gpus <= GPUS_MOST; i++)
+        has_table = has_table || is_gpu_pair(node, &node->link[i]) ||
+                    (node->place[node->link[i].from].kind == UI_GPU && node->place[node->link[i].to].kind == UI_SWITCH);
+    ui_put(ui, "\n");
+    ui_style(ui, UI_BOLD);
+    ui_put(ui, "Links");
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, " (nominal rates, each way)\n");
+    if (has_table) {
+        put_square(ui, node, gpu, gpus);
+        ui_put(ui, "\n");
+    }
+    struct group *groups = calloc(node->link_count, sizeof *groups);
+    if (groups == NULL) {
+        ui->failed = true;
+        return;
+    }
+    size_t count = collect(node, has_table, groups);
+    struct ui_table table;
+    ui_table_begin(&table, ui, "lllll");
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t g = 0; g < count; g++)
+            if (groups[g].in_table == (turn == 0))
+                put_group(&table, node, &groups[g]);
+    ui_table_end(&table, 2, false);
+    free(groups);
+}

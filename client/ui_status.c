@@ -1,0 +1,106 @@
+#include "ui_status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui_answer.h"
+
+#define BAR_COLUMNS 30
+
+void ui_status(struct ui *ui, const json_t *reply)
+{
+    const json_t *basis = json_object_get(reply, "basis"), *progress = json_object_get(reply, "progress");
+    const char *state = ui_member(reply, "state"), *store = ui_member(reply, "store");
+    char when[UI_NUMBER];
+    struct ui_table table;
+    ui_table_begin(&table, ui, "ll");
+    ui_cell(&table, "state");
+    if (json_is_number(progress))
+        ui_cell(&table, "%s, %.0f %%", state, 100 * json_number_value(progress));
+    else
+        ui_cell(&table, "%s", state);
+    ui_cell(&table, "version");
+    ui_cell(&table, "%s", ui_member(reply, "version"));
+    ui_cell(&table, "started");
+    ui_cell(&table, "%s", ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
+    ui_cell(&table, "store");
+    if (strcmp(store, "memory_only") == 0)
+        ui_cell(&table, "memory only: measurements are lost when the daemon ends");
+    else if (strcmp(store, "set_aside") == 0)
+        ui_cell(&table, "a broken database was set aside and a new one begun");
+    else
+        ui_cell(&table, "%s", store);
+    ui_cell(&table, "clients");
+    ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(reply, "clients")));
+    ui_cell(&table, "snapshot");
+    ui_cell(&table, "%s", ui_member(basis, "snapshot"));
+    ui_cell(&table, "origin");
+    ui_cell(&table, "%s", ui_member(basis, "origin"));
+    ui_table_end(&table, 0, false);
+}
+
+void ui_change(struct ui *ui, const json_t *reply)
+{
+    const json_t *changed = json_object_get(reply, "changed"), *item;
+    size_t i;
+    ui_text(ui, ui_member(reply, "snapshot"));
+    ui_put(ui, "%s", json_array_size(changed) > 0 ? ":" : "");
+    json_array_foreach(changed, i, item)
+    {
+        ui_put(ui, "%s", i > 0 ? ", " : " ");
+        ui_text(ui, json_string_value(item));
+    }
+    ui_put(ui, "\n");
+}
+
+static long long count_of(const json_t *reply, const char *key) { return (long long)json_integer_value(json_object_get(reply, key)); }
+
+static void put_what(struct ui *ui, const json_t *reply)
+{
+    const char *metric = ui_member(reply, "metric");
+    const json_t *remaining = json_object_get(reply, "remaining_ns");
+    char time[UI_NUMBER];
+    ui_put(ui, "%lld of %lld", count_of(reply, "done"), count_of(reply, "total"));
+    if (*metric != '\0') {
+        ui_put(ui, "  ");
+        ui_text(ui, metric);
+        ui_put(ui, " ");
+        ui_text(ui, ui_member(reply, "from"));
+        ui_put(ui, " ");
+        ui_text(ui, ui_member(reply, "to"));
+    }
+    if (json_is_integer(remaining))
+        ui_put(ui, "  %s left", ui_time(ui, time, (double)json_integer_value(remaining)));
+}
+
+void ui_progress_bar(struct ui *ui, const json_t *reply)
+{
+    long long done = count_of(reply, "done"), total = count_of(reply, "total");
+    int full = total > 0 && done >= 0 && done <= total ? (int)(done * BAR_COLUMNS / total) : 0;
+    ui_put(ui, "\r[");
+    for (int i = 0; i < BAR_COLUMNS; i++)
+        ui_put(ui, "%s", i < full ? (ui->utf8 ? "\u2588" : "#") : ui->utf8 ? "\u2591" : ".");
+    ui_put(ui, "] ");
+    put_what(ui, reply);
+    ui_put(ui, "\033[K");
+}
+
+void ui_progress_line(struct ui *ui, const json_t *reply)
+{
+    put_what(ui, reply);
+    ui_put(ui, "\n");
+}
+
+void ui_probe_summary(struct ui *ui, const json_t *reply)
+{
+    const json_t *skipped = json_object_get(reply, "skipped"), *item;
+    size_t i;
+    ui_put(ui, "measured %lld of %lld\n", count_of(reply, "done"), count_of(reply, "total"));
+    if (json_array_size(skipped) > 0)
+        ui_put(ui, "left out:\n");
+    json_array_foreach(skipped, i, item)
+    {
+        ui_put(ui, "  ");
+        ui_paragraph(ui, 4, json_is_string(item) ? json_string_value(item) : "?");
+    }
+}
