@@ -59,8 +59,7 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const cha
     int status = cmd_connect(cmd);
     if (status != CMD_DONE)
         return status;
-    if (cmd->node != NULL && cpus == NULL && gpus == NULL)
-        return CMD_DONE; /* the recorded machine is another one: all of it may be used */
+    /* A recorded machine is another one: all of it may be used, and saying so with an empty object spares the daemon's warning. */
     json_t *array = NULL;
     if (gpus != NULL && (status = parse_gpus(cmd, gpus, &array)) != CMD_DONE)
         return status;

@@ -26,7 +26,7 @@ static void show_progress(struct probe *probe, const json_t *reply)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!probe->bar && now.tv_sec == probe->said_at)
+    if (!probe->bar && (now.tv_sec == probe->said_at || json_integer_value(json_object_get(reply, "total")) == 0))
         return; /* lines go into logs: one a second is enough */
     probe->said_at = now.tv_sec;
     if (probe->bar)

@@ -54,7 +54,7 @@ const char *ui_bytes(char *buffer, int64_t bytes);          /* 64 GiB; unknown: 
 const char *ui_count_bytes(char *buffer, int64_t bytes);    /* exact where it can be: 4 KiB, 4097 B */
 const char *ui_rate(char *buffer, double bytes_per_s);      /* 151 GB/s */
 const char *ui_time(const struct ui *ui, char *buffer, double ns); /* 91.5 ns, 4.61 us */
-const char *ui_digits(char *buffer, double value);          /* 151, 25.0, 0.312 */
+const char *ui_digits(char *buffer, double value);          /* 151, 25.3, 0.312; whole numbers whole */
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit);
 const char *ui_when(char *buffer, int64_t at_s);            /* 2026-11-20 11:12:13 UTC */
 

@@ -74,8 +74,10 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, ", limited by ");
         ui_text(ui, ui_member(predicted, "bottleneck"));
     }
-    ui_put(ui, "; in the launcher's own order: ");
-    ui_prediction(ui, baseline);
+    if (ours > 0 || theirs > 0) {
+        ui_put(ui, "; in the launcher's own order: ");
+        ui_prediction(ui, baseline);
+    }
     if (ours > 0 && theirs > 0)
         ui_put(ui, ", %.2f times as long", theirs / ours);
     ui_put(ui, ".\n");

@@ -12,6 +12,7 @@
 
 #define GPUS_MOST   32 /* in the table */
 #define PAIRS_SHOWN 6  /* by name in a group's line */
+#define GROUPS_MOST 40 /* lines */
 
 struct group {
     const struct ui_link *first;
@@ -27,25 +28,34 @@ static bool is_gpu_pair(const struct ui_node *node, const struct ui_link *link)
 
 static bool is_up(const struct ui_link *link) { return strcmp(link->state, "up") == 0 || strcmp(link->state, "unknown") == 0; }
 
-void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
+/* Of a device's links to the cpu side the fastest one; what hangs on its memory bus is its own memory. */
+static const struct ui_link *host_link(const struct ui_node *node, int place)
 {
-    text[0] = '\0';
+    const struct ui_link *best = NULL;
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *link = &node->link[i];
-        if (link->from != place && link->to != place)
+        int other = link->from == place ? link->to : link->to == place ? link->from : -1;
+        if (other < 0 || node->place[other].kind > UI_LLC || strcmp(link->kind, "membus") == 0)
             continue;
-        enum ui_kind other = node->place[link->from == place ? link->to : link->from].kind;
-        if (other > UI_LLC)
-            continue;
-        char rate[UI_NUMBER] = "", width[16] = "";
-        if (link->width > 0)
-            snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
-        if (!isnan(link->measured) || !isnan(link->nominal))
-            ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
-        snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
-                 !isnan(link->measured) ? " measured" : "", is_up(link) ? "" : strcmp(link->state, "down") == 0 ? " DOWN" : " DEGRADED");
-        return;
+        if (best == NULL || link->nominal > best->nominal || isnan(best->nominal))
+            best = link;
     }
+    return best;
+}
+
+void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
+{
+    const struct ui_link *link = host_link(node, place);
+    text[0] = '\0';
+    if (link == NULL || (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
+        return;
+    char rate[UI_NUMBER] = "", width[16] = "";
+    if (link->width > 0)
+        snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
+    if (!isnan(link->measured) || !isnan(link->nominal))
+        ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
+    snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate, !isnan(link->measured) ? " measured" : "",
+             is_up(link) ? "" : strcmp(link->state, "down") == 0 ? " DOWN" : " DEGRADED");
 }
 
 static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
@@ -54,23 +64,6 @@ static void put_symbol(const struct ui_link *link, char *symbol, size_t size)
     if (link->width > 0 && link->width < 1000)
         snprintf(width, sizeof width, "%d", (int)link->width);
     snprintf(symbol, size, "%c%s%s", toupper((unsigned char)link->kind[0]), width, is_up(link) ? "" : "!");
-}
-
-/* How two gpus are joined through a switch: the narrower side's link, or NULL. */
-static const struct ui_link *through_switch(const struct ui_node *node, int a, int b)
-{
-    for (size_t i = 0; i < node->link_count; i++) {
-        const struct ui_link *one = &node->link[i];
-        int hub = one->from == a ? one->to : one->to == a ? one->from : -1;
-        if (hub < 0 || node->place[hub].kind != UI_SWITCH)
-            continue;
-        for (size_t j = 0; j < node->link_count; j++) {
-            const struct ui_link *other = &node->link[j];
-            if ((other->from == b && other->to == hub) || (other->to == b && other->from == hub))
-                return other->width < one->width ? other : one;
-        }
-    }
-    return NULL;
 }
 
 static const struct ui_link *direct(const struct ui_node *node, int a, int b)
@@ -83,10 +76,35 @@ static const struct ui_link *direct(const struct ui_node *node, int a, int b)
     return NULL;
 }
 
+/* The width of a gpu's links to each switch, by place; 0 to all else. */
+static void widths_to_switches(const struct ui_node *node, int gpu, int64_t *width)
+{
+    memset(width, 0, node->place_count * sizeof *width);
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == gpu ? link->to : link->to == gpu ? link->from : -1;
+        if (other >= 0 && node->place[other].kind == UI_SWITCH)
+            width[other] += link->width > 0 ? link->width : 1;
+    }
+}
+
+/* How many links wide two gpus are joined through switches. */
+static int64_t through_switches(const struct ui_node *node, const int64_t *width_of_a, int b)
+{
+    int64_t width = 0;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int hub = link->from == b ? link->to : link->to == b ? link->from : -1;
+        if (hub >= 0 && width_of_a[hub] > 0)
+            width += link->width > 0 && link->width < width_of_a[hub] ? link->width : width_of_a[hub];
+    }
+    return width < 999 ? width : 999;
+}
+
 enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
 
 /* One cell; returns which of the special signs it used. */
-static unsigned put_cell(const struct ui_node *node, int a, int b, bool utf8, char *symbol, size_t size)
+static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b, bool utf8, char *symbol, size_t size)
 {
     const struct ui_link *link = a == b ? NULL : direct(node, a, b);
     if (a == b) {
@@ -97,8 +115,9 @@ static unsigned put_cell(const struct ui_node *node, int a, int b, bool utf8, ch
         put_symbol(link, symbol, size);
         return is_up(link) ? 0 : SEEN_BROKEN;
     }
-    if (through_switch(node, a, b) != NULL) {
-        snprintf(symbol, size, "S");
+    int64_t width = through_switches(node, width_of_a, b);
+    if (width > 0) {
+        snprintf(symbol, size, "S%d", (int)width);
         return SEEN_SWITCH;
     }
     snprintf(symbol, size, ".");
@@ -115,23 +134,27 @@ static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu
     ui_table_begin(&table, ui, align);
     ui_cell(&table, "%s", "");
     for (size_t i = 0; i < count; i++)
-        ui_cell(&table, count > 12 ? "%d" : "gpu%d", node->place[gpu[i]].number);
-    for (size_t i = 0; i < count; i++) {
+        ui_cell(&table, count > 12 ? "%2d" : "gpu%d", node->place[gpu[i]].number);
+    int64_t *width = calloc(node->place_count, sizeof *width);
+    ui->failed = ui->failed || width == NULL;
+    for (size_t i = 0; width != NULL && i < count; i++) {
         ui_cell(&table, "%s", node->place[gpu[i]].name);
+        widths_to_switches(node, gpu[i], width);
         for (size_t j = 0; j < count; j++) {
             char symbol[16];
-            seen |= put_cell(node, gpu[i], gpu[j], ui->utf8, symbol, sizeof symbol);
+            seen |= put_cell(node, gpu[i], width, gpu[j], ui->utf8, symbol, sizeof symbol);
             ui_cell(&table, "%s", symbol);
         }
     }
+    free(width);
     table.gap = count > 12 ? 1 : 2;
     ui_table_end(&table, 2, true);
     if (seen & SEEN_SWITCH)
-        ui_put(ui, "  S  through a switch\n");
+        ui_put(ui, "  S   through switches, that many links wide\n");
     if (seen & SEEN_NONE)
-        ui_put(ui, "  .  no link of their own: through the host\n");
+        ui_put(ui, "  .   no direct link\n");
     if (seen & SEEN_BROKEN)
-        ui_put(ui, "  !  down or degraded\n");
+        ui_put(ui, "  !   down or degraded\n");
 }
 
 static bool same_group(const struct ui_node *node, const struct ui_link *a, const struct ui_link *b)
@@ -142,30 +165,34 @@ static bool same_group(const struct ui_node *node, const struct ui_link *a, cons
            node->place[a->to].kind == node->place[b->to].kind;
 }
 
-/* "gpu0-7" of one end of all links of a group. */
-static void name_ends(const struct ui_node *node, const struct group *group, bool from, char *text, size_t size)
+enum { FROM = 1, TO = 2 };
+
+/* "gpu0-7": all places at one end, or at both ends, of a group's links. Both ends are of one kind then. */
+static void name_ends(const struct ui_node *node, const struct group *group, int ends, char *text, size_t size)
 {
+    const struct ui_place *first = &node->place[ends & FROM ? group->first->from : group->first->to];
     bool *met = calloc(node->place_count + 1, sizeof *met);
-    int *number = calloc(node->place_count + 1, sizeof *number);
-    const char *kind = node->place[from ? group->first->from : group->first->to].kind_name;
+    int *index = calloc(node->place_count + 1, sizeof *index);
     text[0] = '\0';
-    if (met != NULL && number != NULL) {
-        size_t count = 0;
-        for (size_t i = 0; i < node->link_count; i++)
-            if (same_group(node, group->first, &node->link[i]))
-                met[from ? node->link[i].from : node->link[i].to] = true;
-        int *index = calloc(node->place_count + 1, sizeof *index);
-        size_t places = index == NULL ? 0 : ui_node_kind(node, node->place[from ? group->first->from : group->first->to].kind, index, node->place_count);
+    if (met != NULL && index != NULL) {
+        for (size_t i = 0; i < node->link_count; i++) {
+            if (!same_group(node, group->first, &node->link[i]))
+                continue;
+            if (ends & FROM)
+                met[node->link[i].from] = true;
+            if (ends & TO)
+                met[node->link[i].to] = true;
+        }
+        size_t places = ui_node_kind(node, first->kind, index, node->place_count), count = 0;
         for (size_t i = 0; i < places; i++)
             if (met[index[i]])
-                number[count++] = node->place[index[i]].number;
-        free(index);
-        int used = snprintf(text, size, "%s", kind);
+                index[count++] = node->place[index[i]].number;
+        int used = snprintf(text, size, "%s", first->kind_name);
         if (used > 0 && (size_t)used < size)
-            ui_ranges(text + used, size - (size_t)used, number, count);
+            ui_ranges(text + used, size - (size_t)used, index, count);
     }
     free(met);
-    free(number);
+    free(index);
 }
 
 static void put_pairs(struct ui *ui, const struct ui_node *node, const struct group *group)
@@ -173,12 +200,13 @@ static void put_pairs(struct ui *ui, const struct ui_node *node, const struct gr
     const char *dash = ui->utf8 ? "\u2013" : "-";
     if (group->count > PAIRS_SHOWN) {
         char from[128], to[128];
-        name_ends(node, group, true, from, sizeof from);
-        name_ends(node, group, false, to, sizeof to);
-        if (strcmp(from, to) == 0)
-            ui_put(ui, "%zu among %s", group->count, from);
+        bool one_kind = node->place[group->first->from].kind == node->place[group->first->to].kind;
+        name_ends(node, group, one_kind ? FROM | TO : FROM, from, sizeof from);
+        name_ends(node, group, TO, to, sizeof to);
+        if (one_kind)
+            ui_put(ui, "%zu links among %s", group->count, from);
         else
-            ui_put(ui, "%zu, %s to %s", group->count, from, to);
+            ui_put(ui, "%zu links, %s to %s", group->count, from, to);
         return;
     }
     const char *separator = "";
@@ -205,7 +233,7 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
         snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
     ui_cell(table, "%s", symbol);
     ui_cell(table, "%s%s%s%s", link->kind, width, is_up(link) ? "" : " ", is_up(link) ? "" : link->state);
-    ui_cell(table, "%s", isnan(link->nominal) ? "rate unknown" : ui_rate(nominal, link->nominal));
+    ui_cell(table, "%s", !isnan(link->nominal) ? ui_rate(nominal, link->nominal) : isnan(group->least) ? "rate unknown" : "");
     if (isnan(group->least))
         ui_cell(table, "%s", "");
     else if (strcmp(ui_rate(low, group->least), ui_rate(high, group->most)) == 0)
@@ -219,6 +247,12 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     ui_done(&pairs);
 }
 
+/* That a memory hangs at its package is in the tree already. */
+static bool says_something(const struct group *group)
+{
+    return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) || !isnan(group->least) || !is_up(group->first);
+}
+
 static size_t collect(const struct ui_node *node, bool has_table, struct group *groups)
 {
     size_t count = 0;
@@ -227,6 +261,8 @@ static size_t collect(const struct ui_node *node, bool has_table, struct group *
         size_t g = 0;
         while (g < count && !same_group(node, groups[g].first, link))
             g++;
+        if (g == GROUPS_MOST)
+            continue; /* so many kinds of links are no machine's */
         if (g == count)
             groups[count++] = (struct group){.first = link, .least = NAN, .most = NAN, .in_table = has_table && is_gpu_pair(node, link)};
         groups[g].count++;
@@ -255,18 +291,13 @@ void ui_links(struct ui *ui, const struct ui_node *node)
         put_square(ui, node, gpu, gpus);
         ui_put(ui, "\n");
     }
-    struct group *groups = calloc(node->link_count, sizeof *groups);
-    if (groups == NULL) {
-        ui->failed = true;
-        return;
-    }
+    struct group groups[GROUPS_MOST];
     size_t count = collect(node, has_table, groups);
     struct ui_table table;
     ui_table_begin(&table, ui, "lllll");
     for (int turn = 0; turn < 2; turn++)
         for (size_t g = 0; g < count; g++)
-            if (groups[g].in_table == (turn == 0))
+            if (groups[g].in_table == (turn == 0) && says_something(&groups[g]))
                 put_group(&table, node, &groups[g]);
     ui_table_end(&table, 2, false);
-    free(groups);
 }

@@ -19,6 +19,7 @@ struct view {
     const char *unit;
     const char *reason[REASONS_MOST]; /* why a value is missing, lettered a, b, c, ... */
     size_t reasons;
+    const char *all_from; /* the source of every value when it is one and not measured, else NULL */
     bool has_nominal, has_published;
 };
 
@@ -38,6 +39,22 @@ static void choose_unit(struct view *view, const struct ui_cells *cells, const c
         view->scale = 1e3;
         view->unit = view->ui->utf8 ? "\u00b5s" : "us";
     }
+}
+
+static const char *common_source(const struct ui_cells *cells)
+{
+    const char *common = NULL;
+    for (size_t g = 0; g < cells->count; g++) {
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
+            const struct ui_one_cell *cell = &cells->group[g].cell[i];
+            if (cell->from == NULL || cell->why_not != NULL)
+                continue;
+            if (strcmp(cell->source, "measured") == 0 || (common != NULL && strcmp(cell->source, common) != 0))
+                return NULL;
+            common = cell->source;
+        }
+    }
+    return common;
 }
 
 /* The letter of a reason, a new one when it was not met before; z stands for all that find no letter. */
@@ -64,7 +81,9 @@ static void cell_text(struct view *view, const struct ui_one_cell *cell, char *t
         return;
     }
     const char *mark = "";
-    if (strcmp(cell->source, "nominal") == 0) {
+    if (view->all_from != NULL)
+        mark = "";
+    else if (strcmp(cell->source, "nominal") == 0) {
         view->has_nominal = true;
         mark = "n";
     } else if (strcmp(cell->source, "published") == 0) {
@@ -260,12 +279,18 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     }
     struct view view = {.ui = ui, .options = options};
     choose_unit(&view, cells, unit == NULL ? "" : unit);
+    view.all_from = common_source(cells);
     ui_style(ui, UI_BOLD);
     ui_text(ui, metric);
     ui_style(ui, UI_PLAIN);
     ui_put(ui, "  ");
     ui_text(ui, view.unit);
     ui_put(ui, "%s", options->better > 0 ? ", higher is better" : options->better < 0 ? ", lower is better" : "");
+    if (view.all_from != NULL) {
+        ui_put(ui, ", ");
+        ui_text(ui, view.all_from);
+        ui_put(ui, ", not measured");
+    }
     if (origin != NULL && strcmp(origin, "live") != 0) {
         ui_put(ui, "  (");
         ui_text(ui, origin);

@@ -146,15 +146,27 @@ static void hang(struct ui_node *node, const int *by_name, int *order)
             node->place[node->place[parent].last_child].next = child;
         node->place[parent].last_child = child;
     }
+}
+
+/* A core has the number of its lowest cpu, so the cores of a set of cpus can be counted by their numbers. */
+static void count_cores(struct ui_node *node)
+{
+    struct ui_cpus cores = {0};
+    for (size_t i = 0; i < node->place_count; i++)
+        if (node->place[i].kind == UI_CORE && node->place[i].number >= 0 && node->place[i].number < UI_CPUS_MAX)
+            cores.word[node->place[i].number / 64] |= UINT64_C(1) << node->place[i].number % 64;
     for (size_t i = 0; i < node->place_count; i++) {
-        if (node->place[i].kind != UI_CORE)
-            continue;
-        int above = (int)i;
-        for (size_t steps = 0; above >= 0 && steps < 16; steps++) {
-            node->place[above].cores++;
-            above = above == node->root ? -1 : node->place[above].parent;
-        }
+        struct ui_place *place = &node->place[i];
+        for (size_t w = 0; place->cpus != NULL && w < UI_CPUS_MAX / 64; w++)
+            place->cores += (size_t)__builtin_popcountll(place->cpus->word[w] & cores.word[w]);
     }
+}
+
+static int compare_links(const void *a, const void *b, void *arg)
+{
+    const struct ui_link *x = a, *y = b;
+    int from = compare_places(&x->from, &y->from, arg);
+    return from != 0 ? from : compare_places(&x->to, &y->to, arg);
 }
 
 static void read_links(struct ui_node *node, const json_t *links, const int *by_name)
@@ -179,6 +191,7 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
         if (link.from >= 0 && link.to >= 0)
             node->link[node->link_count++] = link;
     }
+    qsort_r(node->link, node->link_count, sizeof *node->link, compare_links, node->place);
 }
 
 struct ui_node *ui_node_new(const json_t *reply)
@@ -204,6 +217,7 @@ struct ui_node *ui_node_new(const json_t *reply)
     if (fine) {
         qsort_r(by_name, node->place_count, sizeof *by_name, compare_names, node->place);
         hang(node, by_name, order);
+        count_cores(node);
         read_links(node, links, by_name);
     } else {
         ui_node_free(node);

@@ -26,7 +26,7 @@ struct ui_place {
     int number;             /* behind the name; -1 none */
     int64_t capacity_bytes; /* -1 unknown */
     struct ui_cpus *cpus;   /* NULL unknown */
-    size_t cores;           /* core places at or below it, as drawn */
+    size_t cores;           /* of its cpus */
     int parent, first_child, last_child, next; /* as drawn: an llc hangs below its numa; -1 none */
 };
 

@@ -7,7 +7,7 @@
 
 #define DEPTH_MOST   10
 #define FOLD_MOST    1024 /* places in one line */
-#define CPUS_SHOWN   4    /* lists of cpus in one line */
+#define CPUS_COLUMNS 48   /* of lists of cpus in one line */
 #define PREFIX_BYTES 96
 #define TEXT_BYTES   1024
 
@@ -17,14 +17,14 @@ struct drawing {
     const struct ui_node *node;
 };
 
-/* Appends words with two spaces before, unless it is the first. */
+/* Appends words with a comma before, unless they are the first. */
 static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(char *text, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list args;
     if (used > 0 && used + 3 < TEXT_BYTES) {
-        strcpy(text + used, "  ");
+        strcpy(text + used, ", ");
         used += 2;
     }
     va_start(args, format);
@@ -43,6 +43,18 @@ static bool same_device(const struct ui_place *a, const struct ui_place *b)
     return length == strcspn(b->pci, ".") && strncmp(a->pci, b->pci, length) == 0;
 }
 
+/* Memory of a gpu that the kernel shows as a NUMA node is linked to it by its memory bus. */
+static const char *memory_of(const struct ui_node *node, int numa)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
+        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0)
+            return node->place[other].name;
+    }
+    return NULL;
+}
+
 /* Whether b can stand in one line with a. */
 static bool alike(const struct ui_node *node, const struct ui_place *a, const struct ui_place *b)
 {
@@ -54,7 +66,8 @@ static bool alike(const struct ui_node *node, const struct ui_place *a, const st
     case UI_LLC:
         return bare;
     case UI_NUMA:
-        return a->first_child < 0 && b->first_child < 0 && a->cores == 0;
+        return a->first_child < 0 && b->first_child < 0 && (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) && (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
+               memory_of(node, (int)(a - node->place)) == NULL;
     case UI_SWITCH:
         return a->first_child < 0 && b->first_child < 0;
     case UI_GPU:
@@ -62,6 +75,28 @@ static bool alike(const struct ui_node *node, const struct ui_place *a, const st
     default:
         return false;
     }
+}
+
+static const char *cpus_of(const struct drawing *drawing, int place)
+{
+    const char *list = drawing->node->place[place].cpu_list;
+    return list == NULL ? "?" : list;
+}
+
+/* "0-3 | 4-7 ... 28-31": as many as fit, the last one too when it can. */
+static void list_cpus(const struct drawing *drawing, const int *group, size_t count, char *text, size_t size)
+{
+    const char *last = cpus_of(drawing, group[count - 1]);
+    size_t used = (size_t)snprintf(text, size, "%s", cpus_of(drawing, group[0]));
+    size_t i = 1;
+    for (; i < count && used < size; i++) {
+        const char *list = cpus_of(drawing, group[i]);
+        if (used + strlen(list) + (i + 1 < count ? strlen(last) : 0) > CPUS_COLUMNS)
+            break;
+        used += (size_t)snprintf(text + used, size - used, " | %s", list);
+    }
+    if (i < count && used < size)
+        snprintf(text + used, size - used, " ... %s", used + strlen(last) <= CPUS_COLUMNS + 8 ? last : "");
 }
 
 static void describe_cpus(char *text, const struct drawing *drawing, const int *group, size_t count)
@@ -72,13 +107,8 @@ static void describe_cpus(char *text, const struct drawing *drawing, const int *
     size_t cpus = ui_cpus_count(first->cpus);
     if (first->cores > 0)
         add(text, "%zu core%s%s", first->cores, first->cores == 1 ? "" : "s", count > 1 ? " each" : "");
-    char lists[TEXT_BYTES / 2] = "";
-    for (size_t i = 0; i < count && i < CPUS_SHOWN; i++) {
-        const struct ui_place *place = &drawing->node->place[count > CPUS_SHOWN && i == CPUS_SHOWN - 1 ? group[count - 1] : group[i]];
-        size_t used = strlen(lists);
-        const char *gap = i == 0 ? "" : count > CPUS_SHOWN && i == CPUS_SHOWN - 1 ? " ... " : " | ";
-        snprintf(lists + used, sizeof lists - used, "%s%s", gap, place->cpu_list == NULL ? "?" : place->cpu_list);
-    }
+    char lists[TEXT_BYTES / 2];
+    list_cpus(drawing, group, count, lists, sizeof lists);
     add(text, "cpu%s %s", cpus == 1 && count == 1 ? "" : "s", lists);
 }
 
@@ -93,6 +123,22 @@ static int only_cache(const struct ui_node *node, int place)
             cache = child;
     }
     return cache >= 0 && same_text(node->place[cache].cpu_list, node->place[place].cpu_list) ? cache : -1;
+}
+
+static void describe_module(const struct drawing *drawing, int module, char *text)
+{
+    size_t gpus = 0;
+    for (int child = drawing->node->place[module].first_child; child >= 0; child = drawing->node->place[child].next)
+        gpus += drawing->node->place[child].kind == UI_GPU;
+    if (gpus > 0)
+        add(text, "%zu gpu%s", gpus, gpus == 1 ? "" : "s");
+}
+
+/* The last address of a group, only its function when the device is the same. */
+static const char *last_pci(const struct ui_node *node, const struct ui_place *first, int last)
+{
+    const struct ui_place *place = &node->place[last];
+    return place->pci == NULL ? "?" : same_device(first, place) ? place->pci + strcspn(place->pci, ".") : place->pci;
 }
 
 static void describe(const struct drawing *drawing, const int *group, size_t count, char *text)
@@ -125,6 +171,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
             add(text, "no memory");
         if (place->cpus == NULL || ui_cpus_count(place->cpus) == 0)
             add(text, "no cpus");
+        if (count == 1 && memory_of(node, group[0]) != NULL)
+            add(text, "memory of %s", memory_of(node, group[0]));
         describe_cpus(text, drawing, group, count);
         if (only_cache(node, group[0]) >= 0) {
             const struct ui_place *cache = &node->place[only_cache(node, group[0])];
@@ -135,8 +183,12 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         describe_cpus(text, drawing, group, count);
         break;
     default:
+        if (place->kind == UI_MODULE && place->model == NULL)
+            describe_module(drawing, group[0], text);
+        if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
+            add(text, "%s", ui_place_detail(place, "interface"));
         if (place->pci != NULL && count > 1)
-            add(text, "%s ... %s", place->pci, strrchr(node->place[group[count - 1]].pci, '.'));
+            add(text, "%s ... %s", place->pci, last_pci(node, place, group[count - 1]));
         else if (place->pci != NULL)
             add(text, "%s", place->pci);
         ui_host_link(drawing->ui, node, group[0], link, sizeof link);

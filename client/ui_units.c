@@ -11,10 +11,12 @@ const char *ui_digits(char *buffer, double value)
     double size = fabs(value);
     if (isnan(value))
         snprintf(buffer, UI_NUMBER, "-");
+    else if (value == floor(value) && size < 1e6)
+        snprintf(buffer, UI_NUMBER, "%.0f", value);
     else if (size >= 1e6)
         snprintf(buffer, UI_NUMBER, "%.3g", value);
     else
-        snprintf(buffer, UI_NUMBER, "%.*f", size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
+        snprintf(buffer, UI_NUMBER, "%.*f", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
     return buffer;
 }
 
@@ -27,9 +29,6 @@ static const char *scaled(char *buffer, double value, double step, const char *c
     }
     char digits[UI_NUMBER];
     ui_digits(digits, value);
-    /* 64.0 GiB is 64 GiB, but 64.3 keeps its digit. */
-    if (value == floor(value) && fabs(value) < 1e6)
-        snprintf(digits, sizeof digits, "%.0f", value);
     snprintf(buffer, UI_NUMBER, "%.20s %s", digits, units[i]);
     return buffer;
 }
