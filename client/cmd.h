@@ -21,6 +21,8 @@ struct cmd_option {
     const char *help;
 };
 
+#define CMD_NOTES 3
+
 struct cmd;
 
 struct cmd_command {
@@ -29,7 +31,7 @@ struct cmd_command {
     size_t option_count;
     size_t most_operands;
     int (*run)(struct cmd *cmd);
-    const char *notes; /* lines at the end of its help, or NULL */
+    const char *notes[CMD_NOTES]; /* paragraphs at the end of its help */
 };
 
 struct cmd_given {

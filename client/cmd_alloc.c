@@ -99,7 +99,7 @@ const struct cmd_command cmd_alloc = {
     .option_count = OPTIONS,
     .most_operands = 1,
     .run = run,
-    .notes = "berth alloc 4G --by gpu0:reads=16G,writes=4G --by llc1:reads=1G,random\n"
-             "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, this command's own\n"
-             "cores read all of it once.",
+    .notes = {"berth alloc 4G --by gpu0:reads=16G,writes=4G --by llc1:reads=1G,random",
+              "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, the cores that this command may run "
+              "on read all of it once."},
 };

@@ -141,6 +141,6 @@ const struct cmd_command cmd_bind = {
     .options = options,
     .option_count = OPTIONS,
     .run = run,
-    .notes = "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).\n"
-             "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0.",
+    .notes = {"Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).",
+              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0."},
 };

@@ -94,6 +94,8 @@ void cmd_help_command(struct ui *ui, const struct cmd_command *command)
     }
     put_heading(ui, "Options of every command");
     put_options(ui, cmd_globals, CMD_GLOBALS);
-    if (command->notes != NULL)
-        ui_put(ui, "\n%s\n", command->notes);
+    for (size_t i = 0; i < CMD_NOTES && command->notes[i] != NULL; i++) {
+        ui_put(ui, "%s", i == 0 ? "\n" : "");
+        ui_paragraph(ui, 0, command->notes[i]);
+    }
 }

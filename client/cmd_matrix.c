@@ -123,6 +123,6 @@ const struct cmd_command cmd_matrix = {
     .option_count = OPTIONS,
     .most_operands = 1,
     .run = run,
-    .notes = "Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not\n"
-             "measured are marked: n nominal, p published, - none, and why.",
+    .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
+              "marked: n nominal, p published, - none, and why."},
 };

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include <unistd.h>
 
 #define FIRST_PASSED_FD 3
+#define CANNOT_RUN      127 /* as a shell says it */
+#define ENDING_MS       2000
 
 struct cmd_node {
     pid_t pid;
@@ -62,7 +65,7 @@ static void run_daemon(const char *folder)
     }
     execlp("berthd", "berthd", "--node", folder, (char *)NULL);
     dprintf(STDERR_FILENO, "cannot run berthd, beside this program or in PATH: %s\n", strerror(errno));
-    _exit(CMD_NO_DAEMON);
+    _exit(CANNOT_RUN);
 }
 
 static void become_daemon(const char *folder, pid_t parent, int listener, int log)
@@ -135,12 +138,23 @@ static const char *last_line(char *log)
     return line;
 }
 
-int cmd_node_failed(struct cmd_node *node)
+/* How the daemon ended. One that only closed the connection and lives on is killed after a while. */
+static int wait_for_end(struct cmd_node *node)
 {
     int status = 0;
-    if (node->pid > 0)
+    for (int waited = 0; waited < ENDING_MS && waitpid(node->pid, &status, WNOHANG) == 0; waited += 10)
+        poll(NULL, 0, 10);
+    if (waitpid(node->pid, &status, WNOHANG) == 0) {
+        kill(node->pid, SIGKILL);
         waitpid(node->pid, &status, 0);
+    }
     node->pid = 0;
+    return status;
+}
+
+int cmd_node_failed(struct cmd_node *node)
+{
+    int status = wait_for_end(node);
     char log[4096];
     off_t size = lseek(node->log, 0, SEEK_END);
     off_t from = size > (off_t)sizeof log - 1 ? size - (off_t)sizeof log + 1 : 0;
@@ -149,7 +163,11 @@ int cmd_node_failed(struct cmd_node *node)
     const char *line = last_line(log);
     if (WIFSIGNALED(status))
         return cmd_fail(CMD_BUG, "the daemon for %s died of signal %d (%s)", node->folder, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    int exit_status = WEXITSTATUS(status) >= CMD_USAGE && WEXITSTATUS(status) < 79 ? WEXITSTATUS(status) : CMD_DATA;
+    /* What the daemon calls absent is a folder that is not there; 69 is kept for no daemon at all. */
+    int exit_status = WEXITSTATUS(status) == CANNOT_RUN      ? CMD_NO_DAEMON
+                      : WEXITSTATUS(status) == CMD_NO_DAEMON ? CMD_DATA
+                      : WEXITSTATUS(status) >= CMD_USAGE     ? WEXITSTATUS(status)
+                                                             : CMD_DATA;
     if (*line == '\0')
         return cmd_fail(exit_status, "the daemon for %s ended without a word", node->folder);
     return cmd_fail(exit_status, "%s", line);

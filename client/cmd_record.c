@@ -164,5 +164,5 @@ const struct cmd_command cmd_record = {
     .about = "write this node and its measurements into a folder that --node can answer for",
     .most_operands = 1,
     .run = run,
-    .notes = "With --json the files are printed, one reply a line, and nothing is written.",
+    .notes = {"With --json the files are printed, one reply a line, and nothing is written."},
 };

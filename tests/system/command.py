@@ -1,0 +1,333 @@
+"""The berth command as its users meet it: help, exit statuses, node folders, streams, and daemons that lie. Prints TAP."""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
+NODE = HERE.parent / "nodes/mi250x"
+BASIS = {"snapshot": "s-1", "claims": "0", "origin": "live"}
+
+
+def berth(*arguments, socket_path="/nonexistent/berth.sock", **environment):
+    """The command's exit status, standard output and standard error."""
+    clean = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "BERTH_SOCKET": socket_path, **environment}
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in os.environ:
+            clean[name] = os.environ[name]
+    done = subprocess.run([BIN / "berth", *map(str, arguments)], env=clean, capture_output=True, text=True, timeout=60)
+    assert done.stderr.count("\n") <= 1 or done.returncode == 0, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+class Service:
+    """A peer that answers each call with the raw messages that answer(message) gives; None closes the connection."""
+
+    def __init__(self, answer):
+        self.directory = tempfile.mkdtemp(prefix="berth-test-")
+        self.path = self.directory + "/s"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.answer = answer
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        shutil.rmtree(self.directory)
+
+    def serve(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+    def talk(self, connection):
+        buffer = b""
+        with connection:
+            while True:
+                while b"\0" not in buffer:
+                    data = connection.recv(65536)
+                    if not data:
+                        return
+                    buffer += data
+                message, buffer = buffer.split(b"\0", 1)
+                for reply in self.answer(json.loads(message)):
+                    if reply is None:
+                        return
+                    try:
+                        connection.sendall(reply)
+                    except OSError:
+                        return
+
+
+def says(parameters, **flags):
+    return json.dumps({"parameters": parameters, **flags}).encode() + b"\0"
+
+
+def fails(error, **parameters):
+    return json.dumps({"error": error, "parameters": parameters}).encode() + b"\0"
+
+
+def help_comes_from_the_table():
+    status, out, _ = berth("--help")
+    assert status == 0
+    commands = [line.split()[0] for line in out.split("Commands\n")[1].split("\n\n")[0].splitlines()]
+    assert {"topo", "matrix", "bind", "alloc", "health", "probe", "cancel", "record", "watch", "status"} <= set(commands), commands
+    for command in commands:
+        one, two = berth(command, "--help"), berth("help", command)
+        assert one == two and one[0] == 0 and one[1].startswith(f"berth {command}: "), one
+        assert all(len(line) <= 100 for line in one[1].splitlines()), one[1]
+    assert berth("--version")[1].startswith("berth ")
+
+
+def wrong_usage_is_64_and_one_line():
+    for arguments, words in [
+        ([], "no command given"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
+        (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
+        (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "slurm?"), (["alloc"], "how much"),
+        (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
+        (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
+        (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
+        (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"), (["\033[31m"], "?[31m"),
+    ]:
+        status, out, err = berth(*arguments)
+        assert status == 64 and out == "" and err.count("\n") == 1 and err.startswith("berth: ") and words in err, (arguments, status, err)
+
+
+def no_daemon_is_69_and_says_what_to_do():
+    status, _, err = berth("topo", socket_path="/nonexistent/s")
+    assert (status, err) == (69, "berth: no daemon at /nonexistent/s (start berthd, or set BERTH_SOCKET or --socket)\n"), err
+    assert berth("topo", "--socket", "/nonexistent/t")[2].startswith("berth: no daemon at /nonexistent/t ")
+    assert berth("status", "--wait", "--timeout", "0")[0] == 75
+    assert berth("topo", "--socket", "/" + "a" * 200)[0] == 64
+
+
+def a_recorded_node_is_drawn_and_planned_for():
+    begin = time.monotonic()
+    status, out, err = berth("topo", "--node", NODE)
+    assert status == 0 and err == "" and "gpu7" in out and "xgmi \u00d74" in out and "\u2514\u2500" in out, (out, err)
+    assert time.monotonic() - begin < 2
+    status, ascii_out, _ = berth("topo", "--node", NODE, LANG="C", LC_ALL="C")
+    assert status == 0 and ascii_out.isascii()
+    places = json.loads(berth("--json", "--node", NODE, "topo")[1])["places"]
+    assert sum(place["kind"] == "gpu" for place in places) == 8
+    cpus = ",".join(f"{first + 1}-{first + 7}" for first in range(0, 64, 8))
+    status, out, err = berth("--node", NODE, "bind", "-n", 8, "-c", 7, "--order", "rank", "--cpus", cpus, "--format", "slurm")
+    assert status == 0 and ("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,"
+                            "0xfe00000000,0xfe0000000000") in out, (out, err)
+    status, out, err = berth("--node", NODE, "bind", "-n", 2, "--gpus", "0-1", "--format", "env", "--task", 1)
+    assert status == 0 and "export ROCR_VISIBLE_DEVICES='" in out and "unset HIP_VISIBLE_DEVICES\n" in out, (out, err)
+    assert berth("--node", NODE, "bind", "-n", 2, "--format", "env")[0] == 64
+    assert berth("--node", NODE, "alloc", "1G")[0] == 0
+    assert berth("--node", NODE, "bind", "-n", 3000)[0] == 65
+    assert berth("--node", NODE, "matrix", "no_such")[0] == 65
+    assert berth("--node", NODE, "status", "--wait")[0] == 0
+
+
+def a_private_daemon_ends_with_its_command():
+    with Service(lambda message: []) as other:  # somebody else's socket stays untouched
+        assert berth("--node", NODE, "topo", socket_path=other.path)[0] == 0
+    watcher = subprocess.Popen([BIN / "berth", "--node", NODE, "watch"], stdout=subprocess.PIPE)
+    assert watcher.stdout.readline()
+    children = pathlib.Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text().split()
+    assert len(children) == 1
+    watcher.send_signal(signal.SIGKILL)
+    watcher.wait()
+    for _ in range(200):
+        try:
+            state = pathlib.Path(f"/proc/{children[0]}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state == "Z":
+            return
+        time.sleep(0.01)
+    raise AssertionError("the private daemon lives on")
+
+
+def a_bad_node_folder_is_one_line():
+    with tempfile.TemporaryDirectory() as folder:
+        for path in (folder, folder + "/none"):
+            status, out, err = berth("--node", path, "topo")
+            assert status == 65 and out == "" and err.count("\n") == 1 and path in err, (status, err)
+        with open(folder + "/broken.xml", "w") as file:
+            file.write("<topology version='2.0'><object")
+        status, out, err = berth("--node", folder, "topo")
+        assert status == 65 and out == "" and err.count("\n") == 1, (status, err)
+
+
+def errors_of_the_daemon_have_their_statuses():
+    for error, parameters, expected in [
+        ("io.berth.Fabric.NoSuchMetric", {"metric": "x", "detail": "no metric x"}, (65, "berth: no metric x\n")),
+        ("org.varlink.service.PermissionDenied", {}, (77, None)), ("org.varlink.service.InvalidParameter", {"parameter": "metric"}, (64, None)),
+        ("io.berth.Health.Busy", {"by": "a job", "detail": "a job runs"}, (75, "berth: a job runs\n")),
+        ("org.varlink.service.MethodNotImplemented", {"method": "m"}, (70, None)), ("io.berth.New.Thing", {}, (70, None)),
+    ]:
+        with Service(lambda _: [fails(error, **parameters)]) as service:  # noqa: B023
+            status, out, err = berth("matrix", "x", socket_path=service.path)
+            assert (status, out) == (expected[0], "") and err.count("\n") == 1 and expected[1] in (None, err), (error, status, err)
+
+
+def daemons_that_lie_are_survived():
+    for raw, expected in [
+        (b"\0", 70), (b"nonsense\0", 70), (b'{"parameters":[]}\0', 70), (b'{"parameters":{}}\0', 0), (None, 69), (b'{"para', 69),
+        (says({"places": 3, "links": "x", "software": 1, "disagreements": {}, "basis": []}), 0),
+    ]:
+        with Service(lambda _: [raw] if raw is None else [raw, None]) as service:  # noqa: B023
+            status, _, err = berth("topo", socket_path=service.path)
+            assert status == expected, (raw, status, err)
+    with Service(lambda _: [b" " * 1048576] * 70) as service:
+        status, _, err = berth("topo", socket_path=service.path)
+        assert status == 70 and "64 MiB" in err, err
+
+
+def json_is_what_the_daemon_wrote():
+    text = '{"places": [], "number": 1.10, "text": "\\u00e9 \\" }"}'
+    with Service(lambda _: [b'{"parameters": ' + text.encode() + b"}\0"]) as service:
+        assert berth("topo", "--json", socket_path=service.path)[1] == text + "\n"
+
+
+def health_tells_by_its_status():
+    for verdict, expected in [("healthy", 0), ("degraded", 1), ("unhealthy", 2), ("unknown", 3), ("splendid", 3)]:
+        finding = {"severity": "warning", "place": "gpu0", "code": "slow-link", "text": "slow\x1b[2J", "value": 1e9, "expected": 2e9, "unit": "bytes_per_s"}
+        reply = {"verdict": verdict, "drain": False, "reason": "r", "findings": [finding], "snapshot": "s", "origin": "live"}
+        with Service(lambda _: [says(reply)]) as service:  # noqa: B023
+            status, out, _ = berth("health", "gpu0", socket_path=service.path)
+            assert status == expected and "\x1b" not in out and "slow?[2J" in out and "1 GB/s, expected 2 GB/s" in out, (status, out)
+
+
+def a_recording_stays_in_its_folder():
+    good = {"node.json": "{}", "kfd/topology/nodes/0/properties": "cpu_cores_count 1\n"}
+    with tempfile.TemporaryDirectory() as parent:
+        folder = pathlib.Path(parent) / "node"
+        with Service(lambda _: [says({"file": f, "text": t}, continues=f != list(good)[-1]) for f, t in good.items()]) as service:
+            assert berth("record", folder, socket_path=service.path)[0] == 0
+            assert {f: (folder / f).read_text() for f in good} == good
+            status, _, err = berth("record", folder, socket_path=service.path)
+            assert status == 65 and "not empty" in err, err
+        for name in ["../evil", "/tmp/evil", "a/../../evil", "", "a//b", "./a", "a/", "a\nb", "x" * 2000, ".."]:
+            empty = pathlib.Path(tempfile.mkdtemp(dir=parent))
+            with Service(lambda _: [says({"file": name, "text": "x"})]) as service:  # noqa: B023
+                status, _, err = berth("record", empty, socket_path=service.path)
+                assert status == 65 and not list(empty.iterdir()), (name, status, err)
+        assert not (pathlib.Path(parent) / "evil").exists() and not pathlib.Path("/tmp/evil").exists()
+        twice = pathlib.Path(tempfile.mkdtemp(dir=parent))
+        with Service(lambda _: [says({"file": "a", "text": "1"}, continues=True), says({"file": "a", "text": "2"})]) as service:
+            assert berth("record", twice, socket_path=service.path)[0] == 74
+            assert (twice / "a").read_text() == "1"
+
+
+PROGRESS = [{"done": i, "total": 2, "metric": "m", "from": "a0", "to": "b0", "remaining_ns": 1000} for i in (0, 1)]
+PROBED = {"done": 2, "total": 2, "skipped": ["m a0 b0: no huge pages"]}
+
+
+def probing_shows_progress_and_what_was_left_out():
+    with Service(lambda _: [*(says(p, continues=True) for p in PROGRESS), says(PROBED)]) as service:
+        status, out, err = berth("probe", "--full", "m", socket_path=service.path)
+        assert (status, out) == (0, "measured 2 of 2\nleft out:\n  m a0 b0: no huge pages\n") and "0 of 2  m a0 b0" in err, (out, err)
+        assert len(berth("probe", "--json", socket_path=service.path)[1].splitlines()) == 3
+    with Service(lambda _: [says(PROGRESS[0], continues=True), None]) as service:
+        assert berth("probe", "--json", socket_path=service.path)[0] == 69
+
+
+def interrupting_a_probe_detaches():
+    seen = []
+
+    def answer(message):
+        seen.append(message["method"])
+        return [says(PROGRESS[1], continues=True)]
+
+    with Service(answer) as service:
+        master, slave = pty.openpty()
+        probe = subprocess.Popen([BIN / "berth", "probe"], stderr=slave, stdout=subprocess.PIPE, env={**os.environ, "BERTH_SOCKET": service.path, "TERM": "xterm"})
+        os.close(slave)
+        shown = b""
+        while b"1 of 2" not in shown:
+            shown += os.read(master, 4096)
+        probe.send_signal(signal.SIGINT)
+        assert probe.wait(10) == 130
+        while b"berth cancel stops it" not in shown:
+            shown += os.read(master, 4096)
+        os.close(master)
+        assert seen == ["io.berth.Health.Probe"] and b"\r[" in shown, (seen, shown)
+
+
+def waiting_sees_a_daemon_come_and_become_ready():
+    directory = tempfile.mkdtemp(prefix="berth-test-")
+    path = directory + "/s"
+    waiting = subprocess.Popen([BIN / "berth", "status", "--wait", "--timeout", "20", "--json", "--socket", path], stdout=subprocess.PIPE)
+    time.sleep(0.1)
+    states = iter(["starting", "probing", "ready"])
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    for last in (False, True):  # the first daemon goes away before it is ready
+        connection = listener.accept()[0]
+        connection.recv(65536)
+        connection.sendall(says({"state": next(states), "basis": BASIS}, continues=True))
+        if last:
+            connection.sendall(says({"state": next(states), "basis": BASIS}, continues=True))
+        else:
+            connection.close()
+    out, _ = waiting.communicate(timeout=20)
+    listener.close()
+    shutil.rmtree(directory)
+    assert waiting.returncode == 0 and json.loads(out)["state"] == "ready", out
+
+
+def colour_is_for_terminals():
+    def on_terminal(**environment):
+        master, slave = pty.openpty()
+        done = subprocess.Popen([BIN / "berth", "--node", NODE, "topo"], stdout=slave, env={**os.environ, "TERM": "xterm", **environment})
+        os.close(slave)
+        shown = b""
+        try:
+            while data := os.read(master, 65536):
+                shown += data
+        except OSError:
+            pass
+        os.close(master)
+        assert done.wait(10) == 0
+        return shown
+
+    os.environ.pop("NO_COLOR", None)
+    assert b"\x1b[1m" in on_terminal()
+    assert b"\x1b[" not in on_terminal(NO_COLOR="1")
+    assert b"\x1b[" not in on_terminal(TERM="dumb")
+    assert "\x1b[" not in berth("--node", NODE, "topo", TERM="xterm")[1]
+
+
+TESTS = [
+    help_comes_from_the_table, wrong_usage_is_64_and_one_line, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
+    a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, errors_of_the_daemon_have_their_statuses,
+    daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
+    probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
+    colour_is_for_terminals,
+]
+failed = 0
+for number, test in enumerate(TESTS, 1):
+    name = test.__name__.replace("_", " ")
+    try:
+        test()
+        print(f"ok {number} - {name}", flush=True)
+    except Exception:  # noqa: BLE001 - every failure is reported and the next test runs
+        failed += 1
+        print(f"not ok {number} - {name}")
+        print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+print(f"1..{len(TESTS)}")
+sys.exit(failed > 0)

@@ -1,0 +1,128 @@
+/* Matrices as they are drawn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui_cells.h"
+#include "ui_matrix.h"
+
+#define CELL(from, to, axes, value, low, high, source, why)                                                                              \
+    "{\"from\":\"" from "\",\"to\":\"" to "\",\"axes\":{" axes "},\"value\":" value ",\"low\":" low ",\"high\":" high                    \
+    ",\"repetitions\":9,\"source\":\"" source "\",\"measured_at_s\":null,\"why_not\":" why "}"
+
+static struct ui draw(const char *unit, const char *cells, struct ui_matrix_options options, bool colour)
+{
+    static char reply[65536];
+    struct ui ui = {.width = 100, .colour = colour};
+    snprintf(reply, sizeof reply, "{\"metric\":\"m\",\"unit\":\"%s\",\"cells\":[%s],\"basis\":{\"origin\":\"live\"}}", unit, cells);
+    json_error_t where;
+    json_t *json = json_loads(reply, 0, &where);
+    if (json == NULL)
+        fail_msg("%s", where.text);
+    ui_matrix(&ui, json, &options);
+    json_decref(json);
+    assert_false(ui.failed);
+    return ui;
+}
+
+static void rows_columns_sources_and_reasons(void **state)
+{
+    (void)state;
+    struct ui ui = draw("bytes_per_s",
+                        CELL("gpu10", "gpu2", "", "2.5e10", "2.4e10", "2.6e10", "measured", "null") "," CELL(
+                            "gpu2", "gpu10", "", "5e10", "null", "null", "nominal", "null") "," CELL("gpu2", "gpu2", "", "null", "null", "null", "measured", "\"one gpu\""),
+                        (struct ui_matrix_options){.better = 1}, false);
+    assert_string_equal(ui.text, "m  GB/s, higher is better\n"
+                                 "\n"
+                                 "  from       gpu2  gpu10\n"
+                                 "  gpu2         -a    50n\n"
+                                 "  gpu10        25       \n"
+                                 "  95 % interval: half width 4 % in the median, 4 % at most; 9 repetitions\n"
+                                 "  n: nominal, not measured\n"
+                                 "  -a: one gpu\n");
+    ui_done(&ui);
+}
+
+static void intervals_and_units(void **state)
+{
+    (void)state;
+    struct ui ui = draw("ns", CELL("core0", "core1", "\"how\":\"cas\"", "250000", "240000", "260000.5", "measured", "null"),
+                        (struct ui_matrix_options){.intervals = true, .better = -1}, false);
+    assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  how=cas\n"));
+    assert_non_null(strstr(ui.text, "core0     240..260"));
+    ui_done(&ui);
+}
+
+static void many_combinations_with_few_cells_are_a_list(void **state)
+{
+    (void)state;
+    struct ui ui = draw("ratio",
+                        CELL("a0", "b0", "\"k\":\"4\"", "4", "null", "null", "published", "null") "," CELL(
+                            "a0", "b0", "\"k\":\"10\"", "1", "null", "null", "measured", "null") "," CELL("a0", "b0", "\"k\":\"2\"", "2", "1", "3", "measured", "null") ","
+                        CELL("a0", "b0", "", "null", "null", "null", "measured", "\"why\""),
+                        (struct ui_matrix_options){0}, false);
+    assert_string_equal(ui.text, "m  ratio\n"
+                                 "\n"
+                                 "  axes      from  to  value  95 % interval  n  \n"
+                                 "  defaults  a0    b0      -                 9  why\n"
+                                 "  k=2       a0    b0      2           1..3  9  \n"
+                                 "  k=4       a0    b0      4                 9  published\n"
+                                 "  k=10      a0    b0      1                 9  \n");
+    ui_done(&ui);
+}
+
+static void best_and_worst_have_their_colours(void **state)
+{
+    (void)state;
+    const char *cells = CELL("a0", "b0", "", "100", "null", "null", "measured", "null") "," CELL("a0", "b1", "", "200", "null", "null", "measured", "null");
+    struct ui higher = draw("ns", cells, (struct ui_matrix_options){.better = 1}, true);
+    struct ui lower = draw("ns", cells, (struct ui_matrix_options){.better = -1}, true);
+    const char *good = "\033[48;5;22;", *bad = "\033[48;5;88;";
+    assert_true(strstr(higher.text, bad) < strstr(higher.text, good));
+    assert_true(strstr(lower.text, good) < strstr(lower.text, bad));
+    assert_non_null(strstr(lower.text, good));
+    ui_done(&higher);
+    ui_done(&lower);
+}
+
+static void wide_matrices_come_in_blocks(void **state)
+{
+    (void)state;
+    static char cells[60000];
+    size_t used = 0;
+    for (int i = 0; i < 64; i++)
+        used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("core0", "core%d", "", "%d", "null", "null", "measured", "null"), i > 0 ? "," : "", i, 100 + i);
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
+    for (const char *line = ui.text; *line != '\0'; line += strcspn(line, "\n") + 1)
+        assert_in_range(strcspn(line, "\n"), 0, 100);
+    assert_non_null(strstr(ui.text, " 163"));
+    ui_done(&ui);
+}
+
+static void odd_cells(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"", "1", "null,{}", "{\"axes\":7,\"value\":\"x\"}", "{\"from\":3,\"axes\":{\"a\":1,\"b\":\"\\u0007\"},\"value\":1e300}"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        struct ui ui = draw("", odd[i], (struct ui_matrix_options){.better = 1, .intervals = true}, true);
+        ui_done(&ui);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_columns_sources_and_reasons),
+        cmocka_unit_test(intervals_and_units),
+        cmocka_unit_test(many_combinations_with_few_cells_are_a_list),
+        cmocka_unit_test(best_and_worst_have_their_colours),
+        cmocka_unit_test(wide_matrices_come_in_blocks),
+        cmocka_unit_test(odd_cells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
