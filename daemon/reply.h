@@ -18,7 +18,8 @@ struct reply {
 bool reply_init(struct reply *reply);
 void reply_done(struct reply *reply);
 
-/* {"parameters":...} with "continues":true when more replies follow. False when out of memory; the reply is empty then. */
+/* {"parameters":...} with "continues":true when more replies follow. False when out of memory; the reply is empty then.
+ * Recursion is as deep as parameters are: they are our own. */
 bool reply_result(struct reply *reply, const json_t *parameters, bool continues);
 
 /* {"error":...,"parameters":...}: the name and parameters of errors.def. interface is the called method's. Bytes that are
