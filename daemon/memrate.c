@@ -180,7 +180,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
                                     struct berth_err *err)
 {
     struct memrate sum = {INFINITY, INFINITY, INFINITY};
-    size_t evidence = basis->evidence->count;
+    size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
     unsigned covered = 0;
     double top = 0;
     *ret = unknown;
@@ -199,6 +199,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     }
     if (covered != who->in_all) {
         basis->evidence->count = evidence;
+        basis->warnings->count = warnings;
         return BERTH_OK;
     }
     const struct value *best = highest(snap, memory, how, measured_only);
@@ -243,7 +244,7 @@ static enum berth_code latency_parts(const struct snapshot *snap, const struct a
 {
     struct memrate sum = {0};
     unsigned covered = 0;
-    size_t evidence = basis->evidence->count;
+    size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
     for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
         const struct value *v = values_find(snap->values, METRIC_MEMORY_LATENCY, p, memory, "");
         if (v == NULL || !usable(v, measured_only))
@@ -255,10 +256,12 @@ static enum berth_code latency_parts(const struct snapshot *snap, const struct a
         covered += who->inside[p];
         sum = (struct memrate){sum.value + share * v->value, sum.low + share * v->low, sum.high + share * v->high};
     }
-    if (covered == who->in_all)
+    if (covered == who->in_all) {
         *ret = sum;
-    else
+    } else {
         basis->evidence->count = evidence;
+        basis->warnings->count = warnings;
+    }
     return BERTH_OK;
 }
 

@@ -56,6 +56,8 @@ static enum berth_code use_init(struct work *work, const struct alloc_access *ac
     enum berth_code code = memrate_cores(graph, by != NULL ? by->cpus : &work->request->allowed->cpus, &use->who, err);
     if (code != BERTH_OK)
         return code;
+    if (use->who.in_all == 0 && by == NULL && graph_count(graph, PLACE_CORE) == 0)
+        return err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: say who uses the memory (accesses)");
     if (use->who.in_all == 0)
         return by != NULL ? plan_invalid(err, "accesses", "%s has no cores and is no gpu", by->name)
                           : err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)");
@@ -140,6 +142,7 @@ static enum berth_code price(struct work *work, struct alloc_option *option, pla
     struct alloc_answer *answer = &work->answer;
     struct memrate_basis basis = {&answer->evidence, answer->evidence.count, &answer->warnings};
     struct prediction sum = {0};
+    size_t warnings = answer->warnings.count;
     option->why = basis.start;
     for (size_t i = 0; i < work->use_count && !isnan(sum.time_ns); i++) {
         enum berth_code code = add_use(work, &work->use[i], option->memory, &basis, &sum, err);
@@ -150,6 +153,7 @@ static enum berth_code price(struct work *work, struct alloc_option *option, pla
     if (isnan(sum.time_ns)) {
         /* What a half prediction rested on supports nothing; the order rests on the distance. */
         answer->evidence.count = basis.start;
+        answer->warnings.count = warnings;
         sum = (struct prediction){NAN, NAN, NAN};
         place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
         const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->memory) : NULL;

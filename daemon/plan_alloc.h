@@ -41,6 +41,6 @@ struct alloc_answer {
 };
 
 /* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of a place), NOTHING_ALLOWED, NOT_MEASURED
- * when there are several memories and neither values nor structure tell them apart, NO_MEMORY. */
+ * when there are several memories and neither values nor structure tell them apart, UNAVAILABLE when the node's cores are not known, NO_MEMORY. */
 enum berth_code plan_alloc(const struct snapshot *snap, const struct alloc_request *request, struct alloc_answer *ret, struct berth_err *err);
 void plan_alloc_done(struct alloc_answer *answer);

@@ -78,6 +78,8 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
     enum berth_code code = BERTH_OK;
     if (cores.core == NULL || cores.group == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
+    else if (count == 0)
+        code = err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: nothing says where tasks could run");
     for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
         if (graph_place(graph, c)->cpus == NULL)
             continue;
@@ -335,7 +337,7 @@ static void hand_out_evenly(struct hand *hand)
     for (size_t t = 0; t < hand->request->tasks; t++) {
         size_t group = least_loaded(hand, hand->missing[t]);
         if (group == SIZE_MAX) {
-            plan_warn(hand->warnings, "task %zu: no llc has enough cores left: its cores are in several", t);
+            plan_warn(hand->warnings, "task %zu: no llc has enough free cores for it: they come from several", t);
             group = least_loaded(hand, 1);
         }
         place_id start = cores->group[group].place;

@@ -29,8 +29,8 @@ struct bind_cores {
     size_t group_count;
 };
 
-/* A core counts when at least threads_per_core (0: one) of its pus are in cpus. NOTHING_ALLOWED when no core has one; NOT_ENOUGH threads
- * when only the number of threads is missing; NO_MEMORY. */
+/* A core counts when at least threads_per_core (0: one) of its pus are in cpus. UNAVAILABLE when the node's cores are not known;
+ * NOTHING_ALLOWED when no core has one; NOT_ENOUGH threads when only the number of threads is missing; NO_MEMORY. */
 enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpuset *cpus, int64_t threads_per_core, struct bind_cores *ret,
                                      struct berth_err *err);
 void plan_bind_cores_done(struct bind_cores *cores);

@@ -138,8 +138,9 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
         return plan_invalid(err, "allowed.cpus", "it is no string");
     if (cpuset_parse(text, &asked, &why) != BERTH_OK)
         return plan_invalid(err, "allowed.cpus", "%s", why.detail);
+    bool is_known = !cpuset_is_empty(&ret->cpus);
     cpuset_and(&ret->cpus, &asked);
-    if (cpuset_is_empty(&ret->cpus))
+    if (is_known && cpuset_is_empty(&ret->cpus))
         return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.cpus has no cpu of this node: \"%.60s\"", text);
     return BERTH_OK;
 }

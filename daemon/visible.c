@@ -104,8 +104,7 @@ static enum berth_code list(const struct graph *graph, const place_id *gpus, siz
         if (visible_vendor(graph_place(graph, gpus[i])) != vendor)
             continue;
         if (!gpu_name(graph, gpus[i], vendor, name)) {
-            plan_warn(warnings, "%s has no uuid of its own by which a runtime knows it: the visible devices are not set",
-                      graph_place(graph, gpus[i])->name);
+            plan_warn(warnings, "a gpu has no uuid of its own by which its runtime knows it: that task's visible devices are not set");
             used = 0;
             break;
         }
@@ -132,7 +131,7 @@ enum berth_code visible_make(const struct graph *graph, const place_id *gpus, si
     }
     for (size_t i = 0; i < count; i++)
         if (visible_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            plan_warn(warnings, "%s: no way to make only this vendor's gpus visible is known", graph_place(graph, gpus[i])->name);
+            plan_warn(warnings, "a gpu's vendor is not known, or has no variable for visible devices: that task's are not set");
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";

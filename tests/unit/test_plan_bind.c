@@ -199,7 +199,7 @@ static void without_gpus_tasks_spread_over_llcs(void **state)
 
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 3, .gpus_per_task = 0}), BERTH_OK);
     assert_int_equal(f.answer.cores_per_task, 10);
-    assert_true(warned(&f, "no llc has enough cores left"));
+    assert_true(warned(&f, "no llc has enough free cores"));
     end(&f);
 }
 
@@ -226,6 +226,17 @@ static void what_does_not_fit_is_counted(void **state)
     assert_int_equal(ask(&f, (struct bind_request){.tasks = BIND_TASKS_MAX + 1}), BERTH_INVALID_PARAMETER);
     allow_cpus(&f, "");
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_NOTHING_ALLOWED);
+    end(&f);
+}
+
+static void a_node_whose_cores_nobody_knows(void **state)
+{
+    (void)state;
+    struct graph *graph = graph_new();
+    nodes_add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, NULL);
+    nodes_add(graph, PLACE_GPU, 0, 0, PLACE_NONE, NULL);
+    struct fixture f = begin(graph, NULL);
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_UNAVAILABLE);
     end(&f);
 }
 
@@ -400,6 +411,7 @@ int main(void)
         cmocka_unit_test(measured_rates_go_before_structure),
         cmocka_unit_test(without_gpus_tasks_spread_over_llcs),
         cmocka_unit_test(what_does_not_fit_is_counted),
+        cmocka_unit_test(a_node_whose_cores_nobody_knows),
         cmocka_unit_test(only_the_single_choice_is_proven),
         cmocka_unit_test(memory_that_is_not_allowed_is_not_given),
         cmocka_unit_test(any_allowed_part_gives_valid_berths),
