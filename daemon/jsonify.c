@@ -23,20 +23,31 @@ json_t *jsonify_text(const char *text)
     return json_stringn(clean, length);
 }
 
+/* All of it or nothing: half an object would be a wrong answer. */
+static json_t *whole(json_t *json, bool ok)
+{
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
 json_t *jsonify_strings(char *const *text, size_t count)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, jsonify_text(text[i]));
-    return array;
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = json_array_append_new(array, jsonify_text(text[i])) == 0;
+    return whole(array, ok);
 }
 
 json_t *jsonify_details(const struct detail *details, size_t count)
 {
     json_t *object = json_object();
-    for (size_t i = 0; i < count; i++)
-        json_object_set_new(object, details[i].key, jsonify_text(details[i].value));
-    return object;
+    bool ok = object != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = json_object_set_new(object, details[i].key, jsonify_text(details[i].value)) == 0;
+    return whole(object, ok);
 }
 
 json_t *jsonify_basis(const struct snapshot *snap)
@@ -47,8 +58,9 @@ json_t *jsonify_basis(const struct snapshot *snap)
 json_t *jsonify_axes(enum metric metric, const char *axes)
 {
     json_t *object = json_object();
+    bool ok = object != NULL;
     const char *c = metric_info(metric)->axes;
-    while (*c != '\0') {
+    while (ok && *c != '\0') {
         char key[48], value[64];
         size_t length = strcspn(c, "=,");
         if (length >= sizeof key)
@@ -57,9 +69,9 @@ json_t *jsonify_axes(enum metric metric, const char *axes)
         key[length] = '\0';
         const char *text = axes_get(metric, axes, key, value, sizeof value);
         if (text != NULL)
-            json_object_set_new_nocheck(object, key, json_string_nocheck(text));
+            ok = json_object_set_new_nocheck(object, key, json_string_nocheck(text)) == 0;
         c += strcspn(c, ",");
         c += *c == ',';
     }
-    return object;
+    return whole(object, ok);
 }
