@@ -1,5 +1,6 @@
 #include "cpu_bandwidth.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 /* A load waits for an earlier store whose low 12 address bits are the same (4K aliasing). With this distance beyond whole pages
  * those are stores of 56 lines before, which have left the store buffer. */
 #define COPY_SHIFT ((size_t)7 * 512)
+
+#define SPINS 10000 /* at a barrier, about 10 microseconds */
 
 struct thread_time {
     _Alignas(128) int64_t start_ns;
@@ -46,8 +49,9 @@ static void meet(struct stream_run *run)
         atomic_store(&run->phase, phase + 1);
         return;
     }
-    while (atomic_load(&run->phase) == phase)
-        ;
+    for (unsigned spins = 0; atomic_load(&run->phase) == phase; spins++)
+        if (spins > SPINS)
+            sched_yield(); /* the last one may be waiting for this CPU */
 }
 
 static void stream_part(const struct stream_run *run, unsigned index, size_t repetition)
@@ -97,7 +101,9 @@ static void work(void *arg, unsigned index)
                 take_time(run);
             double sorted[PROBE_STATS_MAX];
             memcpy(sorted, run->rate, sizeof sorted);
-            run->more = !probe_stats_enough(sorted, run->n, time->end_ns - begin > run->budget_ns);
+            int64_t spent_ns = time->end_ns - begin;
+            run->more = !probe_stats_enough(sorted, run->n, spent_ns > run->budget_ns) &&
+                        spent_ns < PROBE_STATS_PATIENCE * run->budget_ns;
         }
         meet(run);
         if (!run->more)
@@ -131,6 +137,9 @@ bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *
         return false;
     }
     free(run.times);
+    if (run.n < PROBE_STATS_MIN)
+        return probe_why_set(why, "only %u repetitions in %.0f ms: the CPUs do not run at the same time", run.n,
+                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6);
     *ret_summary = probe_stats_quantile(run.rate, run.n, 0.5);
     return true;
 }

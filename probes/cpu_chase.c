@@ -110,7 +110,8 @@ static void work(void *arg, unsigned index)
         int64_t then = now;
         now = probe_clock_ns();
         run->piece_ns[run->n++] = (double)(now - then) / (double)loads;
-        enough = run->n == PIECES_MAX || (run->n >= PIECES_MIN && now - begin > run->budget_ns);
+        enough = run->n == PIECES_MAX || (run->n >= PIECES_MIN && now - begin > run->budget_ns) ||
+                 now - begin > PROBE_STATS_PATIENCE * run->budget_ns;
     }
     run->chase->at = at;
 }
@@ -121,6 +122,9 @@ bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, int
     struct chase_run run = {.chase = chase, .warm = warm, .budget_ns = budget_ns};
     if (!cpu_workers_run(workers, &pu, 1, work, &run, 20 * budget_ns + 10000000000, ret_overrun, why))
         return false;
+    if (run.n < PIECES_MIN)
+        return probe_why_set(why, "only %u pieces of the walk in %.0f ms", run.n,
+                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6);
     *ret_summary = probe_stats_quantile(run.piece_ns, run.n, DECILE);
     return true;
 }

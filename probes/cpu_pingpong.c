@@ -28,7 +28,7 @@ struct cpu_pingpong {
     _Atomic unsigned ready;
     double batch_ns[PROBE_STATS_MAX]; /* a round's mean time */
     unsigned batches;
-    bool slow; /* the warm-up did not end within the budget */
+    bool slow; /* given up: the warm-up did not end within the budget, or the batches not within ten times that */
 };
 
 struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why)
@@ -132,8 +132,9 @@ static void measure(struct cpu_pingpong *pingpong)
         int64_t to = probe_clock_ns();
         pingpong->batch_ns[pingpong->batches++] = (double)(to - from) / BATCH_ROUNDS;
         late = to - start > pingpong->budget_ns;
+        pingpong->slow = to - start > PROBE_STATS_PATIENCE * pingpong->budget_ns;
         memcpy(sorted, pingpong->batch_ns, sizeof sorted);
-    } while (!probe_stats_enough(sorted, pingpong->batches, late));
+    } while (!pingpong->slow && !probe_stats_enough(sorted, pingpong->batches, late));
 }
 
 static void work(void *arg, unsigned index)
@@ -169,8 +170,8 @@ bool cpu_pingpong_measure(struct cpu_pingpong *pingpong, struct cpu_workers *wor
     if (!cpu_workers_run(workers, (const int[]){from, to}, 2, work, pingpong, 20 * budget_ns + 1000000000, ret_overrun, why))
         return false;
     if (pingpong->slow)
-        return probe_why_set(why, "%d round trips took over %.0f ms: the two CPUs do not run at the same time", WARM_ROUNDS,
-                             (double)budget_ns / 1e6);
+        return probe_why_set(why, "only %u batches within %.0f ms: the two CPUs do not run at the same time", pingpong->batches,
+                             (double)budget_ns * (pingpong->batches == 0 ? 1 : PROBE_STATS_PATIENCE) / 1e6);
     *ret_summary = probe_stats_quantile(pingpong->batch_ns, pingpong->batches, 0.5);
     return true;
 }

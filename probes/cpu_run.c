@@ -23,6 +23,8 @@
 static const double phase_end[CPU_PHASE_COUNT] = {0.45, 0.6, 0.8, 0.97};
 #define FILL_END 0.25
 
+#define CELL_LEAST_NS INT64_C(2000000)
+
 struct buffer {
     bool ready;
     struct cpu_memory memory;
@@ -227,7 +229,7 @@ static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell
     bool full = run->options->wanted.profile == CPU_FULL;
     int64_t most = full ? 100000000 : 30000000;
     int64_t share = (time_at(run, phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
-    return share > most ? most : share;
+    return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
 }
 
 static bool measure(struct run *run, const struct cpu_cell *cell, struct probe_summary *ret_summary, struct probe_why *why)
