@@ -76,7 +76,7 @@ static int cores_of(const struct cpu_topology *topology, int llc, int *ret_cores
 /* From one core to random others of its llc; none twice, and none that is measured as a neighbour. */
 static void add_sample(struct builder *builder, const int *cores, int count, int from)
 {
-    int chosen[SAMPLE_PAIRS], n = 0;
+    int chosen[SAMPLE_PAIRS] = {0}, n = 0;
     for (int k = 0; k < SAMPLE_PAIRS; k++) {
         int to = (int)probe_random_below(&builder->random, (uint64_t)count);
         bool again = abs(from - to) <= 1;

@@ -81,7 +81,7 @@ static char *map_aligned(size_t bytes, size_t *ret_mapped, char **ret_start)
 struct fill {
     char *base;
     size_t bytes, page;
-    int64_t deadline_ns;
+    const struct cpu_memory_request *request;
     bool populate;
     atomic_size_t next;
     atomic_int failure; /* errno */
@@ -91,7 +91,10 @@ static void fill_chunks(void *arg, unsigned index)
 {
     struct fill *fill = arg;
     (void)index;
-    while (probe_clock_ns() < fill->deadline_ns) {
+    for (;;) {
+        int64_t now = probe_clock_ns();
+        if (now >= fill->request->hard_ns || (now >= fill->request->soft_ns && atomic_load(&fill->next) >= fill->request->least))
+            return;
         size_t offset = atomic_fetch_add(&fill->next, CHUNK_BYTES);
         if (offset >= fill->bytes)
             return;
@@ -120,14 +123,15 @@ static unsigned filling_cpus(const struct cpu_topology *topology, int numa, int 
     return count;
 }
 
-static bool fill_pages(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns,
-                       bool populate, struct cpu_memory *memory, bool *ret_overrun, struct probe_why *why)
+static bool fill_pages(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
+                       struct cpu_workers *workers, bool populate, struct cpu_memory *memory, bool *ret_overrun,
+                       struct probe_why *why)
 {
     int *pus = malloc((size_t)topology->core_count * sizeof *pus);
     if (pus == NULL)
         return probe_why_set(why, "out of memory");
     unsigned count = filling_cpus(topology, numa, pus);
-    struct fill fill = {.base = memory->base, .bytes = memory->bytes, .deadline_ns = deadline_ns, .populate = populate};
+    struct fill fill = {.base = memory->base, .bytes = memory->bytes, .request = request, .populate = populate};
     fill.page = (size_t)sysconf(_SC_PAGESIZE);
     bool ok = cpu_workers_run(workers, pus, count, fill_chunks, &fill, 60000000000, ret_overrun, why);
     free(pus);
@@ -213,24 +217,22 @@ static double transparent_share(const struct cpu_memory *memory)
 }
 
 /* Reserved huge pages, if the node has enough of them free: a touch would end the process where they run out. */
-static bool try_hugetlb(const struct cpu_topology *topology, int numa, struct cpu_workers *workers, int64_t deadline_ns,
-                        struct cpu_memory *memory, bool *ret_overrun)
+static bool try_hugetlb(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
+                        struct cpu_workers *workers, struct cpu_memory *memory, bool *ret_overrun)
 {
     const struct cpu_numa *node = &topology->numas[numa];
-    size_t bytes = round_up(memory->wanted, HUGE_BYTES);
+    size_t bytes = round_up(request->wanted, HUGE_BYTES);
     int64_t free_pages =
         probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
     if (free_pages < (int64_t)(bytes / HUGE_BYTES))
         return false;
-    struct cpu_memory huge = {
-        .bytes = bytes, .mapped = bytes, .wanted = memory->wanted, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
+    struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
     huge.base =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
     if (huge.base == MAP_FAILED)
         return false;
     huge.start = huge.base;
-    if (bind_pages(topology, numa, &huge, NULL) &&
-        fill_pages(topology, numa, workers, deadline_ns, true, &huge, ret_overrun, NULL)) {
+    if (bind_pages(topology, numa, &huge, NULL) && fill_pages(topology, numa, request, workers, true, &huge, ret_overrun, NULL)) {
         *memory = huge;
         return true;
     }
@@ -239,15 +241,15 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa, struct cp
     return false;
 }
 
-bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers,
-                    int64_t deadline_ns, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
+bool cpu_memory_new(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
+                    struct cpu_workers *workers, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why)
 {
     const struct cpu_numa *node = &topology->numas[numa];
     *ret_overrun = false;
     if (!node->allowed)
         return probe_why_set(why, "memory of node %d is not in this process's set of allowed nodes", node->number);
-    struct cpu_memory memory = {.bytes = round_up(wanted, HUGE_BYTES), .wanted = wanted};
-    if (!try_hugetlb(topology, numa, workers, deadline_ns, &memory, ret_overrun)) {
+    struct cpu_memory memory = {.bytes = round_up(request->wanted, HUGE_BYTES)};
+    if (!try_hugetlb(topology, numa, request, workers, &memory, ret_overrun)) {
         if (*ret_overrun)
             return probe_why_set(why, "filling huge pages does not end");
         memory.base = map_aligned(memory.bytes, &memory.mapped, &memory.start);
@@ -255,7 +257,7 @@ bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted
             return probe_why_set(why, "cannot map %zu bytes: %s", memory.bytes, strerror(errno));
         madvise(memory.base, memory.bytes, MADV_HUGEPAGE);
         if (!bind_pages(topology, numa, &memory, why) ||
-            !fill_pages(topology, numa, workers, deadline_ns, false, &memory, ret_overrun, why))
+            !fill_pages(topology, numa, request, workers, false, &memory, ret_overrun, why))
             goto fail;
         memory.huge_share = transparent_share(&memory);
         memory.pages = memory.huge_share > 0 ? CPU_PAGES_TRANSPARENT : CPU_PAGES_SMALL;

@@ -21,9 +21,8 @@ enum cpu_placement {
 
 struct cpu_memory {
     char *base;
-    size_t bytes;  /* that may be used: filled with pages */
-    size_t wanted; /* that was asked for */
-    char *start;   /* this and mapped are private to cpu_memory.c */
+    size_t bytes; /* that may be used: filled with pages */
+    char *start;  /* this and mapped are private to cpu_memory.c */
     size_t mapped;
     enum cpu_pages pages;
     double huge_share; /* of the bytes that lie on huge pages, 0 to 1 */
@@ -34,10 +33,17 @@ struct cpu_memory {
  * allows, whichever is least, and the latter two divided by @buffers. */
 int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buffers);
 
-/* Fills at most wanted bytes and stops filling at deadline_ns of the clock: bytes may be less. Fails when the node may not be
- * allocated on, pages are not where they should be, or there is no memory. *ret_overrun as in cpu_workers_run. */
-bool cpu_memory_new(const struct cpu_topology *topology, int numa, size_t wanted, struct cpu_workers *workers,
-                    int64_t deadline_ns, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);
+/* How much, and how long filling it may take: after soft_ns of the clock it stops when it has least bytes, after hard_ns anyway.
+ */
+struct cpu_memory_request {
+    size_t wanted, least;
+    int64_t soft_ns, hard_ns;
+};
+
+/* The buffer may have fewer bytes than wanted when time ran out. Fails when the node may not be allocated on, pages are not where
+ * they should be, or there is no memory. *ret_overrun as in cpu_workers_run. */
+bool cpu_memory_new(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
+                    struct cpu_workers *workers, struct cpu_memory *ret_memory, bool *ret_overrun, struct probe_why *why);
 void cpu_memory_done(struct cpu_memory *memory);
 
 const char *cpu_pages_name(enum cpu_pages pages);

@@ -19,9 +19,11 @@
 #define BUFFER_MIN       (64 * MIB)
 #define ALL_BUFFERS      (4096 * MIB) /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
 
-/* When each phase ends, as a share of the budget. The buffers are filled before the first. */
-static const double phase_end[CPU_PHASE_COUNT] = {0.45, 0.6, 0.8, 0.97};
-#define FILL_END 0.25
+/* When each phase ends, as a share of the budget. The buffers are filled before: fully by the soft end, as far as needed by the
+ * hard. */
+static const double phase_end[CPU_PHASE_COUNT] = {0.5, 0.65, 0.82, 0.97};
+#define FILL_SOFT_END 0.2
+#define FILL_HARD_END 0.4
 
 #define CELL_LEAST_NS INT64_C(2000000)
 
@@ -89,11 +91,11 @@ static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_
     return TIMES * SPAN_PER_LINE * (largest > 0 ? largest : UNKNOWN_CACHE);
 }
 
-/* What the cells want of a memory's buffer: within the limit, but for what the most demanding cannot do without. 0: no cell needs
- * it. */
-static int64_t wanted_bytes(const struct run *run, int memory)
+/* What the cells want of a memory's buffer: within the limit, but for the least that the most demanding can do with. 0: none
+ * needs it. */
+static int64_t wanted_bytes(const struct run *run, int memory, int64_t *ret_least)
 {
-    int64_t wanted = 0, limit = ALL_BUFFERS / run->topology->numa_count;
+    int64_t wanted = 0, needed = 0, limit = ALL_BUFFERS / run->topology->numa_count;
     for (size_t i = 0; i < run->cells->count; i++) {
         const struct cpu_cell *cell = &run->cells->item[i];
         if (cell->metric == PROBE_CPU_PINGPONG || cell->memory != memory)
@@ -101,10 +103,12 @@ static int64_t wanted_bytes(const struct run *run, int memory)
         int64_t bytes = cell_bytes(run->topology, cell);
         int64_t least = cell->bytes > 0 ? 0 : bytes * LEAST_TIMES / TIMES;
         wanted = bytes > wanted ? bytes : wanted;
-        limit = least > limit ? least : limit;
+        needed = least > needed ? least : needed;
     }
+    *ret_least = needed;
     if (wanted == 0)
         return 0;
+    limit = needed > limit ? needed : limit;
     return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
 }
 
@@ -112,21 +116,27 @@ static int64_t wanted_bytes(const struct run *run, int memory)
 static void make_buffers(struct run *run)
 {
     int count = 0, made = 0;
+    int64_t least;
     for (int i = 0; i < run->topology->numa_count; i++)
-        count += wanted_bytes(run, i) > 0;
+        count += wanted_bytes(run, i, &least) > 0;
     for (int i = 0; i < run->topology->numa_count && !run->overrun; i++) {
         struct buffer *buffer = &run->buffers[i];
-        int64_t wanted = wanted_bytes(run, i);
+        int64_t wanted = wanted_bytes(run, i, &least);
         if (wanted == 0)
             continue;
         made++;
         int64_t limit = cpu_memory_limit(run->options->root, &run->topology->numas[i], count) / (2 * MIB) * (2 * MIB);
-        int64_t until = time_at(run, FILL_END * made / count);
+        struct cpu_memory_request request = {
+            .wanted = (size_t)(wanted < limit ? wanted : limit),
+            .least = (size_t)least,
+            .soft_ns = time_at(run, FILL_SOFT_END * made / count),
+            .hard_ns = time_at(run, FILL_HARD_END * made / count),
+        };
         if (limit < 2 * MIB)
             probe_why_set(&buffer->why, "too little free memory");
         else
-            buffer->ready = cpu_memory_new(run->topology, i, (size_t)(wanted < limit ? wanted : limit), run->workers, until,
-                                           &buffer->memory, &run->overrun, &buffer->why);
+            buffer->ready =
+                cpu_memory_new(run->topology, i, &request, run->workers, &buffer->memory, &run->overrun, &buffer->why);
     }
 }
 
