@@ -39,13 +39,14 @@ pkg_cflags = $(shell $(PKGCONFIG) --cflags $(1) 2>/dev/null)
 pkg_libs   = $(shell $(PKGCONFIG) --libs $(1) 2>/dev/null)
 
 DAEMON_PKGS := hwloc libuv sqlite3 jansson
-ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units,$(MAKECMDGOALS)),cmocka)
+ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units fault faults,$(MAKECMDGOALS)),cmocka)
 DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
 CMD_SRC     := $(filter-out $(LIB_SRC),$(wildcard client/*.c))
 CPU_SRC     := $(wildcard probes/cpu_*.c probes/probe_*.c)
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
+FAULT_SRC   := $(wildcard tests/fault/test_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
 SCHEMAS     := $(wildcard schema/*)
 
@@ -54,6 +55,7 @@ PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) $(if $(CMD_SRC)
             $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu)
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
+FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
 # The goals that call make again do it with every core, unless the caller said how many.
@@ -138,6 +140,10 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(if $(CPU_SRC
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
+$(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lm
 # Only the libraries that a bench really calls: the time a process takes to start is one of the things measured.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)
@@ -165,6 +171,12 @@ unit: $(UNITS) ## run the unit tests alone, a second or two
 	 [ $$fail = 0 ] && echo "$(words $(UNITS)) unit test programs passed"
 .PHONY: units
 units: $(UNITS)
+
+.PHONY: fault
+fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (not with SAN=)
+	@for t in $(FAULTS); do $$t || exit 1; done
+.PHONY: faults
+faults: $(FAULTS)
 
 .PHONY: bench
 bench: ## measure berth against named references in the same run and compare with its targets

@@ -321,7 +321,7 @@ static json_t *load_line(const char *line, size_t length, struct berth_err *err)
         return NULL;
     }
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &at);
-    if (object == NULL && json_error_code(&at) == json_error_out_of_memory)
+    if (object == NULL && (json_error_code(&at) == json_error_out_of_memory || json_error_code(&at) == json_error_unknown))
         err_set(err, BERTH_NO_MEMORY, "out of memory for a record");
     else if (object == NULL)
         err_set(err, BERTH_BAD_DATA, "no JSON record at column %d: %.120s", at.column, at.text);

@@ -154,6 +154,8 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
     assert(store->graph != NULL);
     enum berth_code code = store->db == NULL ? store_core_open(store, NULL, err) : BERTH_OK;
+    if (code == BERTH_OK && !sqlite3_get_autocommit(store->db)) /* memory ran out even for the rollback */
+        code = execute(store, "ROLLBACK", "undoing what failed", err);
     if (code != BERTH_OK || store->boot != 0)
         return code;
     code = store_core_transact(store, write_boot, NULL, err);

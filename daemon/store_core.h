@@ -2,8 +2,8 @@
  * What the parts of the store share: the open database, its state, and how a call uses it. Private to the store.
  *
  * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
- * and no transaction is open; (3) boot is 0 or the row in db of this graph's node and this boot; (4) state is
- * STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken is empty.
+ * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
+ * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken is empty.
  */
 #pragma once
 #include <sqlite3.h>

@@ -110,7 +110,7 @@ static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_
 static const char edges[] =
     "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) FROM node),"
     " (SELECT min(id) FROM boot), (SELECT max(id) FROM boot), (SELECT min(id) FROM run), (SELECT max(id) FROM run),"
-    " (SELECT min(boot) FROM run), (SELECT max(boot) FROM run), (SELECT min(id) FROM series), (SELECT max(id) FROM series),"
+    " (SELECT min(node) FROM probe), (SELECT max(node) FROM probe), (SELECT min(id) FROM series), (SELECT max(id) FROM series),"
     " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM value), (SELECT max(series) FROM "
     "value),"
     " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), (SELECT max(id) FROM text),"

@@ -55,7 +55,7 @@ static enum berth_code load_values(struct store *store, const struct graph *grap
     return code;
 }
 
-#define LATEST_RUNS "(SELECT max(r.id) FROM boot b CROSS JOIN run r ON r.boot = b.id WHERE b.node = ?1 GROUP BY r.probe)"
+#define LATEST_RUNS "(SELECT run FROM probe WHERE node = ?1)"
 
 struct notes {
     struct note *item;

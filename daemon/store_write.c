@@ -3,61 +3,53 @@
 
 #include "store_core.h"
 
+enum statement {
+    INSERT_RUN,
+    SET_LATEST_RUN,
+    FIND_TEXT,
+    INSERT_TEXT,
+    SET_LATEST_VALUE,
+    INSERT_VALUE,
+    INSERT_SKIP,
+    INSERT_NOTE,
+    STATEMENTS
+};
+
 /* A reason why there is no value stays out of the way of the latest value; see values.h. */
 #define NEWER(column) "iif(excluded.value IS NULL AND value IS NOT NULL, " column ", excluded." column ")"
+
+static const char *const sql[STATEMENTS] = {
+    [INSERT_RUN] = "INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+    [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run",
+    [FIND_TEXT] = "SELECT id FROM text WHERE text = ?1",
+    [INSERT_TEXT] = "INSERT INTO text (text) VALUES (?1) RETURNING id",
+    [SET_LATEST_VALUE] =
+        "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
+        " run = " NEWER("run") ", value = " NEWER("value") ", low = " NEWER("low") ", high = " NEWER("high")
+        ", n = " NEWER("n") ", why = " NEWER("why") " RETURNING id",
+    [INSERT_VALUE] = "INSERT INTO value (series, run, value, low, high, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [INSERT_SKIP] = "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)",
+    [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+};
 
 struct writer {
     const struct graph *graph;
     const struct run *run;
     int64_t id;
-    sqlite3_stmt *insert_run, *find_text, *insert_text, *series, *value, *skip, *note;
+    sqlite3_stmt *statement[STATEMENTS];
 };
-
-static enum berth_code prepare_writer(struct store *store, struct writer *writer, struct berth_err *err)
-{
-    const struct {
-        sqlite3_stmt **statement;
-        const char *sql;
-    } all[] = {
-        {&writer->insert_run, "INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
-                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id"},
-        {&writer->find_text, "SELECT id FROM text WHERE text = ?1"},
-        {&writer->insert_text, "INSERT INTO text (text) VALUES (?1) RETURNING id"},
-        {&writer->series,
-         "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
-         " run = " NEWER("run") ", value = " NEWER("value") ", low = " NEWER("low") ", high = " NEWER("high")
-         ", n = " NEWER("n") ", why = " NEWER("why") " RETURNING id"},
-        {&writer->value, "INSERT INTO value (series, run, value, low, high, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
-        {&writer->skip, "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)"},
-        {&writer->note, "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
-    };
-    enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && code == BERTH_OK; i++)
-        code = store_core_prepare(store, all[i].sql, all[i].statement, err);
-    return code;
-}
-
-static void finalize_writer(struct writer *writer)
-{
-    sqlite3_finalize(writer->insert_run);
-    sqlite3_finalize(writer->find_text);
-    sqlite3_finalize(writer->insert_text);
-    sqlite3_finalize(writer->series);
-    sqlite3_finalize(writer->value);
-    sqlite3_finalize(writer->skip);
-    sqlite3_finalize(writer->note);
-}
 
 static enum berth_code write_text(struct store *store, struct writer *writer, const char *text, int64_t *ret_id,
                                   struct berth_err *err)
 {
     int64_t id = 0;
-    store_core_bind_text(writer->find_text, 1, text);
-    enum berth_code code = store_core_step(store, writer->find_text, "looking for a text", &id, err);
+    store_core_bind_text(writer->statement[FIND_TEXT], 1, text);
+    enum berth_code code = store_core_step(store, writer->statement[FIND_TEXT], "looking for a text", &id, err);
     if (code == BERTH_OK && id == 0) {
-        store_core_bind_text(writer->insert_text, 1, text);
-        code = store_core_step(store, writer->insert_text, "writing a text", &id, err);
+        store_core_bind_text(writer->statement[INSERT_TEXT], 1, text);
+        code = store_core_step(store, writer->statement[INSERT_TEXT], "writing a text", &id, err);
     }
     if (code == BERTH_OK)
         *ret_id = id;
@@ -67,7 +59,7 @@ static enum berth_code write_text(struct store *store, struct writer *writer, co
 static enum berth_code write_run_row(struct store *store, struct writer *writer, struct berth_err *err)
 {
     const struct run *run = writer->run;
-    sqlite3_stmt *insert = writer->insert_run;
+    sqlite3_stmt *insert = writer->statement[INSERT_RUN];
     if (run->conditions != NULL) {
         int64_t conditions = 0;
         enum berth_code code = write_text(store, writer, run->conditions, &conditions, err);
@@ -82,7 +74,14 @@ static enum berth_code write_run_row(struct store *store, struct writer *writer,
     sqlite3_bind_int64(insert, 5, run->started_at_s);
     sqlite3_bind_int64(insert, 6, run->elapsed_ns);
     store_core_bind_text(insert, 7, run->status);
-    return store_core_step(store, insert, "writing a run", &writer->id, err);
+    enum berth_code code = store_core_step(store, insert, "writing a run", &writer->id, err);
+    if (code != BERTH_OK)
+        return code;
+    sqlite3_stmt *latest = writer->statement[SET_LATEST_RUN];
+    sqlite3_bind_int64(latest, 1, store->node);
+    store_core_bind_text(latest, 2, run->probe);
+    sqlite3_bind_int64(latest, 3, writer->id);
+    return store_core_step(store, latest, "writing a run", NULL, err);
 }
 
 static enum berth_code write_value(struct store *store, struct writer *writer, const struct value *v, struct berth_err *err)
@@ -96,7 +95,7 @@ static enum berth_code write_value(struct store *store, struct writer *writer, c
         code = write_text(store, writer, v->why_not, &why, err);
     if (code != BERTH_OK)
         return code;
-    sqlite3_stmt *upsert = writer->series;
+    sqlite3_stmt *upsert = writer->statement[SET_LATEST_VALUE];
     sqlite3_bind_int64(upsert, 1, store->node);
     store_core_bind_text(upsert, 2, metric_info(v->metric)->name);
     store_core_bind_text(upsert, 3, graph_place(writer->graph, v->from)->name);
@@ -114,7 +113,7 @@ static enum berth_code write_value(struct store *store, struct writer *writer, c
     code = store_core_step(store, upsert, "writing a series", &series, err);
     if (code != BERTH_OK)
         return code;
-    sqlite3_stmt *insert = why != 0 ? writer->skip : writer->value;
+    sqlite3_stmt *insert = why != 0 ? writer->statement[INSERT_SKIP] : writer->statement[INSERT_VALUE];
     sqlite3_bind_int64(insert, 1, series);
     sqlite3_bind_int64(insert, 2, writer->id);
     if (why != 0) {
@@ -130,13 +129,13 @@ static enum berth_code write_value(struct store *store, struct writer *writer, c
 
 static enum berth_code write_note(struct store *store, struct writer *writer, const struct note *note, struct berth_err *err)
 {
-    sqlite3_bind_int64(writer->note, 1, writer->id);
-    store_core_bind_text(writer->note, 2, note->code);
-    sqlite3_bind_int64(writer->note, 3, note->severity);
-    store_core_bind_text(writer->note, 4, note->place);
-    store_core_bind_text(writer->note, 5, note->text);
-    sqlite3_bind_int64(writer->note, 6, note->since_s);
-    return store_core_step(store, writer->note, "writing a note", NULL, err);
+    sqlite3_bind_int64(writer->statement[INSERT_NOTE], 1, writer->id);
+    store_core_bind_text(writer->statement[INSERT_NOTE], 2, note->code);
+    sqlite3_bind_int64(writer->statement[INSERT_NOTE], 3, note->severity);
+    store_core_bind_text(writer->statement[INSERT_NOTE], 4, note->place);
+    store_core_bind_text(writer->statement[INSERT_NOTE], 5, note->text);
+    sqlite3_bind_int64(writer->statement[INSERT_NOTE], 6, note->since_s);
+    return store_core_step(store, writer->statement[INSERT_NOTE], "writing a note", NULL, err);
 }
 
 static enum berth_code write_all(struct store *store, void *arg, struct berth_err *err)
@@ -158,11 +157,12 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph, 
     if (run->values != NULL)
         values_finish(run->values);
     enum berth_code code = store_core_ready(store, err);
-    if (code == BERTH_OK)
-        code = prepare_writer(store, &writer, err);
+    for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
+        code = store_core_prepare(store, sql[i], &writer.statement[i], err);
     if (code == BERTH_OK)
         code = store_core_transact(store, write_all, &writer, err);
-    finalize_writer(&writer);
+    for (int i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(writer.statement[i]);
     if (code == BERTH_OK)
         *ret_run = writer.id;
     return store_core_done(store, code);

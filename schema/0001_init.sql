@@ -35,7 +35,14 @@ CREATE TABLE run (
     status     TEXT NOT NULL,
     conditions INTEGER REFERENCES text
 ) STRICT;
-CREATE INDEX run_of_probe ON run (boot, probe);
+
+-- Each probe's latest run.
+CREATE TABLE probe (
+    node INTEGER NOT NULL REFERENCES node,
+    name TEXT NOT NULL,
+    run  INTEGER NOT NULL REFERENCES run,
+    PRIMARY KEY (node, name)
+) STRICT, WITHOUT ROWID;
 
 -- run, value, low, high, n and why are the latest of the series: a start reads this table from end to end and no other.
 -- Here and in value and skip, run is no REFERENCES: looking for the rows of a run means reading all of value.

@@ -79,6 +79,9 @@ title() { printf '\n== %s\n' "$*"; }
 title unit
 build programs all units BUILD="$BUILD" && each unit "$BUILD/unit/test_*" env
 
+title "fault, every allocation and every access to the disk fails in turn"
+build faults faults BUILD="$BUILD" && each fault "$BUILD/fault/test_*" env
+
 title structure
 run structure tests/structure.sh
 
