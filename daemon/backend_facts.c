@@ -183,9 +183,10 @@ static void add_run(struct draft *draft, struct names *names, const struct recor
     snprintf(names->vendor, sizeof names->vendor, "%s", strcmp(backend, "cuda") == 0 ? "nvidia" : strcmp(backend, "hip") == 0 ? "amd" : "");
     const char *key;
     json_t *value;
-    json_object_foreach(record->run.conditions, key, value)
+    json_object_foreach(record->run.conditions, key, value) {
         if (json_is_string(value) && (strcmp(key, "driver") == 0 || strcmp(key, "cuda") == 0 || strcmp(key, "rocm") == 0))
             draft_software(draft, key, json_string_value(value));
+    }
 }
 
 static void compare_counts(struct draft *draft, const struct names *names)

@@ -46,7 +46,7 @@ static enum berth_code get_text(const json_t *node, const char *key, const char 
 /* The path of a file that node.json names, with a slash in front; NULL when it names none. */
 static enum berth_code get_path(const json_t *node, const char *key, char **ret_path, struct berth_err *err)
 {
-    const char *path;
+    const char *path = NULL;
     enum berth_code code = get_text(node, key, &path, err);
     if (code != BERTH_OK || path == NULL)
         return code;
@@ -70,17 +70,20 @@ static enum berth_code get_path(const json_t *node, const char *key, char **ret_
 static enum berth_code read_named(const struct sysio *io, const json_t *node, const char *key, size_t max, char **ret_name, char **ret_text,
                                   struct berth_err *err)
 {
-    char *path __attribute__((cleanup(free_text))) = NULL;
+    char *path = NULL;
     enum berth_code code = get_path(node, key, &path, err);
     if (code != BERTH_OK || path == NULL)
         return code;
     struct berth_err own = {0};
     code = sysio_read(io, path, max, ret_text, &own);
     if (code == BERTH_ABSENT)
-        return err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there", path + 1);
-    if (code != BERTH_OK)
-        return err_set(err, code, "%s", own.detail);
-    return ret_name == NULL ? BERTH_OK : copy(ret_name, path + 1, err);
+        code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there", path + 1);
+    else if (code != BERTH_OK)
+        err_set(err, code, "%s", own.detail);
+    else if (ret_name != NULL)
+        code = copy(ret_name, path + 1, err);
+    free(path);
+    return code;
 }
 
 static enum berth_code worsen(const json_t *text, enum origin *origin, struct berth_err *err)
@@ -99,9 +102,10 @@ static enum berth_code read_origin(const json_t *node, enum origin *ret_origin, 
     enum origin origin = ORIGIN_RECORDED;
     enum berth_code code = BERTH_OK;
     if (json_is_object(given)) {
-        json_object_foreach(given, key, value)
+        json_object_foreach(given, key, value) {
             if (code == BERTH_OK)
                 code = worsen(value, &origin, err);
+        }
     } else if (given != NULL) {
         code = worsen(given, &origin, err);
     }

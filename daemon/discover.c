@@ -112,8 +112,9 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
     code = run_backends(&input, &draft, err);
     const char *key;
     json_t *value;
-    json_object_foreach(replay.software, key, value)
+    json_object_foreach(replay.software, key, value) {
         draft_software(&draft, key, json_string_value(value));
+    }
     struct discovery found = {0};
     if (code == BERTH_OK)
         code = draft_finish(&draft, replay.name, replay.origin, &found.graph, &found.values, err);

@@ -385,11 +385,11 @@ enum berth_code draft_finish(struct draft *draft, const char *name, enum origin 
         !move_links(draft, graph, new_id) || !move_values(draft, values, new_id) || !add_resources(graph, values) ||
         !move_rest(draft, graph, name))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the graph of %s", name);
-    free(new_id);
-    if (code == BERTH_OK) {
+    else
         graph->origin = origin;
+    free(new_id);
+    if (code == BERTH_OK)
         code = graph_finish(graph, err);
-    }
     draft_done(draft);
     if (code != BERTH_OK) {
         graph_unref(graph);

@@ -13,12 +13,12 @@ static bool grow(void *array, size_t count, size_t item_size)
     if ((count & (count - 1)) != 0)
         return true;
     void *items;
-    memcpy(&items, array, sizeof items);
-    items = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
-    if (items == NULL)
+    memcpy(&items, array, sizeof items); /* array points to a pointer of any type */
+    void *more = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
+    if (more == NULL)
         return false;
-    memcpy(array, &items, sizeof items);
-    return true;
+    memcpy(array, &more, sizeof more);
+    return true; /* cppcheck-suppress memleak ; the array has it now */
 }
 
 struct iodev *iodev_new(struct iodev_list *devices)

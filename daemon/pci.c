@@ -1,11 +1,14 @@
 #include "pci.h"
 
 #include <stdio.h>
+#include <string.h>
 
 uint64_t pci_parse(const char *text)
 {
     unsigned domain = 0, bus, device, function;
     int end = 0;
+    if (text[strspn(text, "0123456789abcdefABCDEF:.")] != '\0') /* scanf would take signs and spaces */
+        return PCI_NONE;
     if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 || text[end] != '\0') {
         domain = 0;
         end = 0;

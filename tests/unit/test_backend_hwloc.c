@@ -183,8 +183,8 @@ static void hostile_xml_is_refused(void **state)
         "", "<topology>", "</topology>", "<topology version=\"2.0\"></topology>", "<topology></topology>",
         "<topology version=\"2.0\"><object type=\"Machine\"/></topology>",
         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" gp_index=\"1\"/></topology>",
-        "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
-        "complete_nodeset=\"0x1\" gp_index=\"1\"><object type=\"PU\"/></object></topology>",
+        ("<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+         "complete_nodeset=\"0x1\" gp_index=\"1\"><object type=\"PU\"/></object></topology>"),
         "<topology version=\"999999999999999999999.0\"></topology>",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
