@@ -52,14 +52,15 @@ live=$pid
 taskset -acp "$cpu" "$live" >/dev/null
 
 echo "berth $("$BIN/berthd" --version 2>/dev/null | awk '{ print $NF }') on $(nproc) CPUs, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
-echo "The references are tests/bench/echo_server.c (libuv and jansson, 75 bytes) and tests/bench/echo_client.c (jansson)."
+echo "Median of the quietest of 10 batches, taken in turns with the reference. The references are"
+echo "tests/bench/echo_server.c (libuv and jansson, 75 bytes) and tests/bench/echo_client.c (jansson)."
 echo
 row figure measured reference ratio target ""
 
 numa=$("$BIN/berth" --socket "$work/live.sock" --json topo | python3 -c 'import json, sys
 print(next(p["name"] for p in json.load(sys.stdin)["places"] if p["kind"] == "numa"))')
 call() { printf '{"method":"io.berth.%s","parameters":%s}' "$1" "$2"; }
-taskset -c "$cpu" "$BENCH/roundtrip" 2000 9 \
+taskset -c "$cpu" "$BENCH/roundtrip" 1000 20 \
     echo "$work/echo.sock" '{"method":"io.berth.Bench.Echo","parameters":{"text":"123456789012345678"}}' \
     GetStatus "$work/live.sock" "$(call Fabric.GetStatus '{}')" \
     Allocate "$work/live.sock" "$(call Placement.Allocate '{"bytes":1073741824}')" \
@@ -72,7 +73,7 @@ ratio "round trip, one core: Allocate" "$(value Allocate "$work/roundtrip")" "$e
 ratio "round trip, one core: GetMatrix, distances" "$(value GetMatrix "$work/roundtrip")" "$echo_ns" 2
 ratio "round trip, one core: GetMatrix, latency" "$(value one-cell "$work/roundtrip")" "$echo_ns" 2
 
-taskset -c "$cpu" "$BENCH/spawn" 500 echo "$BENCH/echo_client" "$work/echo.sock" -- \
+taskset -c "$cpu" "$BENCH/spawn" 1000 echo "$BENCH/echo_client" "$work/echo.sock" -- \
     alloc "$BIN/berth" --socket "$work/live.sock" alloc 1G >"$work/spawn"
 ratio "berth alloc as a process" "$(value alloc "$work/spawn")" "$(value echo "$work/spawn")" 2
 

@@ -1,5 +1,5 @@
 /* How long commands take as processes, in turns: spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...
- * prints a line "NAME median_ns" each. Their output is thrown away; one that fails ends the bench. */
+ * prints a line "NAME ns" each: the median of the quietest tenth. Their output is thrown away; one that fails ends the bench. */
 #include <assert.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
         argv[i] = NULL;
     }
     const char *usage = "spawn TURNS NAME COMMAND [ARG]... [-- NAME COMMAND [ARG]...]...";
-    if (count == 0 || turns == 0)
+    if (count == 0 || turns < BENCH_BATCHES)
         bench_die(usage);
     double *took_ns = malloc(count * turns * sizeof *took_ns);
     posix_spawn_file_actions_t quiet;
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < count; i++)
             took_ns[i * turns + turn] = run_ns(command[i] + 1, &quiet);
     for (size_t i = 0; i < count; i++)
-        printf("%s %.0f\n", command[i][0], bench_median(took_ns + i * turns, turns));
+        printf("%s %.0f\n", command[i][0], bench_quietest(took_ns + i * turns, turns));
     posix_spawn_file_actions_destroy(&quiet);
     free(took_ns);
     return 0;

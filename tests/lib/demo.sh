@@ -35,7 +35,9 @@ title "What the machine is made of"
 show topo
 title "What was measured: the metrics, then each matrix that has values, with its 95 % intervals"
 show matrix
-for metric in cpu_pingpong memory_bandwidth memory_latency numa_distance; do show matrix $metric; done
+for metric in $("$BIN/berth" matrix | awk '($3 == "higher" || $3 == "lower") && $4 > 0 { print $1 }'); do
+    show matrix "$metric"
+done
 title "Where to put an allocation, and where to run two tasks"
 show alloc 1G
 tasks=2
@@ -45,10 +47,10 @@ title "Is it fit to run jobs"
 show health || true
 
 title "The measurements are kept in SQLite"
-find "$work/state" -name "*.db" -printf "%p: %s bytes\n"
+find "$work/state" -name "berth.db*" -size +0 -printf "%p: %s bytes\n"
 if command -v sqlite3 >/dev/null; then
     sqlite3 -readonly "$work/state/berth.db" \
-        "SELECT metric || ': ' || count(*) || ' values' FROM value GROUP BY metric ORDER BY metric"
+        "SELECT metric || ': ' || count(*) || ' series, ' || count(value) || ' with a value' FROM series GROUP BY metric"
 else
     echo "(sqlite3, the command, is not here to look inside; the daemon does not need it)"
 fi
