@@ -75,10 +75,12 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
 {
     size_t count = graph_count(graph, PLACE_CORE), too_thin = 0, widest = 0;
     struct bind_cores cores = {.core = calloc(count + 1, sizeof *cores.core), .group = calloc(count + 1, sizeof *cores.group)};
+    if (cores.core == NULL || cores.group == NULL) {
+        plan_bind_cores_done(&cores);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
+    }
     enum berth_code code = BERTH_OK;
-    if (cores.core == NULL || cores.group == NULL)
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
-    else if (count == 0)
+    if (count == 0)
         code = err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: nothing says where tasks could run");
     for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
         if (graph_place(graph, c)->cpus == NULL)
@@ -392,9 +394,10 @@ enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *
     struct hand hand = {.snap = snap, .cores = cores, .request = request, .evidence = evidence, .warnings = warnings};
     hand.cpus = calloc(request->tasks, sizeof *hand.cpus);
     hand.missing = calloc(request->tasks, sizeof *hand.missing);
-    enum berth_code code = hand.cpus == NULL || hand.missing == NULL ? err_set(err, BERTH_NO_MEMORY, "no memory for tasks")
-                                                                      : hand_out(&hand, ret_cores, err);
-    if (code == BERTH_OK)
+    enum berth_code code = BERTH_OK;
+    if (hand.cpus == NULL || hand.missing == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
+    else if ((code = hand_out(&hand, ret_cores, err)) == BERTH_OK)
         memcpy(ret_cpus, hand.cpus, request->tasks * sizeof *ret_cpus);
     free(hand.cpus);
     free(hand.missing);

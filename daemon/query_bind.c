@@ -46,7 +46,7 @@ static int compare_ranks(const void *a, const void *b)
 /* Different ranks of the job, one for each task. */
 static enum berth_code read_ranks(const json_t *params, struct asked *asked, struct berth_err *err)
 {
-    const json_t *array;
+    const json_t *array = NULL;
     int64_t tasks = asked->request.tasks;
     enum berth_code code = request_int(params, "world", 1, INT32_MAX, 0, &asked->world, err);
     if (code == BERTH_OK && asked->world > 0 && asked->world < tasks)
@@ -184,11 +184,12 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
     return BERTH_OK;
 }
 
+/* id NULL: there are none. */
 static json_t *names(const struct graph *graph, const place_id *id, size_t count)
 {
     json_t *array = json_array();
     bool ok = array != NULL;
-    for (size_t i = 0; ok && i < count; i++)
+    for (size_t i = 0; ok && id != NULL && i < count; i++)
         ok = answer_append(array, json_string_nocheck(graph_place(graph, id[i])->name));
     if (!ok) {
         json_decref(array);
