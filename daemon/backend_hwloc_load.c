@@ -40,7 +40,8 @@ static enum berth_code refuse(const char *xml, const char *name, struct berth_er
 /* XML NULL is the running machine. */
 static hwloc_topology_t load(const char *xml)
 {
-    static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero"};
+    static const char *const off[] = {"cuda", "nvml", "rsmi", "opencl", "gl", "levelzero",
+                                      "x86"}; /* would move this thread over all cpus, to learn what the kernel has told already */
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
         return NULL;

@@ -196,7 +196,9 @@ enum berth_code backend_replay_open(const char *folder, struct replay *ret_repla
     } else if (code == BERTH_OK) {
         json_error_t where;
         node = json_loads(text, JSON_REJECT_DUPLICATES, &where);
-        if (!json_is_object(node))
+        if (node == NULL && json_error_code(&where) == json_error_out_of_memory)
+            code = err_set(err, BERTH_NO_MEMORY, "no memory for a node folder");
+        else if (!json_is_object(node))
             code = err_set(err, BERTH_BAD_DATA, "node.json is no JSON object: line %d: %s", where.line, node == NULL ? where.text : "another type");
         else
             code = read_node(&io, node, &replay, err);
