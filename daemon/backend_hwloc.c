@@ -5,6 +5,7 @@
 
 #include <hwloc.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend_hwloc_load.h"
@@ -59,8 +60,8 @@ static void add_packages(struct walk *walk)
         const char *model = hwloc_obj_get_info_by_name(obj, "CPUModel");
         if (model == NULL)
             continue;
-        char trimmed[128] = ""; /* AMD pads with spaces */
-        strncat(trimmed, model, sizeof trimmed - 1);
+        char trimmed[128]; /* AMD pads with spaces */
+        snprintf(trimmed, sizeof trimmed, "%s", model);
         for (size_t end = strlen(trimmed); end > 0 && trimmed[end - 1] == ' ';)
             trimmed[--end] = '\0';
         draft_say_model(walk->draft, id, trimmed, SOURCE_HWLOC);
