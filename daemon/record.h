@@ -1,6 +1,6 @@
 /**
  * The measurement record: what probes print, stores keep and node folders hold; one JSON object a line.
- * docs/PROTOCOL.md has the format.
+ * docs/RECORD.md has the format.
  *
  * record_parse knows nothing of a node: places are names. Every string is borrowed from the parsed line and valid
  * until record_done.

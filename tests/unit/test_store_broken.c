@@ -67,7 +67,16 @@ static void no_database_is_set_aside(void **state)
     for (int i = 0; i < 1000; i++)
         fprintf(file, "this is no database\n");
     fclose(file);
+    char log[80], log_aside[112];
+    snprintf(log, sizeof log, "%s-wal", world->database);
+    snprintf(log_aside, sizeof log_aside, "%s.corrupt-1790000000-wal", world->database);
+    file = fopen(log, "w");
+    fprintf(file, "nor is this its log\n");
+    fclose(file);
     expect_set_aside(world);
+    struct stat status;
+    assert_int_equal(stat(log_aside, &status), 0);
+    assert_int_equal(status.st_size, 20);
 }
 
 static void a_broken_header_is_set_aside(void **state)
