@@ -1,0 +1,73 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu_table.h"
+
+static void put(struct cpu_report *report, const struct cpu_cell *cell, double value)
+{
+    struct probe_summary summary = {.value = value, .low = value * 0.99, .high = value * 1.01, .n = 9};
+    assert_true(value > 0 ? cpu_report_value(report, cell, &summary) : cpu_report_skip(report, cell, "time budget"));
+}
+
+/* Rows and columns ascend by number, holes stay holes, and each reason stands once. */
+static void matrices(void **state)
+{
+    (void)state;
+    static const struct cpu_cell cells[] = {
+        {.metric = PROBE_MEMORY_BANDWIDTH, .from = "numa0", .to = "numa0", .threads = 16},
+        {.metric = PROBE_MEMORY_BANDWIDTH, .from = "numa0", .to = "numa0", .threads = 2},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core10", .to = "core2"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core2", .to = "core10"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core10"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core2"},
+    };
+    static const double values[] = {4e10, 2e10, 0, 101.5, 0, 99};
+    struct cpu_report report = {0};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        put(&report, &cells[i], values[i]);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_true(cpu_table_print(&report, file));
+    fclose(file);
+    assert_string_equal(text, "\ncpu_pingpong, ns, and half the width of its 95 % interval\n"
+                              "  from\\to             core2           core10\n"
+                              "  core0        99.00 ± 1.0%                -\n"
+                              "  core2                        101.50 ± 1.0%\n"
+                              "  core10                  -\n"
+                              "  not measured, 2: time budget\n"
+                              "\nmemory_bandwidth threads=2, GB/s, and half the width of its 95 % interval\n"
+                              "  from\\to             numa0\n"
+                              "  numa0        20.00 ± 1.0%\n"
+                              "\nmemory_bandwidth threads=16, GB/s, and half the width of its 95 % interval\n"
+                              "  from\\to             numa0\n"
+                              "  numa0        40.00 ± 1.0%\n");
+    free(text);
+    cpu_report_done(&report);
+}
+
+static void empty(void **state)
+{
+    (void)state;
+    struct cpu_report report = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_true(cpu_table_print(&report, file));
+    fclose(file);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(empty)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
