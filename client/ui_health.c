@@ -46,13 +46,10 @@ void ui_health(struct ui *ui, const json_t *reply)
     const json_t *findings = json_object_get(reply, "findings"), *finding;
     char when[UI_NUMBER];
     size_t i;
+    /* The reason begins with the verdict. */
     ui_style(ui, style_of(verdict));
-    ui_text(ui, verdict);
+    ui_text(ui, *reason != '\0' ? reason : verdict);
     ui_style(ui, UI_PLAIN);
-    if (*reason != '\0') {
-        ui_put(ui, ": ");
-        ui_text(ui, reason);
-    }
     ui_put(ui, "\n");
     if (json_is_true(json_object_get(reply, "drain")))
         ui_put(ui, "berth advises to drain this node\n");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memrate.h"
 #include "plan_bind_cores.h"
 
 /* What is done for one request. */
@@ -212,16 +213,64 @@ static place_id nearest_memory(const struct work *work, place_id home)
     return best;
 }
 
-static void choose_memory(struct work *work, size_t t)
+/* What a task's cores are known to get from one memory, cited in evidence. */
+static enum berth_code rates_of(const struct work *work, const struct accessor *who, place_id memory, struct plan_evidence *evidence,
+                                struct memrate *ret_latency, struct berth_err *err)
+{
+    struct plan_warnings unsaid = {0}; /* the values say themselves where they come from */
+    struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
+    struct memrate stream;
+    enum berth_code code = memrate_latency(work->snap, who, memory, &basis, ret_latency, err);
+    return code == BERTH_OK ? memrate_stream(work->snap, who, memory, "read", &basis, &stream, err) : code;
+}
+
+/* The memory with the least latency, when that is measured to be less than that of the nearest by structure; else that. */
+static enum berth_code measured_memory(const struct work *work, const struct accessor *who, place_id nearest, place_id *ret_memory,
+                                       struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    struct plan_evidence unsaid = {0};
+    struct memrate least, latency;
+    place_id best = nearest;
+    enum berth_code code = rates_of(work, who, nearest, &unsaid, &least, err);
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        const struct place *numa = graph_place(graph, n);
+        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) || !plan_allows_memory(work->request->allowed, n))
+            continue;
+        code = rates_of(work, who, n, &unsaid, &latency, err);
+        if (code == BERTH_OK && latency.high < least.low) {
+            least = latency;
+            best = n;
+        }
+    }
+    plan_evidence_done(&unsaid);
+    if (code == BERTH_OK)
+        *ret_memory = best;
+    return code;
+}
+
+static enum berth_code choose_memory(struct work *work, size_t t, struct berth_err *err)
 {
     struct bind_task *task = &work->answer.task[t];
     place_id home = home_numa(work, task);
     task->memory = nearest_memory(work, home);
-    if (task->memory == PLACE_NONE)
+    if (task->memory == PLACE_NONE) {
         plan_warn(&work->answer.warnings, "no memory is named: this node has no NUMA node with memory that is allowed");
-    else if (home != PLACE_NONE && task->memory != home)
-        plan_warn(&work->answer.warnings, "task %zu: memory of %s is used, as %s next to its cores has none or is not allowed", t,
+        return BERTH_OK;
+    }
+    struct accessor who;
+    struct memrate latency;
+    enum berth_code code = memrate_cores(work->snap->graph, &task->cpus, &who, err);
+    if (code != BERTH_OK)
+        return code;
+    code = measured_memory(work, &who, task->memory, &task->memory, err);
+    if (code == BERTH_OK)
+        code = rates_of(work, &who, task->memory, &work->answer.evidence, &latency, err);
+    memrate_done(&who);
+    if (home != PLACE_NONE && task->memory != home)
+        plan_warn(&work->answer.warnings, "task %zu: memory of %s is used, as %s next to its cores has none, is not allowed or is slower", t,
                   graph_place(work->snap->graph, task->memory)->name, graph_place(work->snap->graph, home)->name);
+    return code;
 }
 
 /* From a nic to the nearest of the task's gpus, or to its memory. */
@@ -303,7 +352,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_cores(work, err);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++)
-        choose_memory(work, t);
+        code = choose_memory(work, t, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     answer->is_only_choice = request->tasks == 1 && request->threads_per_core == 0 && (size_t)answer->gpus_per_task == work->gpu_count && answer->cores_per_task == cores;

@@ -400,6 +400,35 @@ static void other_names_change_nothing(void **state)
     end(&f);
 }
 
+/* Latency from llc0 to the other NUMA node, its own being 140 ns; where a task on llc0 gets its memory then. */
+static int memory_by_latency(double low, double value, double high)
+{
+    const struct shape shape = {.packages = 1, .numas = 2, .llcs = 1, .cores = 4, .threads = 1, .numa_bytes = INT64_C(64) << 30};
+    struct graph *graph = nodes_cpu(&shape);
+    struct values *values = values_new();
+    assert_non_null(values);
+    place_id llc = nodes_place(graph, PLACE_LLC, 0), near = nodes_place(graph, PLACE_NUMA, 0), far = nodes_place(graph, PLACE_NUMA, 1);
+    nodes_value(values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, near, "", 140, 138, 142);
+    nodes_value(values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc, far, "", value, low, high);
+    struct fixture f = begin(graph, values);
+    allow_cpus(&f, "0-3");
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 0}), BERTH_OK);
+    int memory = memory_of(&f, 0);
+    assert_int_equal(f.answer.evidence.count, 1);
+    assert_true(f.answer.evidence.item[0]->value == (memory == 0 ? 140 : value));
+    assert_int_equal(warned(&f, "is slower"), memory == 1);
+    end(&f);
+    return memory;
+}
+
+static void memory_is_chosen_and_justified_by_measured_latency(void **state)
+{
+    (void)state;
+    assert_int_equal(memory_by_latency(210, 220, 230), 0);
+    assert_int_equal(memory_by_latency(130, 137, 139), 0); /* the intervals meet: structure decides */
+    assert_int_equal(memory_by_latency(88, 90, 92), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_node_whose_cores_nobody_knows),
         cmocka_unit_test(only_the_single_choice_is_proven),
         cmocka_unit_test(memory_that_is_not_allowed_is_not_given),
+        cmocka_unit_test(memory_is_chosen_and_justified_by_measured_latency),
         cmocka_unit_test(any_allowed_part_gives_valid_berths),
         cmocka_unit_test(other_names_change_nothing),
     };
