@@ -91,7 +91,12 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     int64_t run_id = 0;
     struct snapshot *snapshot = NULL;
     bool noted = true;
-    if (store_write_run(store, base->graph, run, &run_id, &why) != BERTH_OK) {
+    enum berth_code code = store_write_run(store, base->graph, run, &run_id, &why);
+    if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
+        why = (struct berth_err){0};
+        code = store_write_run(store, base->graph, run, &run_id, &why);
+    }
+    if (code != BERTH_OK) {
         struct note note = {.severity = 1, .code = "store-write-failed", .place = "machine0", .since_s = run->started_at_s};
         snprintf(note.text, sizeof note.text, "the last measurements are served but not stored: %.190s", why.detail);
         noted = append_notes(&notes, &count, &note, 1);
