@@ -306,6 +306,7 @@ struct berth_cell {
     const char *from, *to;
     struct berth_pairs axes;
     double value, low, high;
+    int64_t repetitions; /* behind the value; -1 unknown */
     enum berth_source source;
     int64_t measured_at_s;
     const char *why_not;

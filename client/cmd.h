@@ -87,7 +87,7 @@ bool cmd_parse_count(const char *text, long least, long most, long *ret_count);
 int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option, long least, long most);
 int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
-json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory or not UTF-8 */
+json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory */
 
 /* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
 int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const char *gpus);

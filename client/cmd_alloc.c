@@ -33,10 +33,12 @@ static bool parse_word(json_t *access, const char *word)
 static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 {
     const char *colon = strrchr(text, ':');
-    json_t *words = colon == NULL || colon == text ? NULL : cmd_list(colon + 1);
-    if (words == NULL)
+    if (colon == NULL || colon == text)
         return cmd_usage(cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random], not %.60s", text);
-    json_t *access = json_pack("{s:o?,s:i,s:i}", "by", json_stringn(text, (size_t)(colon - text)), "reads_bytes", 0, "writes_bytes", 0), *word;
+    json_t *words = cmd_list(colon + 1);
+    if (words == NULL)
+        return cmd_fail_memory();
+    json_t *access = json_pack("{s:o,s:i,s:i}", "by", json_stringn(text, (size_t)(colon - text)), "reads_bytes", 0, "writes_bytes", 0), *word;
     int status = json_array_append_new(accesses, access) == 0 ? CMD_DONE : cmd_fail_memory();
     size_t i;
     json_array_foreach(words, i, word)
@@ -71,7 +73,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     }
     text = cmd_value(cmd, &options[KIND]);
     if (text != NULL && json_object_set_new(request, "kinds", cmd_list(text)) != 0)
-        return cmd_usage(cmd, "--kind takes text in UTF-8");
+        return cmd_fail_memory();
     return cmd_set_allowed(cmd, request, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
 }
 

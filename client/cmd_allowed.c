@@ -48,7 +48,7 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     json_decref(words);
     if (!fine) {
         json_decref(gpus);
-        return cmd_usage(cmd, "--gpus takes names in UTF-8");
+        return cmd_fail_memory();
     }
     *ret_gpus = gpus;
     return CMD_DONE;
@@ -82,5 +82,5 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const cha
                 (array == NULL || json_object_set(allowed, "gpus", array) == 0);
     json_decref(array);
     berth_allowed_free(here);
-    return fine ? CMD_DONE : cmd_usage(cmd, "--cpus takes a list such as 0-7,64-71");
+    return fine ? CMD_DONE : cmd_fail_memory();
 }

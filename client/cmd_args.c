@@ -1,5 +1,6 @@
 /* The command line: one table of global options, one of each command, understood anywhere on the line. */
 #include "cmd.h"
+#include "lib_utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static int unknown_option(const struct cmd *cmd, const char *word)
     name[strcspn(name, "=")] = '\0';
     const char *nearest = strncmp(name, "--", 2) == 0 ? cmd_nearest(name + 2, names, count) : NULL;
     if (nearest != NULL)
-        return cmd_usage(cmd, "no option %s; --%s?", name, nearest);
+        return cmd_usage(cmd, "no option %s; did you mean --%s?", name, nearest);
     return cmd_usage(cmd, "no option %s", name);
 }
 
@@ -94,7 +95,7 @@ static int take_command(struct cmd *cmd, const char *word)
     ui_clean(name, sizeof name, word);
     const char *nearest = cmd_nearest(name, names, count);
     if (nearest != NULL)
-        return cmd_usage(cmd, "no command %s; %s?", name, nearest);
+        return cmd_usage(cmd, "no command %s; did you mean %s?", name, nearest);
     return cmd_usage(cmd, "no command %s", name);
 }
 
@@ -105,6 +106,9 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
     if (cmd->given == NULL || cmd->operand == NULL)
         return cmd_fail_memory();
     bool only_operands = false;
+    for (int i = 1; i < argc; i++)
+        if (!lib_utf8_is_valid(argv[i])) /* from here on, only memory can be short when one becomes JSON */
+            return cmd_usage(cmd, "word %d of the command line is not UTF-8", i);
     for (int i = 1; i < argc; i++) {
         int status = CMD_DONE;
         if (!only_operands && strcmp(argv[i], "--") == 0)

@@ -23,7 +23,7 @@ static int run(struct cmd *cmd)
             fine = json_array_append_new(places, json_string(cmd->operand[i])) == 0;
         if (!fine) {
             json_decref(request);
-            return cmd_usage(cmd, "places are named in UTF-8");
+            return cmd_fail_memory();
         }
     }
     int status = cmd_ask(cmd, "io.berth.Health.Check", request, &reply);

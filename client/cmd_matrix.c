@@ -21,7 +21,7 @@ static int set_list(struct cmd *cmd, json_t *object, const char *key, const stru
     const char *text = cmd_value(cmd, option);
     if (text == NULL || json_object_set_new(object, key, cmd_list(text)) == 0)
         return CMD_DONE;
-    return cmd_usage(cmd, "--%s takes places between commas", option->name);
+    return cmd_fail_memory();
 }
 
 static int set_where(struct cmd *cmd, json_t *object)
@@ -39,7 +39,7 @@ static int set_where(struct cmd *cmd, json_t *object)
             return cmd_usage(cmd, "--where takes AXIS=VALUE, not %.40s", text);
         snprintf(axis, sizeof axis, "%.*s", (int)(equals - text), text);
         if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
-            return cmd_usage(cmd, "--where takes text in UTF-8");
+            return cmd_fail_memory();
     }
     text = cmd_value(cmd, &options[SIZE]);
     if (text == NULL)
@@ -89,7 +89,7 @@ static int run(struct cmd *cmd)
     if (cmd->operand_count == 0)
         return run_list(cmd);
     json_t *parameters = json_pack("{s:s}", "metric", cmd->operand[0]), *reply;
-    int status = parameters == NULL ? cmd_usage(cmd, "a metric's name is UTF-8") : CMD_DONE;
+    int status = parameters == NULL ? cmd_fail_memory() : CMD_DONE;
     if (status == CMD_DONE && (cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE])))
         status = set_where(cmd, parameters);
     if (status == CMD_DONE)

@@ -76,7 +76,7 @@ int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct 
     const char *text = cmd_value(cmd, option);
     if (text == NULL || json_object_set_new(object, key, json_string(text)) == 0)
         return CMD_DONE;
-    return cmd_usage(cmd, "--%s takes text in UTF-8", option->name);
+    return cmd_fail_memory();
 }
 
 json_t *cmd_list(const char *text)

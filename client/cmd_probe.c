@@ -94,7 +94,7 @@ static int run(struct cmd *cmd)
 {
     json_t *request = make_request(cmd);
     if (request == NULL)
-        return cmd_usage(cmd, "metrics are named in UTF-8");
+        return cmd_fail_memory();
     int status = cmd_connect(cmd);
     if (status == CMD_DONE) {
         struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};

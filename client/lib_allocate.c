@@ -5,34 +5,34 @@
 
 void berth_allocate_request_init(struct berth_allocate_request *request) { *request = (struct berth_allocate_request){0}; }
 
-static bool write_accesses(json_t *object, const struct berth_allocate_request *request)
+static void write_accesses(struct lib_write *write, const struct berth_allocate_request *request)
 {
     if (request->accesses == NULL)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, "accesses", array) == 0;
-    for (size_t i = 0; fine && i < request->access_count; i++) {
+        return;
+    json_t *array = lib_write_array(write, write->parameters, "accesses");
+    for (size_t i = 0; i < request->access_count; i++) {
         const struct berth_access *access = &request->accesses[i];
-        json_t *item = json_object();
-        fine = json_array_append_new(array, item) == 0 && access->by != NULL && lib_write_text(item, "by", access->by) &&
-               lib_write_integer(item, "reads_bytes", access->reads_bytes) &&
-               lib_write_integer(item, "writes_bytes", access->writes_bytes) &&
-               lib_write_text(item, "how", access->random ? "random" : NULL) &&
-               lib_write_integer(item, "cores", access->cores > 0 ? access->cores : -1);
+        json_t *item = lib_write_element(write, array, json_object());
+        lib_write_text(write, item, "by", access->by == NULL ? "" : access->by);
+        lib_write_integer(write, item, "reads_bytes", access->reads_bytes);
+        lib_write_integer(write, item, "writes_bytes", access->writes_bytes);
+        lib_write_text(write, item, "how", access->random ? "random" : NULL);
+        lib_write_integer(write, item, "cores", access->cores > 0 ? access->cores : -1);
     }
-    return fine;
 }
 
-static bool write_kinds(json_t *object, unsigned kinds)
+static int write_request(struct berth *berth, const struct berth_allocate_request *request, json_t **ret_parameters)
 {
-    if (kinds == 0)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, "kinds", array) == 0;
-    for (int kind = 1; fine && lib_kind_names[kind] != NULL; kind++)
-        if (kinds & 1u << kind)
-            fine = json_array_append_new(array, json_string(lib_kind_names[kind])) == 0;
-    return fine;
+    struct lib_write write = lib_write_begin();
+    lib_write_integer(&write, write.parameters, "bytes", request->bytes);
+    write_accesses(&write, request);
+    if (request->kinds != 0) {
+        json_t *array = lib_write_array(&write, write.parameters, "kinds");
+        for (int kind = 1; lib_kind_names[kind] != NULL; kind++)
+            if (request->kinds & 1u << kind)
+                lib_write_element(&write, array, json_string(lib_kind_names[kind]));
+    }
+    return lib_write_end(berth, &write, ret_parameters);
 }
 
 static int read_allocation(struct berth *berth, json_t *take_reply, struct berth_allocation **ret_allocation)
@@ -68,10 +68,10 @@ int berth_allocate(struct berth *berth, const struct berth_allocate_request *req
 {
     if (request->bytes < 1)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "an allocation has at least one byte, not %lld", (long long)request->bytes);
-    json_t *parameters = json_object();
-    bool fine = parameters != NULL && lib_write_integer(parameters, "bytes", request->bytes) && write_accesses(parameters, request) &&
-                write_kinds(parameters, request->kinds);
-    int status = fine ? lib_write_allowed(berth, parameters, request->whole_node, request->allowed) : lib_fail_request(berth);
+    json_t *parameters = NULL;
+    int status = write_request(berth, request, &parameters);
+    if (status == BERTH_DONE)
+        status = lib_write_allowed(berth, parameters, request->whole_node, request->allowed);
     if (status < 0) {
         json_decref(parameters);
         return status;

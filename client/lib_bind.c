@@ -16,43 +16,45 @@ void berth_bind_request_init(struct berth_bind_request *request)
         .gpus_per_task = -1, .cores_per_task = -1, .threads_per_core = -1, .world = -1, .bytes = -1, .host_bytes = -1};
 }
 
-static bool write_ranks(json_t *object, const struct berth_bind_request *request)
+static void write_ranks(struct lib_write *write, const struct berth_bind_request *request)
 {
     if (request->ranks == NULL)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, "ranks", array) == 0;
-    for (int i = 0; fine && i < request->tasks; i++)
-        fine = json_array_append_new(array, json_integer(request->ranks[i])) == 0;
-    return fine;
+        return;
+    json_t *array = lib_write_array(write, write->parameters, "ranks");
+    for (int i = 0; i < request->tasks; i++)
+        lib_write_element(write, array, json_integer(request->ranks[i]));
 }
 
-static bool write_flows(json_t *object, const struct berth_bind_request *request)
+static void write_flows(struct lib_write *write, const struct berth_bind_request *request)
 {
     if (request->flows == NULL)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, "flows", array) == 0;
-    for (size_t i = 0; fine && i < request->flow_count; i++) {
+        return;
+    json_t *array = lib_write_array(write, write->parameters, "flows");
+    for (size_t i = 0; i < request->flow_count; i++) {
         const struct berth_flow *flow = &request->flows[i];
-        fine = json_array_append_new(array, json_pack("{s:i,s:i,s:I}", "from", flow->from, "to", flow->to, "bytes", (json_int_t)flow->bytes)) == 0;
+        lib_write_element(write, array, json_pack("{s:i,s:i,s:I}", "from", flow->from, "to", flow->to, "bytes", (json_int_t)flow->bytes));
     }
-    return fine;
 }
 
-static bool write_request(json_t *object, const struct berth_bind_request *request)
+static int write_request(struct berth *berth, const struct berth_bind_request *request, json_t **ret_parameters)
 {
-    return object != NULL && lib_write_integer(object, "tasks", request->tasks) &&
-           lib_write_integer(object, "gpus_per_task", request->gpus_per_task) &&
-           lib_write_integer(object, "cores_per_task", request->cores_per_task) &&
-           lib_write_integer(object, "threads_per_core", request->threads_per_core) && write_ranks(object, request) &&
-           lib_write_integer(object, "world", request->world) &&
-           lib_write_enum(object, "pattern", (int)request->pattern, pattern_names, COUNT(pattern_names)) && write_flows(object, request) &&
-           lib_write_integer(object, "bytes", request->bytes) && lib_write_integer(object, "host_bytes", request->host_bytes) &&
-           lib_write_enum(object, "mechanism", (int)request->mechanism, mechanism_names, COUNT(mechanism_names)) &&
-           lib_write_enum(object, "order", (int)request->order, order_names, COUNT(order_names)) &&
-           lib_write_enum(object, "visible", (int)request->visible, visible_names, COUNT(visible_names)) &&
-           lib_write_text(object, "key", request->key);
+    struct lib_write write = lib_write_begin();
+    json_t *object = write.parameters;
+    lib_write_integer(&write, object, "tasks", request->tasks);
+    lib_write_integer(&write, object, "gpus_per_task", request->gpus_per_task);
+    lib_write_integer(&write, object, "cores_per_task", request->cores_per_task);
+    lib_write_integer(&write, object, "threads_per_core", request->threads_per_core);
+    write_ranks(&write, request);
+    lib_write_integer(&write, object, "world", request->world);
+    lib_write_enum(&write, object, "pattern", (int)request->pattern, pattern_names, COUNT(pattern_names));
+    write_flows(&write, request);
+    lib_write_integer(&write, object, "bytes", request->bytes);
+    lib_write_integer(&write, object, "host_bytes", request->host_bytes);
+    lib_write_enum(&write, object, "mechanism", (int)request->mechanism, mechanism_names, COUNT(mechanism_names));
+    lib_write_enum(&write, object, "order", (int)request->order, order_names, COUNT(order_names));
+    lib_write_enum(&write, object, "visible", (int)request->visible, visible_names, COUNT(visible_names));
+    lib_write_text(&write, object, "key", request->key);
+    return lib_write_end(berth, &write, ret_parameters);
 }
 
 static struct berth_task read_task(struct lib_read *read, const json_t *object)
@@ -99,8 +101,8 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request, st
 {
     if (request->tasks < 1)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a binding is for at least one task, not %d", request->tasks);
-    json_t *parameters = json_object();
-    int status = write_request(parameters, request) ? BERTH_DONE : lib_fail_request(berth);
+    json_t *parameters = NULL;
+    int status = write_request(berth, request, &parameters);
     if (status == BERTH_DONE)
         status = lib_write_allowed(berth, parameters, request->whole_node, request->allowed);
     if (status < 0) {

@@ -55,7 +55,7 @@ static int parse_parameters(struct berth *berth, const char *text, json_t **ret_
         return BERTH_DONE;
     json_error_t where;
     json_t *parameters = json_loads(text, JSON_REJECT_DUPLICATES, &where);
-    if (parameters == NULL && json_error_code(&where) == json_error_out_of_memory)
+    if (parameters == NULL && where.text[0] == '\0') /* jansson has words for everything but this */
         return lib_fail_memory(berth);
     if (parameters == NULL)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the parameters are not JSON: %s", where.text);

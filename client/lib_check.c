@@ -42,14 +42,13 @@ static int read_health(struct berth *berth, json_t *take_reply, struct berth_hea
 
 int berth_check(struct berth *berth, const char *const *places, size_t place_count, struct berth_health **ret_health)
 {
-    json_t *parameters = json_object();
+    struct lib_write write = lib_write_begin();
     const struct berth_texts texts = {.item = places, .count = place_count};
-    if (parameters == NULL || !lib_write_texts(parameters, "places", &texts)) {
-        json_decref(parameters);
-        return lib_fail_request(berth);
-    }
-    json_t *reply;
-    int status = lib_call(berth, METHOD, parameters, &reply);
+    lib_write_texts(&write, write.parameters, "places", &texts);
+    json_t *parameters, *reply;
+    int status = lib_write_end(berth, &write, &parameters);
+    if (status == BERTH_DONE)
+        status = lib_call(berth, METHOD, parameters, &reply);
     return status < 0 ? status : read_health(berth, reply, ret_health);
 }
 

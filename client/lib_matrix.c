@@ -22,6 +22,7 @@ static int read_matrix(struct berth *berth, json_t *take_reply, struct berth_mat
             .value = lib_read_maybe_number(&read, item, "value"),
             .low = lib_read_maybe_number(&read, item, "low"),
             .high = lib_read_maybe_number(&read, item, "high"),
+            .repetitions = lib_read_maybe_integer(&read, item, "repetitions"),
             .source = (enum berth_source)lib_read_enum(&read, item, "source", lib_source_names),
             .measured_at_s = lib_read_maybe_integer(&read, item, "measured_at_s"),
             .why_not = lib_read_maybe_text(&read, item, "why_not"),
@@ -39,15 +40,16 @@ int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *req
 {
     if (request->metric == NULL)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a matrix is asked for by its metric's name");
-    json_t *parameters = json_object();
-    if (parameters == NULL || !lib_write_text(parameters, "metric", request->metric) || !lib_write_texts(parameters, "from", &request->from) ||
-        !lib_write_texts(parameters, "to", &request->to) || !lib_write_pairs(parameters, "where", &request->where) ||
-        !lib_write_integer(parameters, "at_s", request->at_s == 0 ? -1 : request->at_s)) {
-        json_decref(parameters);
-        return lib_fail_request(berth);
-    }
-    json_t *reply;
-    int status = lib_call(berth, METHOD, parameters, &reply);
+    struct lib_write write = lib_write_begin();
+    lib_write_text(&write, write.parameters, "metric", request->metric);
+    lib_write_texts(&write, write.parameters, "from", &request->from);
+    lib_write_texts(&write, write.parameters, "to", &request->to);
+    lib_write_pairs(&write, write.parameters, "where", &request->where);
+    lib_write_integer(&write, write.parameters, "at_s", request->at_s == 0 ? -1 : request->at_s);
+    json_t *parameters, *reply;
+    int status = lib_write_end(berth, &write, &parameters);
+    if (status == BERTH_DONE)
+        status = lib_call(berth, METHOD, parameters, &reply);
     return status < 0 ? status : read_matrix(berth, reply, ret_matrix);
 }
 

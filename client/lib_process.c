@@ -85,7 +85,7 @@ static int take_frame(struct berth *berth, const char *message, size_t length)
     }
     json_error_t where;
     json_t *root = json_loadb(message, length, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
+    if (root == NULL && where.text[0] == '\0') /* jansson has words for everything but this */
         return lib_lose(berth, lib_fail_memory(berth));
     const char *error;
     const json_t *parameters;

@@ -1,48 +1,102 @@
 #include "lib_write.h"
 
-bool lib_write_text(json_t *object, const char *key, const char *text)
+#include "lib_utf8.h"
+
+struct lib_write lib_write_begin(void)
 {
-    return text == NULL || json_object_set_new(object, key, json_string(text)) == 0;
+    json_t *parameters = json_object();
+    return (struct lib_write){.parameters = parameters, .status = parameters == NULL ? BERTH_ERROR_OUT_OF_MEMORY : BERTH_DONE};
 }
 
-bool lib_write_integer(json_t *object, const char *key, int64_t number)
+int lib_write_end(struct berth *berth, struct lib_write *write, json_t **ret_parameters)
 {
-    return number < 0 || json_object_set_new(object, key, json_integer(number)) == 0;
+    if (write->status == BERTH_DONE) {
+        *ret_parameters = write->parameters;
+        return BERTH_DONE;
+    }
+    json_decref(write->parameters);
+    if (write->status == BERTH_ERROR_OUT_OF_MEMORY)
+        return lib_fail_memory(berth);
+    return lib_fail(berth, write->status, "a text of the request is NULL or not UTF-8");
 }
 
-bool lib_write_texts(json_t *object, const char *key, const struct berth_texts *texts)
+static void note(struct lib_write *write, int status)
+{
+    if (write->status == BERTH_DONE)
+        write->status = status;
+}
+
+static json_t *make_text(struct lib_write *write, const char *text)
+{
+    if (text == NULL || !lib_utf8_is_valid(text)) {
+        note(write, BERTH_ERROR_BAD_ARGUMENT);
+        return NULL;
+    }
+    return json_string(text);
+}
+
+static void put(struct lib_write *write, json_t *object, const char *key, json_t *take_value)
+{
+    if (key == NULL || !lib_utf8_is_valid(key))
+        note(write, BERTH_ERROR_BAD_ARGUMENT);
+    if (json_object_set_new(object, key, take_value) != 0)
+        note(write, BERTH_ERROR_OUT_OF_MEMORY);
+}
+
+void lib_write_text(struct lib_write *write, json_t *object, const char *key, const char *text)
+{
+    if (text != NULL)
+        put(write, object, key, make_text(write, text));
+}
+
+void lib_write_integer(struct lib_write *write, json_t *object, const char *key, int64_t number)
+{
+    if (number >= 0)
+        put(write, object, key, json_integer(number));
+}
+
+json_t *lib_write_array(struct lib_write *write, json_t *object, const char *key)
+{
+    json_t *array = json_array();
+    put(write, object, key, array);
+    return json_object_get(object, key);
+}
+
+json_t *lib_write_element(struct lib_write *write, json_t *array, json_t *take_element)
+{
+    if (json_array_append_new(array, take_element) != 0) {
+        note(write, BERTH_ERROR_OUT_OF_MEMORY);
+        return NULL;
+    }
+    return take_element;
+}
+
+void lib_write_texts(struct lib_write *write, json_t *object, const char *key, const struct berth_texts *texts)
 {
     if (texts->item == NULL)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, key, array) == 0;
-    for (size_t i = 0; fine && i < texts->count; i++)
-        fine = json_array_append_new(array, json_string(texts->item[i])) == 0;
-    return fine;
+        return;
+    json_t *array = lib_write_array(write, object, key);
+    for (size_t i = 0; i < texts->count; i++)
+        lib_write_element(write, array, make_text(write, texts->item[i]));
 }
 
-bool lib_write_pairs(json_t *object, const char *key, const struct berth_pairs *pairs)
+void lib_write_pairs(struct lib_write *write, json_t *object, const char *key, const struct berth_pairs *pairs)
 {
     if (pairs->item == NULL)
-        return true;
-    json_t *map = json_object();
-    bool fine = json_object_set_new(object, key, map) == 0;
-    for (size_t i = 0; fine && i < pairs->count; i++)
-        fine = json_object_set_new(map, pairs->item[i].name, json_string(pairs->item[i].value)) == 0;
-    return fine;
+        return;
+    put(write, object, key, json_object());
+    json_t *map = json_object_get(object, key);
+    for (size_t i = 0; i < pairs->count; i++)
+        put(write, map, pairs->item[i].name, make_text(write, pairs->item[i].value));
 }
 
-bool lib_write_enum(json_t *object, const char *key, int value, const char *const *names, int count)
+void lib_write_enum(struct lib_write *write, json_t *object, const char *key, int value, const char *const *names, int count)
 {
-    return value <= 0 || value >= count || json_object_set_new(object, key, json_string(names[value])) == 0;
+    if (value > 0 && value < count)
+        put(write, object, key, make_text(write, names[value]));
 }
 
-int lib_fail_request(struct berth *berth)
-{
-    return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "the request cannot be written: a text is NULL or not UTF-8, or memory is short");
-}
-
-int lib_write_allowed(struct berth *berth, json_t *object, int whole_node, const struct berth_allowed *given)
+int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, const struct berth_allowed *given)
 {
     if (whole_node && given == NULL)
         return BERTH_DONE;
@@ -53,9 +107,14 @@ int lib_write_allowed(struct berth *berth, json_t *object, int whole_node, const
             return status;
         given = here;
     }
-    json_t *allowed = json_object();
-    bool fine = json_object_set_new(object, "allowed", allowed) == 0 && lib_write_text(allowed, "cpus", given->cpus) &&
-                lib_write_texts(allowed, "memory", &given->memory) && lib_write_texts(allowed, "gpus", &given->gpus);
+    struct lib_write write = lib_write_begin();
+    lib_write_text(&write, write.parameters, "cpus", given->cpus);
+    lib_write_texts(&write, write.parameters, "memory", &given->memory);
+    lib_write_texts(&write, write.parameters, "gpus", &given->gpus);
     berth_allowed_free(here);
-    return fine ? BERTH_DONE : lib_fail_request(berth);
+    json_t *allowed = NULL;
+    int status = lib_write_end(berth, &write, &allowed);
+    if (status == BERTH_DONE && json_object_set_new(parameters, "allowed", allowed) != 0)
+        status = lib_fail_memory(berth);
+    return status;
 }

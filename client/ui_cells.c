@@ -14,7 +14,7 @@ static int compare_text(const void *a, const void *b) { return ui_compare_names(
 /* The axes as one text, keys in ascending order. */
 static char *axes_text(const json_t *axes)
 {
-    const char *keys[16];
+    const char *keys[16] = {NULL};
     size_t count = 0, size = 1;
     const char *key;
     const json_t *value;

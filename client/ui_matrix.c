@@ -248,8 +248,9 @@ static void put_list(struct view *view, const struct ui_cells *cells)
             ui_cell(&table, "%s", cell->from);
             ui_cell(&table, "%s", cell->to);
             ui_cell(&table, "%s", ui_digits(value, cell->value / view->scale));
-            ui_cell(&table, isnan(cell->low) ? "" : "%s..%s", ui_digits(low, cell->low / view->scale), ui_digits(high, cell->high / view->scale));
-            ui_cell(&table, cell->repetitions > 0 ? "%ld" : "", cell->repetitions);
+            ui_cell(&table, "%s%s%s", isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale), isnan(cell->low) ? "" : "..",
+                    isnan(cell->low) ? "" : ui_digits(high, cell->high / view->scale));
+            ui_cell(&table, "%.0ld", cell->repetitions); /* 0, unknown, prints nothing */
             ui_cell(&table, "%s", cell->why_not != NULL ? cell->why_not : strcmp(cell->source, "measured") == 0 ? "" : cell->source);
         }
     }

@@ -104,7 +104,7 @@ def wrong_usage_is_64_and_one_line():
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
         (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
-        (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"), (["\033[31m"], "?[31m"),
+        (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
     ]:
         status, out, err = berth(*arguments)
         assert status == 64 and out == "" and err.count("\n") == 1 and err.startswith("berth: ") and words in err, (arguments, status, err)

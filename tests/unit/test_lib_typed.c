@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "berth.h"
+#include "lib_utf8.h"
 
 struct pair {
     struct berth *berth;
@@ -217,6 +218,17 @@ static void check_and_matrix(void **state)
     close_pair(&pair);
 }
 
+static void texts_are_utf8(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"", "a", "\u00e9", "\u2502", "\U0001F600", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
+    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe2\x94", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(lib_utf8_is_valid(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(lib_utf8_is_valid(bad[i]));
+}
+
 static void allowed_follows_this_thread(void **state)
 {
     (void)state;
@@ -251,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_reply_with_any_member_broken_is_survived),
         cmocka_unit_test(allocate),
         cmocka_unit_test(check_and_matrix),
+        cmocka_unit_test(texts_are_utf8),
         cmocka_unit_test(allowed_follows_this_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
