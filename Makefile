@@ -57,6 +57,7 @@ LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/lib
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
+EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(wildcard docs/examples/*.c))
 
 # The goals that call make again do it with every core, unless the caller said how many.
 AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -171,6 +172,12 @@ unit: $(UNITS) ## run the unit tests alone, a second or two
 	 [ $$fail = 0 ] && echo "$(words $(UNITS)) unit test programs passed"
 .PHONY: units
 units: $(UNITS)
+.PHONY: examples
+examples: $(EXAMPLES) ## build the programs of docs/examples with the library's header and shared library alone
+$(BUILD)/examples/%: docs/examples/%.c client/berth.h $(LIBS)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)
+	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib'
 
 .PHONY: fault
 fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (not with SAN=)
