@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -271,6 +272,16 @@ static enum berth_code start(struct process *process, struct berth_err *err)
     return code;
 }
 
+/* As many connections as the hard limit allows; the soft one is often 1024. What is refused is closed at once. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback, int number)
 {
     uv_signal_init(&process->loop, handle);
@@ -302,6 +313,7 @@ static void run(struct process *process)
 static enum berth_code serve(struct process *process, struct berth_err *err)
 {
     struct daemon *daemon = &process->daemon;
+    raise_descriptor_limit();
     daemon->clock = clock_system();
     daemon->io = (struct sysio){.root = ""};
     daemon->started_at_s = clock_now_s(&daemon->clock);

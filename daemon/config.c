@@ -32,7 +32,7 @@ static const struct key keys[] = {
     {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800", "time for the full profile of one probe"},
     {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20", "a probe that prints nothing this long is hung and killed"},
     {"max_message_bytes", KEY_NUMBER, FIELD(max_message_bytes), 1024, 1 << 30, "1048576", "longest message a client may send"},
-    {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "4194304", "unread replies a client may leave before it gets no more"},
+    {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "262144", "unread replies a client may leave before it gets no more"},
     {"max_connections", KEY_NUMBER, FIELD(max_connections), 1, 100000, "2048", "connections in all"},
     {"max_connections_per_user", KEY_NUMBER, FIELD(max_connections_per_user), 1, 100000, "512", "connections of one user; root is exempt"},
     {"max_queued_calls", KEY_NUMBER, FIELD(max_queued_calls), 1, 10000, "64", "pipelined calls of one connection"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "judge_part.h"
+#include "judge_values.h"
 
 static const char *const severity_names[] = {[SEVERITY_INFO] = "info", [SEVERITY_WARNING] = "warning", [SEVERITY_CRITICAL] = "critical"};
 static const char *const verdict_names[] = {
@@ -13,37 +14,6 @@ static const char *const verdict_names[] = {
 
 const char *judge_severity_name(enum severity severity) { return severity_names[severity]; }
 const char *judge_verdict_name(enum verdict verdict) { return verdict_names[verdict]; }
-
-bool judge_part_asks(const struct judge_work *work, place_id id)
-{
-    if (work->selected == NULL)
-        return true;
-    const struct graph *graph = work->snap->graph;
-    place_id numa = graph_place(graph, id)->numa;
-    if (numa != PLACE_NONE && work->selected[numa])
-        return true;
-    for (; id != PLACE_NONE; id = graph_place(graph, id)->parent)
-        if (work->selected[id])
-            return true;
-    return false;
-}
-
-struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place)
-{
-    if (work->count == work->room) {
-        size_t room = work->room == 0 ? 16 : 2 * work->room;
-        struct finding *more = realloc(work->finding, room * sizeof *more);
-        if (more == NULL)
-            return NULL;
-        work->finding = more;
-        work->room = room;
-    }
-    struct finding *finding = &work->finding[work->count++];
-    *finding = (struct finding){.severity = severity, .value = NAN, .expected = NAN};
-    snprintf(finding->code, sizeof finding->code, "%s", code);
-    snprintf(finding->place, sizeof finding->place, "%s", place);
-    return finding;
-}
 
 static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for findings"); }
 
@@ -153,7 +123,7 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, struct 
     if (code == BERTH_OK)
         code = judge_notes(&work, err);
     if (code == BERTH_OK)
-        code = judge_part_values(&work, err);
+        code = judge_values(&work, err);
     if (code == BERTH_OK)
         code = judge_disagreements(&work, err);
     if (code != BERTH_OK) {

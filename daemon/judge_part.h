@@ -15,6 +15,3 @@ bool judge_part_asks(const struct judge_work *work, place_id id);
 
 /* A new finding with nothing but these; NULL when out of memory. Valid until the next one. */
 struct finding *judge_part_add(struct judge_work *work, enum severity severity, const char *code, const char *place);
-
-/* judge_values.c: findings from measured values. NO_MEMORY. */
-enum berth_code judge_part_values(struct judge_work *work, struct berth_err *err);

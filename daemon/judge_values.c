@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge_part.h"
+#include "judge_values.h"
 #include "plan.h"
 
 /* How much worse a value may be, as a share: 0.20 is 20 % less bandwidth, or so much latency that 20 % fewer fit a second. 0: not compared.
@@ -272,7 +272,7 @@ static size_t collect(struct judge_work *work, const uint64_t *class, struct mem
     return count;
 }
 
-enum berth_code judge_part_values(struct judge_work *work, struct berth_err *err)
+enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
 {
     size_t n = work->snap->values->count;
     struct member *member = calloc(n + 1, sizeof *member);

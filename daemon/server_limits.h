@@ -7,7 +7,7 @@
 
 struct server_limits {
     size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
-    size_t unsent_bytes;  /* a peer with more than this unread gets no new reply started: 4 MiB; see conn.h for the rule */
+    size_t unsent_bytes;  /* a peer with more than this unread gets no new reply started: 256 KiB; see conn.h for the rule */
     unsigned connections; /* in all */
     unsigned connections_per_user; /* root and the daemon's user are exempt */
     unsigned queued_calls;         /* pipelined calls of one connection waiting */
