@@ -116,8 +116,8 @@ static void odd_replies(void **state)
         "{}", "{'places':5,'links':{},'software':[],'disagreements':7,'basis':3}", "{'places':[1,null,{},{'name':7}],'links':[1,{}]}",
         "{'places':[{'name':'a0','kind':'numa','parent':'a0'},{'name':'b0','kind':'llc','parent':'c0'},{'name':'c0','kind':'llc','parent':'b0'}]}",
         "{'places':[{'name':'machine0','kind':'machine','parent':'x0'},{'name':'x0','kind':'package','parent':'machine0'},{'name':'machine0','kind':'machine'}]}",
-        "{'places':[{'name':'machine0','kind':'machine'},{'name':'gpu1','kind':'gpu','cpus':'9-1'},{'name':'gpu2','kind':'gpu','cpus':'99999999999999999999'}],"
-        "'links':[{'from':'gpu1','to':'gpu2','kind':'','width':-5,'nominal_bytes_per_s':'x'},{'from':'gpu1','to':'gpu1','kind':'xgmi','width':99999999999}]}",
+        ("{'places':[{'name':'machine0','kind':'machine'},{'name':'gpu1','kind':'gpu','cpus':'9-1'},{'name':'gpu2','kind':'gpu','cpus':'99999999999999999999'}],"
+        "'links':[{'from':'gpu1','to':'gpu2','kind':'','width':-5,'nominal_bytes_per_s':'x'},{'from':'gpu1','to':'gpu1','kind':'xgmi','width':99999999999}]}"),
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         struct ui ui = {.width = 60};
