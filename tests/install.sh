@@ -36,13 +36,13 @@ ok "uninstall leaves nothing"
 make_quiet install DESTDIR= PREFIX="$prefix" SYSCONFDIR="$prefix/etc"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 # shellcheck disable=SC2046 # the flags are words
-${CC:-cc} -std=c17 -Wall -Wextra -Werror -o "$work/example" tests/install_example.c $(pkg-config --cflags --libs libberth)
+${CC:-cc} -std=c17 -Wall -Wextra -Werror -o "$work/example" docs/examples/bind.c $(pkg-config --cflags --libs libberth)
 ldd "$work/example" | grep -q "$prefix/lib/libberth.so.0"
 ok "a program is built through pkg-config and finds the shared library"
 "$prefix/bin/berthd" --socket "$work/berth.sock" --node tests/nodes/mi250x 2>"$work/berthd.log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
 "$prefix/bin/berth" --socket "$work/berth.sock" status --wait >/dev/null
-BERTH_SOCKET=$work/berth.sock "$work/example"
+BERTH_SOCKET=$work/berth.sock "$work/example" 1
 ok "it asks an installed daemon, and is answered"
 echo "1..$number"

@@ -85,17 +85,15 @@ build faults faults BUILD="$BUILD" && each fault "$BUILD/fault/test_*" env
 title structure
 run structure tests/structure.sh
 
-title "replay, wire, system, install"
-each replay "tests/replay/*.sh" env
+title "wire, system, install"
 each wire "tests/wire/*.sh" env
 each system "tests/system/*.sh" env
 run install tests/install.sh
 
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-if build sanitizers all units SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
+if build sanitizers all units examples SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
     each asan "$BUILD/san-address-undefined/unit/test_*" env
-    each "asan replay" "tests/replay/*.sh" env BIN="$BUILD/san-address-undefined/bin"
     # This build of the daemon also checks its own replies against the interface files.
     each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"
     each "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
