@@ -45,7 +45,7 @@ int berth_check(struct berth *berth, const char *const *places, size_t place_cou
     struct lib_write write = lib_write_begin();
     const struct berth_texts texts = {.item = places, .count = place_count};
     lib_write_texts(&write, write.parameters, "places", &texts);
-    json_t *parameters, *reply;
+    json_t *parameters, *reply = NULL;
     int status = lib_write_end(berth, &write, &parameters);
     if (status == BERTH_DONE)
         status = lib_call(berth, METHOD, parameters, &reply);

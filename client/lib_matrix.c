@@ -46,7 +46,7 @@ int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *req
     lib_write_texts(&write, write.parameters, "to", &request->to);
     lib_write_pairs(&write, write.parameters, "where", &request->where);
     lib_write_integer(&write, write.parameters, "at_s", request->at_s == 0 ? -1 : request->at_s);
-    json_t *parameters, *reply;
+    json_t *parameters, *reply = NULL;
     int status = lib_write_end(berth, &write, &parameters);
     if (status == BERTH_DONE)
         status = lib_call(berth, METHOD, parameters, &reply);
