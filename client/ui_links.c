@@ -274,14 +274,19 @@ static size_t collect(const struct ui_node *node, bool has_table, struct group *
 
 void ui_links(struct ui *ui, const struct ui_node *node)
 {
-    if (node->link_count == 0)
-        return;
     int gpu[GPUS_MOST + 1];
     size_t gpus = ui_node_kind(node, UI_GPU, gpu, GPUS_MOST + 1);
     bool has_table = false;
     for (size_t i = 0; i < node->link_count && gpus >= 2 && gpus <= GPUS_MOST; i++)
         has_table = has_table || is_gpu_pair(node, &node->link[i]) ||
                     (node->place[node->link[i].from].kind == UI_GPU && node->place[node->link[i].to].kind == UI_SWITCH);
+    struct group groups[GROUPS_MOST];
+    size_t count = collect(node, has_table, groups);
+    bool any = has_table;
+    for (size_t g = 0; g < count; g++)
+        any = any || says_something(&groups[g]);
+    if (!any)
+        return;
     ui_put(ui, "\n");
     ui_style(ui, UI_BOLD);
     ui_put(ui, "Links");
@@ -291,8 +296,6 @@ void ui_links(struct ui *ui, const struct ui_node *node)
         put_square(ui, node, gpu, gpus);
         ui_put(ui, "\n");
     }
-    struct group groups[GROUPS_MOST];
-    size_t count = collect(node, has_table, groups);
     struct ui_table table;
     ui_table_begin(&table, ui, "lllll");
     for (int turn = 0; turn < 2; turn++)

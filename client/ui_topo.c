@@ -55,6 +55,13 @@ static const char *memory_of(const struct ui_node *node, int numa)
     return NULL;
 }
 
+/* "MCDRAM", "DRAM", ... where discovery told it; else "". */
+static const char *kind_of_memory(const struct ui_place *place)
+{
+    const char *memory = ui_place_detail(place, "memory");
+    return memory == NULL ? "" : memory;
+}
+
 /* Whether b can stand in one line with a. */
 static bool alike(const struct ui_node *node, const struct ui_place *a, const struct ui_place *b)
 {
@@ -67,7 +74,8 @@ static bool alike(const struct ui_node *node, const struct ui_place *a, const st
         return bare;
     case UI_NUMA:
         return a->first_child < 0 && b->first_child < 0 && (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) && (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
-               memory_of(node, (int)(a - node->place)) == NULL;
+               memory_of(node, (int)(a - node->place)) == NULL && same_text(kind_of_memory(a), kind_of_memory(b)) &&
+               same_text(ui_place_detail(a, "cpu_count"), ui_place_detail(b, "cpu_count"));
     case UI_SWITCH:
         return a->first_child < 0 && b->first_child < 0;
     case UI_GPU:
@@ -110,6 +118,18 @@ static void describe_cpus(char *text, const struct drawing *drawing, const int *
     char lists[TEXT_BYTES / 2];
     list_cpus(drawing, group, count, lists, sizeof lists);
     add(text, "cpu%s %s", cpus == 1 && count == 1 ? "" : "s", lists);
+}
+
+/* A NUMA node of which no cpu is known by number: it has none, or its source only counts them. */
+static void describe_bare(char *text, const struct drawing *drawing, const struct ui_place *numa, size_t count)
+{
+    const char *cpus = ui_place_detail(numa, "cpu_count");
+    if (*kind_of_memory(numa) != '\0' && memory_of(drawing->node, (int)(numa - drawing->node->place)) == NULL)
+        add(text, "%s", kind_of_memory(numa));
+    if (cpus == NULL)
+        add(text, "no cpus");
+    else
+        add(text, "%s cpus%s", cpus, count > 1 ? " each" : "");
 }
 
 /* A NUMA node or package whose only cache has its cpus says so itself: one line less for most machines. */
@@ -170,7 +190,7 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         if (place->capacity_bytes == 0)
             add(text, "no memory");
         if (place->cpus == NULL || ui_cpus_count(place->cpus) == 0)
-            add(text, "no cpus");
+            describe_bare(text, drawing, place, count);
         if (count == 1 && memory_of(node, group[0]) != NULL)
             add(text, "memory of %s", memory_of(node, group[0]));
         describe_cpus(text, drawing, group, count);

@@ -20,7 +20,7 @@
 #include "discover.h"
 
 #define LOAD_NS 50e6 /* a node loads in under 50 ms, */
-#define NOISE 4      /* and this much more where sanitizers are at work; */
+#define NOISE (BERTH_DEBUG ? 4 : 1) /* and this much more where sanitizers are at work; */
 #define TRIES_MIN 3  /* the best of these counts, and where others are at work it gets some more */
 #define TRIES_MAX 20
 

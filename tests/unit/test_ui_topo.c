@@ -108,6 +108,28 @@ static void gpus_folds_links_and_disagreements(void **state)
            "  one says 4, the other 5\n");
 }
 
+static void what_is_known_and_no_more(void **state)
+{
+    (void)state;
+    expect("{'name':'n','places':["
+           "{'name':'machine0','kind':'machine','details':{}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':null,'details':{'cpu_count':'64'}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','pci':'0000:01:00.0','details':{}},"
+           "{'name':'numa1','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa2','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{'memory':'MCDRAM'}},"
+           "{'name':'numa3','kind':'numa','parent':'machine0','cpus':null,'capacity_bytes':4294967296,'details':{}}"
+           "],'links':[{'from':'machine0','to':'numa0','kind':'membus','width':0,'nominal_bytes_per_s':null,'measured_bytes_per_s':null,'state':'up'}],"
+           "'software':{},'disagreements':[]," BASIS "}",
+           false,
+           "n  4 NUMA nodes, 2 gpus\n"
+           "\n"
+           "numa0      64 cpus\n"
+           "`- gpu0-1  2 x M, 0000:01:00.0\n"
+           "numa1-2    2 x 4 GiB, MCDRAM, no cpus\n"
+           "numa3      4 GiB, no cpus\n");
+}
+
 /* A reply that is not as promised is drawn as far as it makes sense. */
 static void odd_replies(void **state)
 {
@@ -146,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_machine),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
+        cmocka_unit_test(what_is_known_and_no_more),
         cmocka_unit_test(odd_replies),
         cmocka_unit_test(colour_is_only_on_request),
     };
