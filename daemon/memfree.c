@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 #include "clock.h"
 #include "sysio.h"
+
+#define MEMINFO_MAX 4096 /* a node's whole file, and of /proc/meminfo more than what is wanted */
 
 struct memfree {
     const struct clock *clock;
@@ -41,6 +44,42 @@ static enum berth_code room_for(struct memfree *memfree, size_t count, struct be
     if (memfree->fd == NULL || memfree->node == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory to watch free memory");
     return BERTH_OK;
+}
+
+/* "Node 0 MemFree:  123 kB" or "MemFree:  123 kB" in bytes; -1 when the line is missing or malformed. */
+static int64_t field(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    long long kib;
+    if (at == NULL || sscanf(at + strlen(key), ": %12lld kB", &kib) != 1 || kib < 0)
+        return -1;
+    return (int64_t)kib * 1024;
+}
+
+static bool read_text(int fd, char text[MEMINFO_MAX])
+{
+    ssize_t n = pread(fd, text, MEMINFO_MAX - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* With one memory only, the kernel's own estimate, which /proc/meminfo has, is that memory's. */
+static void use_estimate(struct memfree *memfree, const struct sysio *io)
+{
+    char path[PATH_MAX], text[MEMINFO_MAX];
+    size_t count = 0, with_memory = 0;
+    for (size_t i = 0; i < memfree->count; i++)
+        if (read_text(memfree->fd[i], text) && field(text, "MemTotal") > 0) {
+            with_memory = i;
+            count++;
+        }
+    if (count != 1 || snprintf(path, sizeof path, "%s/proc/meminfo", io->root) >= (int)sizeof path)
+        return;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    close(memfree->fd[with_memory]);
+    memfree->fd[with_memory] = fd;
 }
 
 static enum berth_code open_nodes(struct memfree *memfree, const struct sysio *io, char **names, struct berth_err *err)
@@ -77,6 +116,8 @@ enum berth_code memfree_new(const struct sysio *io, const struct clock *clock, s
     else
         code = room_for(memfree, 1, err);
     sysio_names_free(names);
+    if (code == BERTH_OK)
+        use_estimate(memfree, io);
     if (code == BERTH_OK && memfree->count == 0)
         code = add(memfree, io, "/proc/meminfo", 0, err);
     if (code == BERTH_OK)
@@ -97,19 +138,20 @@ void memfree_free(struct memfree *memfree)
     free(memfree);
 }
 
-/* "Node 0 MemFree:  123 kB" or "MemFree:  123 kB", near the beginning of the file. */
 static int64_t read_free(int fd)
 {
-    char text[512];
-    ssize_t n = pread(fd, text, sizeof text - 1, 0);
-    if (n <= 0)
+    static const char *const given_back[] = {"Active(file)", "Inactive(file)", "SReclaimable"};
+    char text[MEMINFO_MAX];
+    if (!read_text(fd, text))
         return -1;
-    text[n] = '\0';
-    const char *at = strstr(text, "MemFree:");
-    long long kib;
-    if (at == NULL || sscanf(at, "MemFree: %15lld kB", &kib) != 1 || kib < 0)
-        return -1;
-    return (int64_t)kib * 1024;
+    int64_t available = field(text, "MemAvailable"), bytes = field(text, "MemFree");
+    if (available >= 0 || bytes < 0)
+        return available;
+    for (size_t i = 0; i < sizeof given_back / sizeof given_back[0]; i++) {
+        int64_t more = field(text, given_back[i]);
+        bytes += more > 0 ? more : 0;
+    }
+    return bytes;
 }
 
 struct memfree_view memfree_read(struct memfree *memfree)

@@ -1,6 +1,9 @@
 /**
- * How much memory is free on each NUMA node now: MemFree of the kernel, page cache not counted. It reads when asked, at
- * most every MEMFREE_EVERY_MS, from files it keeps open, and never wakes up by itself. Loop thread only.
+ * How much memory the kernel could give on each NUMA node now: what is free and what it would get back by dropping caches. Where only one node
+ * has memory that is MemAvailable of /proc/meminfo, the kernel's own estimate; where several have, MemFree + Active(file) + Inactive(file) +
+ * SReclaimable of the node, which is a little more than there is: the kernel keeps a reserve, and files in use come back at once.
+ *
+ * It reads when asked, at most every MEMFREE_EVERY_MS, one pread a node, from files it keeps open, and never wakes up by itself. Loop thread only.
  */
 #pragma once
 #include <stddef.h>

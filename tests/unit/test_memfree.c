@@ -83,6 +83,58 @@ static void nodes_are_read_at_most_ten_times_a_second(void **state)
     memfree_free(memfree);
 }
 
+#define NODE(number, total)                                                                                                   \
+    "Node " #number " MemTotal:  " #total " kB\nNode " #number " MemFree:  100 kB\nNode " #number " MemUsed:  7 kB\n"         \
+    "Node " #number " Active:  900 kB\nNode " #number " Inactive:  800 kB\nNode " #number " Active(anon):  700 kB\n"         \
+    "Node " #number " Inactive(anon):  600 kB\nNode " #number " Active(file):  20 kB\nNode " #number " Inactive(file):  3 kB\n" \
+    "Node " #number " KReclaimable:  500 kB\nNode " #number " Slab:  400 kB\nNode " #number " SReclaimable:  4000 kB\n"
+
+static void caches_that_can_be_dropped_count_as_free(void **state)
+{
+    (void)state;
+    uint64_t now_ns = 5;
+    struct clock clock = {fixed_now_s, fixed_mono_ns, &now_ns};
+    struct sysio io = {root};
+    struct memfree *memfree = NULL;
+    struct berth_err err = {0};
+    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\n");
+    write_file("/sys/devices/system/node/node0/meminfo", NODE(0, 6000));
+    write_file("/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
+    assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK);
+    struct memfree_view view = memfree_read(memfree);
+    assert_int_equal(memfree_of(&view, 0), 4123 * 1024);
+    assert_int_equal(memfree_of(&view, 1), 4123 * 1024);
+    memfree_free(memfree);
+}
+
+static void a_single_memory_has_what_the_kernel_estimates(void **state)
+{
+    (void)state;
+    uint64_t now_ns = 5;
+    struct clock clock = {fixed_now_s, fixed_mono_ns, &now_ns};
+    struct sysio io = {root};
+    struct memfree *memfree = NULL;
+    struct berth_err err = {0};
+    write_file("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  0 kB\nNode 0 MemFree:  0 kB\n");
+    write_file("/sys/devices/system/node/node1/meminfo", NODE(1, 3000));
+    assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK); /* without /proc/meminfo the node's own file does */
+    struct memfree_view view = memfree_read(memfree);
+    assert_int_equal(memfree_of(&view, 1), 4123 * 1024);
+    memfree_free(memfree);
+
+    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nMemAvailable:  4500 kB\nActive(file):  50 kB\n");
+    assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK);
+    view = memfree_read(memfree);
+    assert_int_equal(view.count, 2);
+    assert_int_equal(memfree_of(&view, 0), 0);
+    assert_int_equal(memfree_of(&view, 1), 4500 * 1024);
+    write_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  900 kB\nActive(file):  50 kB\nInactive(file):  much\n"); /* an old kernel */
+    now_ns += MEMFREE_EVERY_MS * 1000000;
+    view = memfree_read(memfree);
+    assert_int_equal(memfree_of(&view, 1), 950 * 1024);
+    memfree_free(memfree);
+}
+
 static void without_nodes_the_machine_is_node_0(void **state)
 {
     (void)state;
@@ -96,7 +148,7 @@ static void without_nodes_the_machine_is_node_0(void **state)
     err = (struct berth_err){0};
     assert_int_equal(memfree_new(&io, &clock, &memfree, &err), BERTH_OK);
     struct memfree_view view = memfree_read(memfree);
-    assert_int_equal(memfree_of(&view, 0), 1500 * 1024);
+    assert_int_equal(memfree_of(&view, 0), 1800 * 1024);
     memfree_free(memfree);
 }
 
@@ -125,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nodes_are_read_at_most_ten_times_a_second, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(caches_that_can_be_dropped_count_as_free, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(a_single_memory_has_what_the_kernel_estimates, make_root, remove_root),
         cmocka_unit_test_setup_teardown(without_nodes_the_machine_is_node_0, make_root, remove_root),
         cmocka_unit_test(a_recorded_node_has_none),
         cmocka_unit_test(this_machine_has_some),
