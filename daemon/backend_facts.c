@@ -1,5 +1,5 @@
 /*
- * Device and link records that a gpu probe printed: what the driver itself says. Lines that are broken are left out and counted.
+ * Device and link records of a gpu probe or of the driver's procfs files: what the driver itself says. Lines that are broken are left out and counted.
  */
 #include "backend.h"
 
@@ -118,6 +118,8 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     const char *uuid = text_of(object, "uuid");
     if (named(names, record->device.gpu) != PLACE_NONE)
         return;
+    if (names->vendor[0] == '\0') /* no run record said it before */
+        snprintf(names->vendor, sizeof names->vendor, "%s", text_of(object, "vendor"));
     place_id gpu = find_gpu(draft, names, pci, uuid);
     if (gpu == PLACE_NONE) {
         gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_FACTS);

@@ -178,7 +178,8 @@ void draft_say_model(struct draft *draft, place_id id, const char *model, enum s
         return;
     }
     enum source old = extra->model_source, kept = trust(source, place->kind) > trust(old, place->kind) ? source : old;
-    if (strcasestr(place->model, model) == NULL && strcasestr(model, place->model) == NULL) {
+    bool is_chip = extra->model_is_chip && old == SOURCE_HWLOC && source == SOURCE_FACTS;
+    if (!is_chip && strcasestr(place->model, model) == NULL && strcasestr(model, place->model) == NULL) {
         char label[64];
         if (old == source)
             draft_disagree(draft, "%s calls %s both \"%s\" and \"%s\"; kept is the first.", draft_source_name(old),

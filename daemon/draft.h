@@ -28,6 +28,7 @@ struct draft_extra {
     enum source source;        /* who added it */
     enum source memory_source; /* whose capacity_bytes it is */
     enum source model_source;
+    bool model_is_chip;        /* the model is only what the list of PCI names calls the chip; what a driver says replaces it */
     uint64_t pci;              /* PCI_NONE when it has none */
     int32_t kfd_node;          /* -1 when kfd does not know it */
     place_id said_numa;        /* a source other than locality says so; PLACE_NONE */

@@ -204,13 +204,17 @@ static void add_gpus(struct draft *draft, struct iodev *device)
             if (is_opencl_gpu(function) == (is_opencl == 1))
                 describe_gpu(draft, is_numbered(function->name, "rsmi") ? next++ : device->place, function);
         }
-    draft_say_model(draft, device->place, draft_place(draft, device->place)->model == NULL ? device->model : NULL, SOURCE_HWLOC);
+    if (draft_place(draft, device->place)->model == NULL && device->model != NULL) {
+        draft_say_model(draft, device->place, device->model, SOURCE_HWLOC);
+        draft_extra(draft, device->place)->model_is_chip = true;
+    }
     if (device->places > 1) {
         place_id parts[64];
         size_t count = device->places < 64 ? device->places : 64;
         for (size_t i = 0; i < count; i++) {
             parts[i] = device->place + (place_id)i;
             draft_say_model(draft, parts[i], draft_place(draft, device->place)->model, SOURCE_HWLOC); /* only the first has a name */
+            draft_extra(draft, parts[i])->model_is_chip = draft_extra(draft, device->place)->model_is_chip;
         }
         draft_module(draft, parts, count, SOURCE_HWLOC);
     }

@@ -5,6 +5,7 @@
 #include "discover.h"
 #include "query.h"
 #include "jsonify.h"
+#include "nvproc.h"
 
 /* The node folder is made on the thread pool, all files at once, and then streamed one a reply. */
 struct recording {
@@ -40,7 +41,12 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
     recording->files = json_array();
     if (recording->files == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    return discover_record(&recording->io, recording->folder, NULL, recording->snap->graph, recording->snap->values, add_file, recording, err);
+    char *facts = NULL;
+    enum berth_code code = recording->folder == NULL ? nvproc_facts(&recording->io, &facts, err) : BERTH_OK;
+    if (code == BERTH_OK)
+        code = discover_record(&recording->io, recording->folder, facts, recording->snap->graph, recording->snap->values, add_file, recording, err);
+    free(facts);
+    return code;
 }
 
 static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_err *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "discover.h"
+#include "nvproc.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more, size_t more_count)
 {
@@ -59,6 +60,16 @@ out:
     return code == BERTH_OK ? code : err_set(err, code, "out of memory");
 }
 
+static enum berth_code discover_here(const struct sysio *io, struct discovery *ret, struct berth_err *err)
+{
+    char *facts = NULL;
+    enum berth_code code = nvproc_facts(io, &facts, err);
+    if (code == BERTH_OK)
+        code = discover_live(io, facts, ret, err);
+    free(facts);
+    return code;
+}
+
 static void read_boot_id(const struct sysio *io, char *buffer, size_t size)
 {
     char *text = NULL;
@@ -72,7 +83,7 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
                                          struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct discovery found = {0};
-    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_live(io, NULL, &found, err);
+    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_here(io, &found, err);
     if (code != BERTH_OK)
         return code;
     char boot_id[40];
