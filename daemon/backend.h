@@ -30,5 +30,5 @@ extern const struct backend backend_hwloc; /* cpus, caches, memory; PCI devices;
 extern const struct backend backend_kfd;   /* the AMD driver's sysfs tree */
 extern const struct backend backend_facts; /* device and link records of a gpu probe */
 
-/* hwloc's view of the running machine as XML of format 2, new text that the caller frees. */
-enum berth_code backend_hwloc_export(char **ret_xml, struct berth_err *err);
+/* hwloc's view of the running machine as XML of format 2, with what /proc/meminfo below io adds; new text that the caller frees. */
+enum berth_code backend_hwloc_export(const struct sysio *io, char **ret_xml, struct berth_err *err);

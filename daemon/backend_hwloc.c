@@ -6,6 +6,7 @@
 #include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend_hwloc_load.h"
@@ -13,6 +14,7 @@
 
 #define MATRICES_MAX 64
 #define INITIATORS_MAX 256
+#define MEMORY_TOLERANCE 0.10 /* the kernel keeps some of each node for itself */
 
 struct walk {
     hwloc_topology_t topology;
@@ -155,6 +157,37 @@ static void add_memoryless_numas(struct walk *walk)
             draft_say_memory(walk->draft, id, 0, SOURCE_HWLOC);
             draft_cpus(walk->draft, id, &cpus);
         }
+}
+
+static int64_t kernel_memory(struct walk *walk)
+{
+    const char *text = hwloc_obj_get_info_by_name(hwloc_get_root_obj(walk->topology), BACKEND_HWLOC_MEMORY_INFO);
+    bool is_number = text != NULL && text[strspn(text, "0123456789")] == '\0' && strlen(text) <= 18;
+    return is_number ? strtoll(text, NULL, 10) : 0;
+}
+
+/* In virtual machines that get memory as they need it, what a node says may be far from what the kernel has in all. A single node has all of
+ * that; of several nobody knows which has it. */
+static void compare_memory(struct walk *walk)
+{
+    double sum = 0, total = (double)kernel_memory(walk);
+    int nodes = 0, number = -1;
+    for (struct hwloc_obj *obj = NULL; (obj = next_of(walk, HWLOC_OBJ_NUMANODE, obj)) != NULL;) {
+        double bytes = obj->attr == NULL ? 0 : (double)obj->attr->numanode.local_memory;
+        sum += bytes;
+        nodes += bytes > 0;
+        number = bytes > 0 ? (int)obj->os_index : number;
+    }
+    if (nodes == 0 || total == 0 || fabs(sum - total) <= MEMORY_TOLERANCE * total)
+        return;
+    draft_detail(walk->draft, 0, "kernel_memory_bytes", "%.0f", total);
+    if (nodes > 1) {
+        draft_disagree(walk->draft, "%d NUMA nodes have %.0f bytes of memory together, MemTotal of /proc/meminfo is %.0f; kept is what the nodes say.", nodes,
+                       sum, total);
+        return;
+    }
+    draft_disagree(walk->draft, "numa%d, alone, has %.0f bytes of memory, MemTotal of /proc/meminfo is %.0f; kept is MemTotal.", number, sum, total);
+    draft_place(walk->draft, draft_numbered(walk->draft, PLACE_NUMA, number))->capacity_bytes = (int64_t)total;
 }
 
 /* The highest data or unified cache above a core: L3, or L2 where it ends there, and not the same for all cores of a hybrid. */
@@ -420,7 +453,7 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     if (!input->live && input->xml == NULL)
         return BERTH_ABSENT;
     struct walk walk = {.draft = draft};
-    enum berth_code code = backend_hwloc_load(input->xml, input->xml_name, &walk.topology, err);
+    enum berth_code code = backend_hwloc_load(input->xml, input->xml_name, input->io, &walk.topology, err);
     if (code != BERTH_OK)
         return code;
     memset(&walk.allowed, 0xff, sizeof walk.allowed);
@@ -429,6 +462,7 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     add_packages(&walk);
     add_numas(&walk);
     add_memoryless_numas(&walk);
+    compare_memory(&walk);
     code = add_cores_and_pus(&walk, err);
     if (code == BERTH_OK) {
         add_devices(&walk);

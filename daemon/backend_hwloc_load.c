@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include "backend.h"
 
 #define TRIAL_SECONDS 10
+#define MEMINFO_MAX 65536
 
 /* hwloc takes these from the environment only, and changing the environment is safe only while there is one thread. */
 __attribute__((constructor)) static void prepare_environment(void)
@@ -77,22 +79,50 @@ static bool survives(const char *xml)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-enum berth_code backend_hwloc_load(const char *xml, const char *name, hwloc_topology_t *ret_topology, struct berth_err *err)
+/* hwloc knows only what each NUMA node says of itself. Where /proc/meminfo cannot be read, nothing is added. */
+static bool add_memory_info(hwloc_topology_t topology, const struct sysio *io)
 {
-    if (xml != NULL && (strstr(xml, "</topology>") == NULL || !survives(xml)))
-        return refuse(xml, name, err);
-    hwloc_topology_t topology = load(xml);
-    if (topology == NULL)
-        return xml != NULL ? refuse(xml, name, err) : err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
-    *ret_topology = topology;
-    return BERTH_OK;
+    char *text = NULL, bytes[32];
+    long long kibibytes = 0;
+    enum berth_code code = sysio_read(io, "/proc/meminfo", MEMINFO_MAX, &text, NULL);
+    const char *line = code == BERTH_OK ? strstr(text, "MemTotal:") : NULL;
+    bool is_known = line != NULL && sscanf(line, "MemTotal: %15lld kB", &kibibytes) == 1 && kibibytes > 0;
+    free(text);
+    snprintf(bytes, sizeof bytes, "%lld", kibibytes * 1024);
+    return code != BERTH_NO_MEMORY &&
+           (!is_known || hwloc_obj_add_info(hwloc_get_root_obj(topology), BACKEND_HWLOC_MEMORY_INFO, bytes) == 0);
 }
 
-enum berth_code backend_hwloc_export(char **ret_xml, struct berth_err *err)
+static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err)
 {
     hwloc_topology_t topology = load(NULL);
     if (topology == NULL)
         return err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
+    if (!add_memory_info(topology, io)) {
+        hwloc_topology_destroy(topology);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for this machine's topology");
+    }
+    *ret_topology = topology;
+    return BERTH_OK;
+}
+
+enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err)
+{
+    if (xml == NULL)
+        return load_live(io, ret_topology, err);
+    hwloc_topology_t topology = strstr(xml, "</topology>") != NULL && survives(xml) ? load(xml) : NULL;
+    if (topology == NULL)
+        return refuse(xml, name, err);
+    *ret_topology = topology;
+    return BERTH_OK;
+}
+
+enum berth_code backend_hwloc_export(const struct sysio *io, char **ret_xml, struct berth_err *err)
+{
+    hwloc_topology_t topology;
+    enum berth_code code = load_live(io, &topology, err);
+    if (code != BERTH_OK)
+        return code;
     char *buffer = NULL, *copy = NULL;
     int length = 0;
     if (hwloc_topology_export_xmlbuffer(topology, &buffer, &length, 0) == 0) {

@@ -6,7 +6,11 @@
 #include <hwloc.h>
 
 #include "err.h"
+#include "sysio.h"
 
-/* Of this XML text (name is the file's, for errors), or of the running machine when xml is NULL. BAD_DATA says what is wrong with the
- * text. The caller ends the topology with hwloc_topology_destroy. Any thread. */
-enum berth_code backend_hwloc_load(const char *xml, const char *name, hwloc_topology_t *ret_topology, struct berth_err *err);
+/* What the root object of the running machine has beside hwloc's own infos, and an exported XML then too: MemTotal of /proc/meminfo in bytes. */
+#define BACKEND_HWLOC_MEMORY_INFO "BerthMemTotal"
+
+/* Of this XML text (name is the file's, for errors), or of the running machine when xml is NULL; only then is io looked at. BAD_DATA says
+ * what is wrong with the text. The caller ends the topology with hwloc_topology_destroy. Any thread. */
+enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err);

@@ -254,7 +254,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
         return code;
     }
     char *xml __attribute__((cleanup(free_text))) = NULL;
-    code = backend_hwloc_export(&xml, err);
+    code = backend_hwloc_export(io, &xml, err);
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");

@@ -22,19 +22,28 @@ static hash128 add_text(hash128 hash, const char *text)
 
 static int size_step(int64_t bytes) { return bytes <= 0 ? (int)bytes : (int)lround(8 * log2((double)bytes)); }
 
+static bool does_memory_move(const struct graph *graph)
+{
+    size_t nodes = 0;
+    for (place_id id = graph_next(graph, PLACE_NUMA, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_NUMA, id + 1))
+        nodes += graph_place(graph, id)->capacity_bytes > 0;
+    return nodes == 1 || place_detail(&graph->places[0], "kernel_memory_bytes") != NULL;
+}
+
 void fingerprint(const struct graph *graph, char ret_text[33])
 {
     hash128 hash = ((hash128)0x6c62272e07bb0142 << 64) + 0x62b821756295c58d; /* the FNV offset basis */
+    bool moves = does_memory_move(graph);
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
         char size[16];
-        snprintf(size, sizeof size, "%d", size_step(place->capacity_bytes));
+        snprintf(size, sizeof size, "%d", place->kind == PLACE_NUMA && moves ? place->capacity_bytes > 0 : size_step(place->capacity_bytes));
         hash = add_text(hash, place->name);
         hash = add_text(hash, place->parent == PLACE_NONE ? NULL : graph->places[place->parent].name);
         hash = add_text(hash, size);
         hash = add_text(hash, place->model);
         hash = add_text(hash, place->pci);
-        hash = add_text(hash, place->uuid);
+        hash = add_text(hash, place->kind == PLACE_GPU && place->pci != NULL ? NULL : place->uuid);
         if (place->kind < PLACE_MODULE && place->cpus != NULL) { /* a device's cpus are a guess that new firmware may better */
             char list[4096];
             cpuset_format_list(place->cpus, list, sizeof list);

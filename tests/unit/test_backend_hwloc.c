@@ -71,6 +71,65 @@ static void without_caches_cores_hang_on_memory(void **state)
     graph_unref(graph);
 }
 
+#define CORES CORE(0, "0x1") CORE(1, "0x2") CORE(2, "0x4") CORE(3, "0x8")
+#define ONE_MEMORY(size) NUMA(0, 1, size) NUMA(1, 2, 0) CORES
+#define KERNEL(bytes) INFO("BerthMemTotal", bytes)
+
+static void a_single_memory_is_all_that_the_kernel_has(void **state)
+{
+    (void)state;
+    struct graph *agree = graph_of("0xf", KERNEL("1090000000") ONE_MEMORY(1000000000), "", NULL);
+    assert_int_equal(agree->disagreement_count, 0);
+    assert_true(graph_place(agree, graph_find(agree, "numa0"))->capacity_bytes == 1000000000);
+
+    struct graph *less = graph_of("0xf", KERNEL("25000000000") ONE_MEMORY(6500000000), "", NULL);
+    assert_int_equal(less->disagreement_count, 1);
+    assert_non_null(strstr(less->disagreements[0], "numa0, alone, has 6500000000 bytes of memory, MemTotal of /proc/meminfo is 25000000000"));
+    assert_true(graph_place(less, graph_find(less, "numa0"))->capacity_bytes == 25000000000);
+
+    struct graph *more = graph_of("0xf", KERNEL("30000000000") ONE_MEMORY(8000000000), "", NULL); /* at the next boot */
+    assert_string_equal(more->fingerprint, less->fingerprint);
+    assert_string_equal(more->fingerprint, agree->fingerprint);
+    graph_unref(agree);
+    graph_unref(less);
+    graph_unref(more);
+}
+
+static void several_memories_keep_their_figures(void **state)
+{
+    (void)state;
+    struct graph *agree = graph_of("0xf", KERNEL("2800000000") CPUS, "", NULL);
+    struct graph *without = graph_of("0xf", CPUS, "", NULL);
+    assert_int_equal(agree->disagreement_count, 0);
+    assert_string_equal(agree->fingerprint, without->fingerprint);
+
+    struct graph *less = graph_of("0xf", KERNEL("9000000000") CPUS, "", NULL);
+    assert_int_equal(less->disagreement_count, 1);
+    assert_non_null(strstr(less->disagreements[0], "2 NUMA nodes have 3000000000 bytes of memory together, MemTotal of /proc/meminfo is 9000000000"));
+    assert_true(graph_place(less, graph_find(less, "numa0"))->capacity_bytes == 1000000000);
+    assert_true(graph_place(less, graph_find(less, "numa1"))->capacity_bytes == 2000000000);
+    struct graph *more = graph_of("0xf", KERNEL("9100000000") NUMA(0, 1, 3000000000) NUMA(1, 2, 2000000000) CORES, "", NULL);
+    assert_string_equal(more->fingerprint, less->fingerprint);
+    graph_unref(agree);
+    graph_unref(without);
+    graph_unref(less);
+    graph_unref(more);
+}
+
+static void nonsense_about_the_kernels_memory_says_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {KERNEL(""), KERNEL("-1"), KERNEL("9e99"), KERNEL("99999999999999999999"), KERNEL("0"), KERNEL("much")};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char body[4096];
+        snprintf(body, sizeof body, "%s%s", wrong[i], ONE_MEMORY(1000000000));
+        struct graph *graph = graph_of("0xf", body, "", NULL);
+        assert_int_equal(graph->disagreement_count, 0);
+        assert_true(graph_place(graph, graph_find(graph, "numa0"))->capacity_bytes == 1000000000);
+        graph_unref(graph);
+    }
+}
+
 static void cpus_that_are_not_allowed_are_no_places(void **state)
 {
     (void)state;
@@ -203,7 +262,9 @@ static void hostile_xml_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_caches_cores_hang_on_memory), cmocka_unit_test(cpus_that_are_not_allowed_are_no_places),
+        cmocka_unit_test(without_caches_cores_hang_on_memory), cmocka_unit_test(a_single_memory_is_all_that_the_kernel_has),
+        cmocka_unit_test(several_memories_keep_their_figures), cmocka_unit_test(nonsense_about_the_kernels_memory_says_nothing),
+        cmocka_unit_test(cpus_that_are_not_allowed_are_no_places),
         cmocka_unit_test(only_real_gpus_are_gpus),             cmocka_unit_test(partitions_and_cards_are_modules),
         cmocka_unit_test(matrices_become_links_and_values),    cmocka_unit_test(hostile_xml_is_refused),
     };
