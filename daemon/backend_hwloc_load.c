@@ -119,7 +119,7 @@ enum berth_code backend_hwloc_load(const char *xml, const char *name, const stru
 
 enum berth_code backend_hwloc_export(const struct sysio *io, char **ret_xml, struct berth_err *err)
 {
-    hwloc_topology_t topology;
+    hwloc_topology_t topology = NULL;
     enum berth_code code = load_live(io, &topology, err);
     if (code != BERTH_OK)
         return code;
