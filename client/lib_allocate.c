@@ -78,7 +78,7 @@ int berth_allocate(struct berth *berth, const struct berth_allocate_request *req
     }
     json_t *reply;
     status = lib_call(berth, METHOD, parameters, &reply);
-    return status < 0 ? status : read_allocation(berth, reply, ret_allocation);
+    return status != BERTH_DONE ? status : read_allocation(berth, reply, ret_allocation);
 }
 
 void berth_allocation_free(struct berth_allocation *allocation) { lib_result_free(allocation); }

@@ -111,7 +111,7 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request, st
     }
     json_t *reply;
     status = lib_call(berth, METHOD, parameters, &reply);
-    return status < 0 ? status : read_binding(berth, reply, ret_binding);
+    return status != BERTH_DONE ? status : read_binding(berth, reply, ret_binding);
 }
 
 void berth_binding_free(struct berth_binding *binding) { lib_result_free(binding); }

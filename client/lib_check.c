@@ -49,7 +49,7 @@ int berth_check(struct berth *berth, const char *const *places, size_t place_cou
     int status = lib_write_end(berth, &write, &parameters);
     if (status == BERTH_DONE)
         status = lib_call(berth, METHOD, parameters, &reply);
-    return status < 0 ? status : read_health(berth, reply, ret_health);
+    return status != BERTH_DONE ? status : read_health(berth, reply, ret_health);
 }
 
 void berth_health_free(struct berth_health *health) { lib_result_free(health); }

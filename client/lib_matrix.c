@@ -50,7 +50,7 @@ int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *req
     int status = lib_write_end(berth, &write, &parameters);
     if (status == BERTH_DONE)
         status = lib_call(berth, METHOD, parameters, &reply);
-    return status < 0 ? status : read_matrix(berth, reply, ret_matrix);
+    return status != BERTH_DONE ? status : read_matrix(berth, reply, ret_matrix);
 }
 
 void berth_matrix_free(struct berth_matrix *matrix) { lib_result_free(matrix); }
