@@ -76,8 +76,8 @@ static enum berth_code call_with(struct dispatch *dispatch, const struct dispatc
     return method->row->handle(&call, ret_outcome, err);
 }
 
-enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
-                              struct outcome *ret_outcome, struct berth_err *err)
+static enum berth_code call_named(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
+                                  struct outcome *ret_outcome, struct berth_err *err)
 {
     enum berth_code code = read_flags(dispatch, err);
     if (code != BERTH_OK)
@@ -106,6 +106,14 @@ enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_c
         return err_set(err, BERTH_NO_MEMORY, "no memory for a call");
     code = call_with(dispatch, context, peer, params, ret_outcome, err);
     json_decref(params);
+    return code;
+}
+
+enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
+                              struct outcome *ret_outcome, struct berth_err *err)
+{
+    enum berth_code code = call_named(dispatch, context, peer, ret_outcome, err);
+    json_object_clear(dispatch->message); /* a parsed message can be a hundred times its text, and a stream lasts for days */
     return code;
 }
 

@@ -19,7 +19,7 @@ struct dispatch_context {
 };
 
 struct dispatch {
-    json_t *message;                     /* owned; NULL when there is no call */
+    json_t *message;                     /* owned; NULL when there is no call, empty once it was called */
     const struct service_method *method; /* NULL until it is known */
     bool more, oneway;
 };
@@ -28,7 +28,7 @@ struct dispatch {
  * levels and NaN are none) and then leaves nothing to free. */
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err);
 
-/* Runs the call. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an
+/* Runs the call and lets go of what the message said: handlers keep copies. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an
  * error. */
 enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
                               struct outcome *ret_outcome, struct berth_err *err);

@@ -25,7 +25,7 @@ enum method_access { ACCESS_ANY, ACCESS_ADMIN };
 
 struct call {
     const struct method *method;
-    json_t *params; /* an object that matches the method's parameters in the .varlink file; borrowed */
+    json_t *params; /* an object that matches the method's parameters in the .varlink file; gone when the handler returns */
     const struct peer *peer;
     bool more;
     struct snapshot *snap; /* borrowed; snapshot_ref to keep it beyond the handler */

@@ -2,6 +2,7 @@
 #include "server_rig.h"
 
 #include <grp.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #define NOBODY 65534
@@ -44,6 +45,26 @@ static void test_unread_replies(void **state)
         hears(c, NULL);
     assert_int_equal(d->calls, 50);
     client_free(c);
+}
+
+/* A stream keeps nothing of its call, whose text can be as long as a message and a hundred times that when it is parsed. */
+static void test_stream_keeps_no_message(void **state)
+{
+    struct daemon *d = *state;
+    size_t room = 100 * 1000;
+    char *text = malloc(room);
+    size_t length = (size_t)sprintf(text, "{\"method\":\"io.berth.Fabric.Watch\",\"more\":true,\"ignored\":[{}");
+    while (length < room - 10)
+        length += (size_t)sprintf(text + length, ",{}");
+    length += (size_t)sprintf(text + length, "]}") + 1;
+    struct client *c = client_new(d);
+    size_t before = mallinfo2().uordblks;
+    send_bytes(c, text, length);
+    hears(c, NULL);
+    assert_true(mallinfo2().uordblks < before + 2 * room); /* the sanitizers' malloc counts nothing */
+    client_free(c);
+    until_clients(d, 0);
+    free(text);
 }
 
 static void test_queue(void **state)
@@ -318,7 +339,7 @@ static void test_user_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_queue), TEST(test_long_message),
+        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_stream_keeps_no_message), TEST(test_queue), TEST(test_long_message),
         TEST(test_connection_limit), TEST(test_no_descriptors), TEST(test_idle), TEST(test_half_message),
         TEST(test_access), TEST(test_user_limit),
     };
