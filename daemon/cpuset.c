@@ -30,6 +30,15 @@ static const char *skip_spaces(const char *c)
     return c;
 }
 
+/* Word by word: a message has room for a hundred thousand ranges of all cpus. */
+static void add_range(struct cpuset *set, unsigned first, unsigned last)
+{
+    for (unsigned i = first / 64; i <= last / 64; i++) {
+        unsigned low = i == first / 64 ? first % 64 : 0, high = i == last / 64 ? last % 64 : 63;
+        set->word[i] |= ~UINT64_C(0) << low & ~UINT64_C(0) >> (63 - high);
+    }
+}
+
 enum berth_code cpuset_parse(const char *text, struct cpuset *ret_set, struct berth_err *err)
 {
     struct cpuset set = {0};
@@ -44,8 +53,7 @@ enum berth_code cpuset_parse(const char *text, struct cpuset *ret_set, struct be
             if (!parse_number(&c, &last) || last < first)
                 goto bad;
         }
-        for (unsigned cpu = first; cpu <= last; cpu++)
-            cpuset_add(&set, cpu);
+        add_range(&set, first, last);
         c = skip_spaces(c);
         if (*c == ',') {
             c = skip_spaces(c + 1);
