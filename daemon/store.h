@@ -54,7 +54,8 @@ const struct note *store_note(const struct store *store); /* NULL when all is we
  * reference to graph. Comes before the two calls below; when it fails they try again what it could not do. */
 enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err);
 
-/* Writes a run in one transaction; all of it or nothing. ret_run gets its id. A value that is NAN is kept as a skip with its why_not, and is the
+/* Writes a run in one transaction; all of it or nothing. A file that was deleted or replaced is opened, or begun, anew first, with a note.
+ * ret_run gets its id. A value that is NAN is kept as a skip with its why_not, and is the
  * latest of its series like any other. Fails with BAD_DATA also when values holds one that was not measured; no file is set aside then. */
 enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run, struct berth_err *err);
 

@@ -150,10 +150,25 @@ static enum berth_code write_boot(struct store *store, void *arg, struct berth_e
     return code;
 }
 
+/* Whether somebody deleted, renamed or replaced the file: what is written to it now would be lost with it, without an error. */
+static bool was_taken_away(const struct store *store)
+{
+    int moved = 0;
+    return store->db != NULL && store->state != STORE_MEMORY_ONLY &&
+           sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
     assert(store->graph != NULL);
+    bool taken_away = was_taken_away(store);
+    if (taken_away) {
+        store_db_close(store->db); /* which leaves a log of that name alone: SQLite looks, too */
+        store->db = NULL;
+    }
     enum berth_code code = store->db == NULL ? store_core_open(store, NULL, err) : BERTH_OK;
+    if (taken_away && code == BERTH_OK && store->state == STORE_OK)
+        set_note(store, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
     if (code == BERTH_OK && !sqlite3_get_autocommit(store->db)) /* memory ran out even for the rollback */
         code = execute(store, "ROLLBACK", "undoing what failed", err);
     if (code != BERTH_OK || store->boot != 0)

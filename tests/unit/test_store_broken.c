@@ -95,6 +95,25 @@ static void a_truncated_file_is_set_aside(void **state)
     expect_set_aside(world);
 }
 
+static void a_file_that_is_taken_away_is_begun_anew(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct run before = pingpongs(world->graph, 1), after = pingpongs(world->graph, 2), last = pingpongs(world->graph, 3);
+    written(store, world->graph, &before);
+    assert_null(store_note(store));
+    assert_int_equal(unlink(world->database), 0);
+    written(store, world->graph, &after);
+    assert_string_equal(store_note(store)->code, "store-taken-away");
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(unlink(world->database), 0);
+    assert_int_equal(mkdir(world->database, 0700), 0); /* not even that loses more than the history */
+    written(store, world->graph, &last);
+    assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
+    assert_int_equal(count_loaded(store, world->graph), CORES - 1);
+    store_close(store);
+}
+
 static void a_rotten_schema_is_set_aside(void **state)
 {
     struct world *world = *state;
@@ -383,6 +402,7 @@ int main(void)
         TEST(no_database_is_set_aside),
         TEST(a_broken_header_is_set_aside),
         TEST(a_truncated_file_is_set_aside),
+        TEST(a_file_that_is_taken_away_is_begun_anew),
         TEST(a_rotten_schema_is_set_aside),
         TEST(any_rotten_page),
         TEST(two_in_one_second),
