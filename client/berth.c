@@ -1,4 +1,5 @@
 /* The berth command: understand the command line, run one command. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,8 +58,21 @@ static int run(struct cmd *cmd, int argc, char **argv)
     return cmd->command->run(cmd);
 }
 
+/* The place of a closed one would be taken by the connection, and the answer would be written into that. Writing to these fails
+ * instead. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_PATH | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_descriptors();
     const struct cmd_command commands[] = {
         cmd_topo, cmd_matrix, cmd_bind, cmd_alloc, cmd_health, cmd_probe, cmd_cancel, cmd_record, cmd_watch, cmd_status, command_help, {0},
     };

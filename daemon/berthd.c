@@ -2,6 +2,7 @@
  * berthd: builds the one struct daemon, wires it to the loop and the signals, and takes it down again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
@@ -94,6 +95,8 @@ static enum berth_code load_config(const struct options *options, struct config 
         code = config_read(&config, options->config_file, err);
     else if (access(DEFAULT_CONFIG, F_OK) == 0)
         code = config_read(&config, DEFAULT_CONFIG, err);
+    if (code == BERTH_OK && options->node != NULL && options->node[0] == '\0')
+        code = err_set(err, BERTH_BAD_CONFIG, "--node takes a folder, not \"\"; without it this machine is served");
     if (code == BERTH_OK && options->node != NULL)
         code = config_set(&config, "node", options->node, err);
     if (code == BERTH_OK && options->socket != NULL)
@@ -329,9 +332,22 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     return code;
 }
 
+/* The place of a closed one would be taken by the next socket or file, and the log would be written into that. Writing to these
+ * fails instead. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_PATH | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     struct process process = {.lock_fd = -1};
+    fill_standard_descriptors();
     struct berth_err err = {0};
     int status;
     if (!parse_options(argc, argv, &process.options, &status))

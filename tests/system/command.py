@@ -171,6 +171,27 @@ def a_bad_node_folder_is_one_line():
         assert status == 65 and out == "" and err.count("\n") == 1, (status, err)
 
 
+def an_empty_node_is_not_this_machine():
+    status, out, err = berth("--node", "", "status")
+    assert status == 78 and out == "" and "--node takes a folder" in err, (status, out, err)
+
+
+def closed_standard_descriptors_lose_no_error():
+    def run(redirection, *arguments):
+        done = subprocess.run(["/bin/sh", "-c", 'exec "$0" "$@" ' + redirection, BIN / "berth", *arguments], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    wanted = berth("--node", NODE, "status")[1].split("\n")[0]
+    for closed in ("<&-", "2>&-", "<&- 2>&-"):
+        status, out, err = run(closed, "--node", NODE, "status")
+        assert (status, out.split("\n")[0], err) == (0, wanted, ""), (closed, status, out, err)
+    for closed in (">&-", "<&- >&-"):
+        status, out, err = run(closed, "--node", NODE, "status")
+        assert status == 74 and "cannot write the answer" in err, (closed, status, out, err)
+    status, out, err = run("<&-", "--node", "/nonexistent", "status")
+    assert status == 65 and "/nonexistent" in err and "No such file" in err, (status, out, err)
+
+
 def errors_of_the_daemon_have_their_statuses():
     for error, parameters, expected in [
         ("io.berth.Fabric.NoSuchMetric", {"metric": "x", "detail": "no metric x"}, (65, "berth: no metric x\n")),
@@ -314,7 +335,8 @@ def colour_is_for_terminals():
 
 TESTS = [
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
-    a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, errors_of_the_daemon_have_their_statuses,
+    a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
+    closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
     colour_is_for_terminals,

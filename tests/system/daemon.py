@@ -408,6 +408,21 @@ def what_it_records_it_can_serve():
                 assert a[:3] == b[:3] and abs(a[3] - b[3]) <= 1e-6 * a[3], (a, b)
 
 
+def closed_standard_descriptors_are_not_taken():
+    with tempfile.TemporaryDirectory(prefix="berth-test-") as directory:
+        path = directory + "/s"
+        process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', BIN / "berthd", "--node", NODES / "mi300a", "--socket", path])
+        try:
+            for _ in range(500):
+                if os.path.exists(path) or process.poll() is not None:
+                    break
+                time.sleep(0.01)
+            assert call(path, "io.berth.Fabric.GetStatus")[0] is None
+        finally:
+            process.terminate()
+            assert process.wait(10) == 0, process.returncode
+
+
 def wrong_words_get_one_line():
     for arguments, code, word in ((["--nonsense"], 64, "nonsense"), (["extra"], 64, "extra"), (["--config", "/nonexistent"], 78, "/nonexistent"),
                                   (["--node", "/nonexistent"], 69, "/nonexistent"), (["--socket", "/" + "x" * 200], 78, "107"),
@@ -449,6 +464,7 @@ TESTS = [
     without_a_place_to_write_it_serves_from_memory,
     a_recorded_node_is_served_and_not_measured,
     what_it_records_it_can_serve,
+    closed_standard_descriptors_are_not_taken,
     wrong_words_get_one_line,
 ]
 
