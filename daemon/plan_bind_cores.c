@@ -31,12 +31,18 @@ struct hand {
     struct plan_warnings *warnings;
 };
 
+/* Where sub-NUMA clustering is on, a package's llc lies around several NUMA nodes and says nothing about which gpu is near. */
+static bool lies_around(const struct graph *graph, place_id llc, place_id numa)
+{
+    const struct cpuset *outer = graph_place(graph, llc)->cpus, *inner = graph_place(graph, numa)->cpus;
+    return outer != NULL && inner != NULL && cpuset_contains(outer, inner) && !cpuset_equal(outer, inner);
+}
+
 static place_id group_place(const struct graph *graph, place_id core)
 {
-    place_id llc = plan_above(graph, core, PLACE_LLC);
-    if (llc != PLACE_NONE)
+    place_id llc = plan_above(graph, core, PLACE_LLC), numa = plan_numa(graph, core);
+    if (llc != PLACE_NONE && (numa == PLACE_NONE || !lies_around(graph, llc, numa)))
         return llc;
-    place_id numa = plan_numa(graph, core);
     if (numa != PLACE_NONE)
         return numa;
     place_id package = plan_above(graph, core, PLACE_PACKAGE);
@@ -339,8 +345,9 @@ static void hand_out_evenly(struct hand *hand)
     for (size_t t = 0; t < hand->request->tasks; t++) {
         size_t group = least_loaded(hand, hand->missing[t]);
         if (group == SIZE_MAX) {
-            plan_warn(hand->warnings, "task %zu: no llc has enough free cores for it: they come from several", t);
             group = least_loaded(hand, 1);
+            enum place_kind kind = graph_place(hand->snap->graph, cores->group[group].place)->kind;
+            plan_warn(hand->warnings, "task %zu: no %s has enough free cores for it: they come from several", t, kind == PLACE_NUMA ? "NUMA node" : "llc");
         }
         place_id start = cores->group[group].place;
         for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {

@@ -6,7 +6,7 @@
 #pragma once
 #include "plan.h"
 
-/* Cores that share an llc; where no llc is known, a NUMA node, package or machine. */
+/* Cores that share an llc; where none is known or it lies around several NUMA nodes, a NUMA node; else a package or the machine. */
 struct bind_group {
     place_id place;
     place_id numa; /* PLACE_NONE unknown */

@@ -429,6 +429,53 @@ static void memory_is_chosen_and_justified_by_measured_latency(void **state)
     assert_int_equal(memory_by_latency(88, 90, 92), 1);
 }
 
+/* Sub-NUMA clustering: one llc around four NUMA nodes of four cores; gpu0 on numa3, gpu1 on numa1. */
+static struct graph *clustered(void)
+{
+    struct graph *graph = graph_new();
+    assert_non_null(graph);
+    graph->name = strdup("clustered");
+    nodes_add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, NULL);
+    struct cpuset all = {0}, part[4] = {0};
+    for (unsigned c = 0; c < 16; cpuset_add(&all, c), c++)
+        cpuset_add(&part[c / 4], c);
+    place_id package = nodes_add(graph, PLACE_PACKAGE, 0, 0, PLACE_NONE, &all), numa[4];
+    for (int n = 0; n < 4; n++) {
+        numa[n] = nodes_add(graph, PLACE_NUMA, n, package, PLACE_NONE, &part[n]);
+        graph->places[numa[n]].capacity_bytes = INT64_C(64) << 30;
+    }
+    place_id llc = nodes_add(graph, PLACE_LLC, 0, package, PLACE_NONE, &all);
+    for (unsigned c = 0; c < 16; c++) {
+        struct cpuset one = {0};
+        cpuset_add(&one, c);
+        place_id core = nodes_add(graph, PLACE_CORE, (int)c, llc, numa[c / 4], &one);
+        nodes_add(graph, PLACE_PU, (int)c, core, numa[c / 4], &one);
+    }
+    nodes_add(graph, PLACE_GPU, 0, numa[3], numa[3], &part[3]);
+    nodes_add(graph, PLACE_GPU, 1, numa[1], numa[1], &part[1]);
+    return graph;
+}
+
+static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
+{
+    (void)state;
+    struct fixture f = begin(clustered(), NULL);
+    for (int64_t cores = 0; cores <= 4; cores += 4) {
+        assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = cores}), BERTH_OK);
+        assert_int_equal(f.answer.cores_per_task, 4);
+        assert_cpus(&f, 0, "12-15");
+        assert_cpus(&f, 1, "4-7");
+        assert_int_equal(memory_of(&f, 0), 3);
+        assert_int_equal(memory_of(&f, 1), 1);
+        assert_false(warned(&f, "next to its gpus"));
+    }
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}), BERTH_OK);
+    assert_true(warned(&f, "not all of its cores are next to its gpus"));
+    assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .cores_per_task = 8}), BERTH_OK);
+    assert_true(warned(&f, "no NUMA node has enough free cores"));
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +484,7 @@ int main(void)
         cmocka_unit_test(fewer_tasks_stand_on_different_modules),
         cmocka_unit_test(the_gpus_of_a_task_stand_on_one_module),
         cmocka_unit_test(a_task_straddles_llcs_only_when_it_must),
+        cmocka_unit_test(an_llc_around_numa_nodes_does_not_hide_them),
         cmocka_unit_test(measured_rates_go_before_structure),
         cmocka_unit_test(without_gpus_tasks_spread_over_llcs),
         cmocka_unit_test(what_does_not_fit_is_counted),
