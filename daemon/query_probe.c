@@ -9,6 +9,7 @@
 #include "sched.h"
 
 #define BUDGET_MAX_NS (INT64_C(86400) * 1000000000)
+#define LIST_MAX      131072 /* bytes of one argument of a program, NUL included: MAX_ARG_STRLEN in linux/binfmts.h */
 
 /* A caller that follows one probe request, by its number. */
 struct probe_stream {
@@ -58,14 +59,19 @@ static enum stream_step next_progress(void *state, json_t **ret_reply, struct be
     return over ? STREAM_LAST : STREAM_REPLY;
 }
 
-/* ["a","b"] as "a,b" in a new string; NULL for null or an empty array. */
-static enum berth_code join(json_t *names, char **ret_text, struct berth_err *err)
+/* ["a","b"] as "a,b" in a new string; NULL for null or an empty array. It becomes an argument of the probe. */
+static enum berth_code join(json_t *names, const char *parameter, char **ret_text, struct berth_err *err)
 {
     size_t size = 1, i;
     json_t *name;
     json_array_foreach(names, i, name) size += json_string_length(name) + 1;
     if (size == 1)
         return BERTH_OK;
+    if (size > LIST_MAX) {
+        err_set(err, BERTH_INVALID_PARAMETER, "%s: %zu names are too many for a probe", parameter, json_array_size(names));
+        err_text(err, 0, parameter);
+        return err->code;
+    }
     char *text = malloc(size), *end = text;
     if (text == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
@@ -111,9 +117,9 @@ enum berth_code query_probe(const struct call *call, struct outcome *ret, struct
     struct probe_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    code = join(metrics, &request.metrics, err);
+    code = join(metrics, "metrics", &request.metrics, err);
     if (code == BERTH_OK)
-        code = join(places, &request.places, err);
+        code = join(places, "places", &request.places, err);
     if (code != BERTH_OK) {
         free(request.metrics);
         free(stream);

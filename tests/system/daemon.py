@@ -408,6 +408,16 @@ def what_it_records_it_can_serve():
                 assert a[:3] == b[:3] and abs(a[3] - b[3]) <= 1e-6 * a[3], (a, b)
 
 
+def more_names_than_a_program_takes_are_no_run():
+    with fake_probe(f"echo '{RUN}'\necho '{{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1}}'\n") as folder:
+        with Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+            for count in (21000, 22000):
+                error, reply = call(daemon.socket, "io.berth.Health.Probe", {"places": ["core0"] * count})
+                wanted = (None, None) if count * 6 < 131072 else ("org.varlink.service.InvalidParameter", "places")
+                assert (error, reply.get("parameter")) == wanted, (count, error, reply)
+                assert "probe-failed" not in findings(daemon)
+
+
 def closed_standard_descriptors_are_not_taken():
     with tempfile.TemporaryDirectory(prefix="berth-test-") as directory:
         path = directory + "/s"
@@ -464,6 +474,7 @@ TESTS = [
     without_a_place_to_write_it_serves_from_memory,
     a_recorded_node_is_served_and_not_measured,
     what_it_records_it_can_serve,
+    more_names_than_a_program_takes_are_no_run,
     closed_standard_descriptors_are_not_taken,
     wrong_words_get_one_line,
 ]
