@@ -13,7 +13,11 @@ struct alias {
     place_id id;
 };
 
+/* Discovery puts places of one kind beside each other, so the span of a kind holds little else. */
 struct graph_index {
+    struct span {
+        size_t first, end;
+    } span[PLACE_KIND_COUNT];
     size_t count;
     struct alias alias[];
 };
@@ -252,9 +256,14 @@ static struct graph_index *index_new(const struct graph *graph)
     struct graph_index *index = malloc(sizeof *index + 3 * graph->place_count * sizeof index->alias[0]);
     if (index == NULL)
         return NULL;
+    memset(index->span, 0, sizeof index->span);
     index->count = 0;
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
+        struct span *span = &index->span[place->kind];
+        if (span->end == 0)
+            span->first = i;
+        span->end = i + 1;
         index->alias[index->count++] = (struct alias){place->name, true, (place_id)i};
         if (place->kind != PLACE_GPU && place->kind != PLACE_NIC)
             continue;
@@ -331,9 +340,16 @@ place_id graph_find(const struct graph *graph, const char *name)
     return graph->index->alias[low].id;
 }
 
+/* Where places of a kind may be. */
+static struct span span_of(const struct graph *graph, enum place_kind kind)
+{
+    return graph->index != NULL ? graph->index->span[kind] : (struct span){0, graph->place_count};
+}
+
 place_id graph_next(const struct graph *graph, enum place_kind kind, place_id start)
 {
-    for (size_t i = (size_t)start; i < graph->place_count; i++)
+    struct span span = span_of(graph, kind);
+    for (size_t i = (size_t)start > span.first ? (size_t)start : span.first; i < span.end; i++)
         if (graph->places[i].kind == kind)
             return (place_id)i;
     return PLACE_NONE;
@@ -341,8 +357,9 @@ place_id graph_next(const struct graph *graph, enum place_kind kind, place_id st
 
 size_t graph_count(const struct graph *graph, enum place_kind kind)
 {
+    struct span span = span_of(graph, kind);
     size_t count = 0;
-    for (size_t i = 0; i < graph->place_count; i++)
+    for (size_t i = span.first; i < span.end; i++)
         count += graph->places[i].kind == kind;
     return count;
 }

@@ -161,14 +161,13 @@ static const struct value *highest(const struct snapshot *snap, place_id memory,
 {
     const struct value *best = NULL;
     const char *axes = strcmp(how, "read") == 0 ? "" : "how=write";
-    for (place_id p = 0; (size_t)p < snap->graph->place_count; p++) {
-        enum place_kind kind = snap->graph->places[p].kind;
-        if (kind != PLACE_NUMA && kind != PLACE_PACKAGE && kind != PLACE_MACHINE)
-            continue;
-        const struct value *v = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, p, memory, axes);
-        if (v != NULL && usable(v, measured_only) && (best == NULL || v->value > best->value))
-            best = v;
-    }
+    static const enum place_kind kinds[] = {PLACE_MACHINE, PLACE_PACKAGE, PLACE_NUMA};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (place_id p = graph_next(snap->graph, kinds[k], 0); p != PLACE_NONE; p = graph_next(snap->graph, kinds[k], p + 1)) {
+            const struct value *v = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, p, memory, axes);
+            if (v != NULL && usable(v, measured_only) && (best == NULL || v->value > best->value))
+                best = v;
+        }
     return best;
 }
 
