@@ -90,7 +90,7 @@ int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct 
 json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory */
 
 /* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
-int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const char *gpus);
+int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus);
 
 /* cmd_node.c: a private daemon over a node folder; it dies with this process. */
 int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);

@@ -54,7 +54,7 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     return CMD_DONE;
 }
 
-int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const char *gpus)
+int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)
 {
     int status = cmd_connect(cmd);
     if (status != CMD_DONE)
@@ -64,7 +64,7 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, const char *cpus, const cha
     if (gpus != NULL && (status = parse_gpus(cmd, gpus, &array)) != CMD_DONE)
         return status;
     struct berth_allowed *here = NULL, given = {.cpus = cpus};
-    if (cmd->node == NULL && (status = berth_allowed_here(cmd->berth, &here)) < 0) {
+    if (cmd->node == NULL && (status = berth_allowed_here(cmd->berth, with_gpus, &here)) < 0) {
         json_decref(array);
         return cmd_fail_daemon(cmd, status);
     }

@@ -52,7 +52,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     if (status == CMD_DONE)
         status = cmd_set_text(cmd, request, "key", &options[KEY]);
     if (status == CMD_DONE)
-        status = cmd_set_allowed(cmd, request, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+        status = cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
     return status;
 }
 

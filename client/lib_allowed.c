@@ -185,10 +185,10 @@ static void read_gpus(struct lib_read *read, const json_t *node, struct berth_te
     *ret_gpus = (struct berth_texts){.item = item, .count = kept};
 }
 
-int berth_allowed_here(struct berth *berth, struct berth_allowed **ret_allowed)
+int berth_allowed_here(struct berth *berth, int with_gpus, struct berth_allowed **ret_allowed)
 {
     json_t *node = NULL;
-    bool has_devices = has_gpu_devices();
+    bool has_devices = with_gpus && has_gpu_devices();
     if (has_devices) {
         int status = lib_call(berth, "io.berth.Fabric.GetNode", json_object(), &node);
         if (status < 0)
@@ -205,7 +205,7 @@ int berth_allowed_here(struct berth *berth, struct berth_allowed **ret_allowed)
     read_memory(&read, &allowed->memory);
     if (has_devices)
         read_gpus(&read, node, &allowed->gpus);
-    else
+    else if (with_gpus)
         allowed->gpus.item = lib_result_block(&read, 0, sizeof *allowed->gpus.item);
     int status = lib_result_end(berth, &read, "io.berth.Fabric.GetNode", allowed);
     if (status == BERTH_DONE)

@@ -104,7 +104,7 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request, st
     json_t *parameters = NULL;
     int status = write_request(berth, request, &parameters);
     if (status == BERTH_DONE)
-        status = lib_write_allowed(berth, parameters, request->whole_node, request->allowed);
+        status = lib_write_allowed(berth, parameters, request->whole_node, 1, request->allowed);
     if (status < 0) {
         json_decref(parameters);
         return status;

@@ -96,13 +96,13 @@ void lib_write_enum(struct lib_write *write, json_t *object, const char *key, in
         put(write, object, key, make_text(write, names[value]));
 }
 
-int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, const struct berth_allowed *given)
+int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, int with_gpus, const struct berth_allowed *given)
 {
     if (whole_node && given == NULL)
         return BERTH_DONE;
     struct berth_allowed *here = NULL;
     if (given == NULL) {
-        int status = berth_allowed_here(berth, &here);
+        int status = berth_allowed_here(berth, with_gpus, &here);
         if (status < 0)
             return status;
         given = here;

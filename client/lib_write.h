@@ -27,4 +27,4 @@ json_t *lib_write_array(struct lib_write *write, json_t *object, const char *key
 json_t *lib_write_element(struct lib_write *write, json_t *array, json_t *take_element);
 
 /* The member "allowed" of the parameters: nothing for the whole node, given when there is one, else where the caller runs. */
-int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, const struct berth_allowed *given);
+int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, int with_gpus, const struct berth_allowed *given);

@@ -391,8 +391,9 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
     if (sched->env.config->node != NULL) {
         code = err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node cannot be measured", sched->snapshot->graph->name);
     } else if (sched->probing || sched->job != NULL) {
-        code = err_set(err, BERTH_BUSY, "a probe is running already (berth cancel stops it)");
-        err_text(err, 0, "probe");
+        code = err_set(err, BERTH_BUSY, sched->probing ? "a probe is running already (berth cancel stops it)"
+                                                       : "the node is being looked at again: ask in a moment");
+        err_text(err, 0, sched->probing ? "probe" : "discovery");
     } else if (!any) {
         code = err_set(err, BERTH_UNAVAILABLE, "no probe of this version measures %s", request.metrics);
     }

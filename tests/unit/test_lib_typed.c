@@ -243,7 +243,7 @@ static void allowed_follows_this_thread(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     say(&pair, "{\"places\":[]}"); /* asked for only where there are gpu device nodes */
     struct berth_allowed *allowed;
-    assert_int_equal(berth_allowed_here(pair.berth, &allowed), BERTH_DONE);
+    assert_int_equal(berth_allowed_here(pair.berth, 1, &allowed), BERTH_DONE);
     sched_setaffinity(0, sizeof before, &before);
     char text[16];
     snprintf(text, sizeof text, "%d", cpu);
@@ -252,6 +252,10 @@ static void allowed_follows_this_thread(void **state)
     assert_int_equal(allowed->gpus.count, 0);
     if (allowed->memory.item != NULL)
         assert_memory_equal(allowed->memory.item[0], "numa", 4);
+    berth_allowed_free(allowed);
+    /* Without gpus nothing is asked: there is no reply waiting, and all of them are meant. */
+    assert_int_equal(berth_allowed_here(pair.berth, 0, &allowed), BERTH_DONE);
+    assert_null(allowed->gpus.item);
     berth_allowed_free(allowed);
     close_pair(&pair);
 }
