@@ -97,7 +97,8 @@ BERTH_PUBLIC int berth_call(struct berth *berth, const char *method, const char 
 typedef void berth_reply_fn(struct berth *berth, int status, const char *parameters, int continues, void *arg);
 
 /* Flags of berth_call_async. */
-#define BERTH_MORE 1u /* stream: reply may be called many times; berth_connect or berth_free ends a stream early */
+#define BERTH_MORE 1u /* stream: reply may be called many times; berth_connect or berth_free ends a stream early. Replies come in the order
+                       * of the calls: what is called after a stream waits for its end. Give an endless one (Watch) a handle of its own. */
 
 /* Starts a call without blocking. reply is called from berth_process, berth_wait or a blocking call, exactly once with continues 0 unless the handle
  * is freed or connected anew before. Nothing times out here. Fails, without calling reply, with NO_DAEMON, BAD_ARGUMENT or OUT_OF_MEMORY. */
@@ -293,7 +294,7 @@ BERTH_PUBLIC void berth_health_free(struct berth_health *health);
 /* ---- GetMatrix: what was measured ---- */
 
 /* Initialise with {0} and set metric. from, to: item NULL for all places; where: axes that must have a value. at_s: 0 for now,
- * else as it was then. */
+ * else as it was then, which this version refuses with UNAVAILABLE. */
 struct berth_matrix_request {
     const char *metric;
     struct berth_texts from, to;

@@ -71,5 +71,7 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
     for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
         if (strcmp(last == NULL ? name : last + 1, exits[i].wire) == 0)
             exit_status = exits[i].exit_status;
+    if (exit_status == CMD_USAGE)
+        return cmd_usage(cmd, "%s", detail);
     return cmd_fail(exit_status, "%s", detail);
 }

@@ -79,7 +79,8 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     put_heading(ui, "Options");
     put_options(ui, cmd_globals, CMD_GLOBALS);
     ui_put(ui, "\nberth COMMAND --help shows a command's own options.\n"
-               "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's, 75 try again, 77 not permitted;\n"
+               "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's,\n"
+               "71 and 74 the system refused (memory, a file), 75 try again, 77 not permitted;\n"
                "berth health: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.\n");
 }
 

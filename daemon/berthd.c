@@ -19,6 +19,7 @@
 #include "memfree.h"
 #include "method.h"
 #include "notify.h"
+#include "peer.h"
 #include "sched.h"
 #include "server.h"
 
@@ -115,6 +116,13 @@ static enum berth_code load_config(const struct options *options, struct config 
     return BERTH_OK;
 }
 
+/* A group that is not there has no members: said, because nobody of it could measure and nothing else would show why. */
+static void check_admins(const struct config *config)
+{
+    if (config->admin_group != NULL && !peer_admins_of(config->admin_group).has_group)
+        log_line(LOG_LEVEL_WARNING, "admin_group: there is no group %s; only root and the daemon's user may measure", config->admin_group);
+}
+
 static struct server_limits limits_of(const struct config *config)
 {
     return (struct server_limits){
@@ -190,6 +198,7 @@ static void reload(uv_signal_t *handle, int number)
         config_done(&old);
         struct server_limits limits = limits_of(&daemon->config);
         server_configure(daemon->server, &limits, daemon->config.admin_group);
+        check_admins(&daemon->config);
         log_line(LOG_LEVEL_INFO, "configuration read again");
     }
     sched_reload(daemon->sched);
@@ -353,6 +362,8 @@ int main(int argc, char **argv)
     if (!parse_options(argc, argv, &process.options, &status))
         return status;
     enum berth_code code = load_config(&process.options, &process.daemon.config, &err);
+    if (code == BERTH_OK)
+        check_admins(&process.daemon.config);
     if (code == BERTH_OK && process.options.check_config)
         config_print(&process.daemon.config, stdout);
     else if (code == BERTH_OK)

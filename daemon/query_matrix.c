@@ -152,6 +152,8 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
         err_text(err, 0, name);
         return err->code;
     }
+    if (json_is_integer(json_object_get(call->params, "at_s")))
+        return err_set(err, BERTH_UNAVAILABLE, "this version answers with the latest values only: leave at_s out");
     struct pick *pick = calloc(1, sizeof *pick);
     if (pick == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");

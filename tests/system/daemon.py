@@ -442,10 +442,10 @@ def wrong_words_get_one_line():
                                     timeout=10)
         assert result.returncode == code, (arguments, result)
         assert len(result.stderr.splitlines()) == 1 and word in result.stderr, (arguments, result.stderr)
-    result = subprocess.run([BIN / "berthd", "--check-config"], capture_output=True, text=True, timeout=10)
-    assert result.returncode == 0 and "max_message_bytes = 1048576" in result.stdout
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "c"
+        (path := pathlib.Path(folder) / "c").write_text("admin_group = nobody-knows-it\n")
+        result = subprocess.run([BIN / "berthd", "--check-config", "--config", path], capture_output=True, text=True, timeout=10)
+        assert result.returncode == 0 and "max_message_bytes = 1048576" in result.stdout and "nobody-knows-it" in result.stderr, result
         path.write_text("socket = /x\n\nbad = 1\n")
         result = subprocess.run([BIN / "berthd", "--check-config", "--config", path], capture_output=True, text=True, timeout=10)
         assert result.returncode == 78 and f"{path}:3:" in result.stderr, result
