@@ -60,10 +60,10 @@ show --node tests/nodes/mi250x topo
 show --node tests/nodes/mi250x bind -n 8 -c 7 --order rank
 
 title "Left out on this machine"
-left_out=""
-[ -e /dev/nvidiactl ] || left_out+="no NVIDIA GPU; "
-[ -e /dev/kfd ] || left_out+="no AMD GPU; "
-command -v nvcc >/dev/null || left_out+="no CUDA compiler; "
-command -v hipcc >/dev/null || left_out+="no HIP compiler; "
-echo "${left_out:-nothing}"
-[ -z "$left_out" ] || echo "So no GPU was measured here; what needs one is shown on the recorded machine only."
+left_out=()
+[ -e /dev/nvidiactl ] || left_out+=("no NVIDIA GPU")
+[ -e /dev/kfd ] || left_out+=("no AMD GPU")
+command -v nvcc >/dev/null || left_out+=("no CUDA compiler")
+command -v hipcc >/dev/null || left_out+=("no HIP compiler")
+printf '%s\n' "${left_out[@]-nothing}"
+echo "This version measures CPUs and memory only; GPUs it knows from the node's own description, as on the machine above."
