@@ -433,6 +433,16 @@ def closed_standard_descriptors_are_not_taken():
             assert process.wait(10) == 0, process.returncode
 
 
+def no_plugin_of_hwloc_is_loaded():
+    """On Debian hwloc's GPU components are plugins, which pull drivers into the process; this one only says that it was loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = pathlib.Path(folder) / "loaded"
+        source = f'#include <fcntl.h>\n__attribute__((constructor)) static void loaded(void) {{ open("{mark}", O_CREAT | O_WRONLY, 0600); }}\n'
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", folder + "/hwloc_opencl.so"], input=source, text=True, check=True)
+        with Daemon("--no-probe", environment={"HWLOC_PLUGINS_PATH": folder}):
+            assert not mark.exists(), "the daemon loads plugins"
+
+
 def wrong_words_get_one_line():
     for arguments, code, word in ((["--nonsense"], 64, "nonsense"), (["extra"], 64, "extra"), (["--config", "/nonexistent"], 78, "/nonexistent"),
                                   (["--node", "/nonexistent"], 69, "/nonexistent"), (["--socket", "/" + "x" * 200], 78, "107"),
@@ -476,6 +486,7 @@ TESTS = [
     what_it_records_it_can_serve,
     more_names_than_a_program_takes_are_no_run,
     closed_standard_descriptors_are_not_taken,
+    no_plugin_of_hwloc_is_loaded,
     wrong_words_get_one_line,
 ]
 

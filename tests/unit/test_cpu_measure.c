@@ -5,10 +5,16 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cpu_bandwidth.h"
 #include "cpu_chase.h"
@@ -174,6 +180,54 @@ static void memory_is_where_it_should_be(void **state)
     cpu_topology_done(&topology);
 }
 
+/* Makes mbind say yes and do nothing, in this process from now on. */
+static bool mbind_lies(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mbind, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a process of its own: 0 refused as it should be, 77 no filter to be had, anything else a failure. */
+static int measure_misplaced(void)
+{
+    struct cpu_topology topology;
+    struct cpu_memory memory;
+    struct probe_why why = {0};
+    bool overrun;
+    topology_here(&topology);
+    int numa = 0;
+    while (!topology.numas[numa].allowed || topology.numas[numa].memory_bytes == 0)
+        numa++;
+    if (!topology.has_numa || !mbind_lies())
+        return 77;
+    topology.numas[numa].number += 1000; /* its pages come to lie elsewhere */
+    struct cpu_memory_request request = {.wanted = 4 << 20, .least = 4 << 20, .hard_ns = probe_clock_ns() + 10000000000};
+    if (cpu_memory_new(&topology, numa, &request, cpu_workers_new(), &memory, &overrun, &why))
+        return 1;
+    return strstr(why.text, "sampled pages are not on node 1") != NULL ? 0 : 2;
+}
+
+/* That mbind succeeds proves nothing: memory that lies elsewhere is not measured. */
+static void misplaced_memory_is_refused(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(measure_misplaced());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void pingpong_plays(void **state)
 {
     (void)state;
@@ -212,7 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
         cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
-        cmocka_unit_test(pingpong_plays),
+        cmocka_unit_test(misplaced_memory_is_refused), cmocka_unit_test(pingpong_plays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,8 @@ static void stopping(void **state)
     assert_true(probe_stats_enough(wild, PROBE_STATS_MAX, false));
     double edge[] = {99, 99, 99, 101, 101, 101};
     assert_true(probe_stats_enough(edge, 6, false)); /* exactly 1 % each way */
+    double beyond[] = {98.9, 98.9, 98.9, 101.1, 101.1, 101.1};
+    assert_false(probe_stats_enough(beyond, 6, false));
 }
 
 /* Of intervals over samples of a known distribution, about 96 % hold its median. */
