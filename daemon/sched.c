@@ -125,12 +125,45 @@ static int64_t boot_time_s(const struct sysio *io)
     return time_s;
 }
 
+/* Whether the comma separated lists a and b share a name; NULL shares with everything. */
+static bool lists_meet(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        return true;
+    while (*a != '\0') {
+        size_t length = strcspn(a, ",");
+        for (const char *c = b; *c != '\0';) {
+            size_t other = strcspn(c, ",");
+            if (other == length && strncmp(a, c, length) == 0)
+                return true;
+            c += other + (c[other] == ',');
+        }
+        a += length + (a[length] == ',');
+    }
+    return false;
+}
+
+/* Whether everything that the probes measure has been tried since then: the last run may have been asked for one metric only, or
+ * have been cut short. */
+static bool is_measured(const struct values *values, int64_t since_s)
+{
+    bool tried[METRIC_COUNT] = {0};
+    for (size_t i = 0; i < values->count; i++)
+        if (values->item[i].source == VALUE_MEASURED && values->item[i].measured_at_s >= since_s)
+            tried[values->item[i].metric] = true;
+    for (size_t i = 0; i < PROBE_COUNT; i++)
+        for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+            if (!tried[metric] && lists_meet(metric_info(metric)->name, probes[i].metrics))
+                return false;
+    return true;
+}
+
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
     if (config->node != NULL || !config->probe_at_start)
         return;
-    if (sched->snapshot->last_probe_at_s != 0 && sched->snapshot->last_probe_at_s >= boot_time_s(sched->env.io)) {
+    if (is_measured(sched->snapshot->values, boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         return;
     }
@@ -217,24 +250,6 @@ static void start_job(struct sched *sched, struct run *take_run)
 }
 
 /* ---- probing ---- */
-
-/* Whether the comma separated lists a and b share a name; NULL shares with everything. */
-static bool lists_meet(const char *a, const char *b)
-{
-    if (a == NULL || b == NULL)
-        return true;
-    while (*a != '\0') {
-        size_t length = strcspn(a, ",");
-        for (const char *c = b; *c != '\0';) {
-            size_t other = strcspn(c, ",");
-            if (other == length && strncmp(a, c, length) == 0)
-                return true;
-            c += other + (c[other] == ',');
-        }
-        a += length + (a[length] == ',');
-    }
-    return false;
-}
 
 static void find_program(struct sched *sched)
 {

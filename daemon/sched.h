@@ -50,7 +50,7 @@ struct probe_view {
  * node folder cannot be read, or this machine not seen. */
 enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err);
 
-/* Begins the measuring that is due: at the first start after a boot, unless the configuration says no. */
+/* Begins the measuring that is due: all of it unless every metric has been tried since the boot, and nothing when the configuration says no. */
 void sched_begin(struct sched *sched);
 
 enum sched_state sched_state(const struct sched *sched);

@@ -133,6 +133,18 @@ def measures_stores_and_serves_again_after_a_restart():
                 assert cells(again, metric) == was, metric
 
 
+def a_part_that_was_measured_is_not_taken_for_all():
+    with Daemon("--no-probe") as daemon:
+        with Connection(daemon.socket) as asker:
+            list(asker.stream("io.berth.Health.Probe", {"metrics": ["memory_latency"]}))
+        daemon.wait_ready()
+        assert cells(daemon, "memory_latency") and not cells(daemon, "memory_bandwidth")
+        daemon.stop()
+        with Daemon(directory=daemon.directory) as again:
+            again.wait_ready()
+            assert cells(again, "memory_bandwidth"), again.said()
+
+
 def a_second_daemon_on_the_same_socket_goes_away():
     with Daemon("--no-probe") as daemon:
         second = subprocess.run([BIN / "berthd", "--socket", daemon.socket, "--state-dir", daemon.state, "--no-probe"], capture_output=True,
@@ -465,6 +477,7 @@ def wrong_words_get_one_line():
 
 TESTS = [
     measures_stores_and_serves_again_after_a_restart,
+    a_part_that_was_measured_is_not_taken_for_all,
     a_second_daemon_on_the_same_socket_goes_away,
     a_stale_socket_is_replaced,
     something_else_at_the_path_is_left_alone,
