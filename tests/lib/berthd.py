@@ -1,0 +1,108 @@
+"""A private berthd for a test, real or with a probe that is a script."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+from varlink import call
+
+BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
+NODES = HERE.parent / "nodes"
+RUN = '{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":1790000000,"conditions":{}}'
+
+
+class Daemon:
+    """A private berthd in a directory of its own."""
+
+    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True):
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
+        self.socket = str(self.directory / "s")
+        self.state = self.directory / "state"
+        self.state.mkdir(exist_ok=True)
+        self.config = self.directory / "berth.conf"
+        self.config.write_text(config)
+        self.log = open(self.directory / "log", "ab")
+        self.process = subprocess.Popen(
+            [BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
+            stderr=self.log, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, pass_fds=pass_fds)
+        if wait:
+            self.wait_for_socket()
+
+    def wait_for_socket(self):
+        for _ in range(500):
+            with contextlib.suppress(OSError):
+                call(self.socket, "io.berth.Fabric.GetStatus")
+                return
+            if self.process.poll() is not None:
+                raise AssertionError(f"berthd ended with {self.process.returncode}: {self.said()}")
+            time.sleep(0.01)
+        raise AssertionError("berthd does not answer: " + self.said())
+
+    def said(self):
+        return (self.directory / "log").read_text()
+
+    def call(self, method, parameters=None):
+        error, reply = call(self.socket, method, parameters)
+        assert error is None, (error, reply)
+        return reply
+
+    def status(self):
+        return self.call("io.berth.Fabric.GetStatus")
+
+    def wait_ready(self, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.status()["state"] == "ready":
+                return
+            time.sleep(0.02)
+        raise AssertionError("not ready: " + self.said())
+
+    def stop(self, number=signal.SIGTERM):
+        begin = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(10)
+        return code, time.monotonic() - begin
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def fake_probe(script):
+    """A folder with a berth-probe-cpu that is this shell script."""
+    with tempfile.TemporaryDirectory(prefix="berth-probe-") as folder:
+        path = pathlib.Path(folder) / "berth-probe-cpu"
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+        yield folder
+
+
+def findings(daemon):
+    return {finding["code"]: finding for finding in daemon.call("io.berth.Health.Check")["findings"]}
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid):
+    return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()]
+
+
+def cells(daemon, metric):
+    return daemon.call("io.berth.Fabric.GetMatrix", {"metric": metric})["cells"]
