@@ -18,6 +18,7 @@
 #include "conn.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 
 enum {
     TURN_STEPS = 16,      /* calls or replies before other connections get their turn */
+    LARGE_REPLY = 1 << 20,
     LOOK_AGAIN_MS = 1000, /* how often to look whether a peer left that we do not read from */
 };
 
@@ -50,7 +52,7 @@ struct conn {
     struct hub_listener listener;
 
     uv_work_t work;
-    json_t *work_result;
+    struct reply work_reply; /* made on the pool: large replies must not hold up the loop */
     enum berth_code work_code;
     struct berth_err work_err;
 
@@ -132,10 +134,10 @@ static void on_moved(struct outbox *outbox, bool ok)
     conn_run(conn);
 }
 
-/* Sends what is in the host's reply. Half a reply cannot be taken back, so one that fails ends the connection. */
-static void send_reply(struct conn *conn)
+/* Half a reply cannot be taken back, so one that fails ends the connection. */
+static void send_reply(struct conn *conn, const struct reply *reply)
 {
-    if (!outbox_send(&conn->outbox, conn->host->reply.data, conn->host->reply.length))
+    if (!outbox_send(&conn->outbox, reply->data, reply->length))
         conn_close(conn);
 }
 
@@ -147,26 +149,16 @@ static void answer_error(struct conn *conn, struct berth_err *err)
     if (conn->host->check_replies && dispatch_check_error(&conn->call, err->code, &undeclared) != BERTH_OK)
         err = &undeclared;
     reply_error(&conn->host->reply, dispatch_interface(&conn->call), err);
-    send_reply(conn);
+    send_reply(conn, &conn->host->reply);
 }
 
-/* Consumes the result. One that is NULL could not be made. */
 static void answer_result(struct conn *conn, json_t *take_result, bool continues)
 {
     struct berth_err err = {0};
-    if (conn->call.oneway || conn->is_closing) {
+    if (conn->call.oneway || conn->is_closing)
         json_decref(take_result);
-        return;
-    }
-    if (take_result == NULL || !json_is_object(take_result))
-        err_set(&err, BERTH_NO_MEMORY, "no memory for the reply");
-    else if (conn->host->check_replies)
-        dispatch_check_result(&conn->call, take_result, &err);
-    if (err.code == BERTH_OK && !reply_result(&conn->host->reply, take_result, continues))
-        err_set(&err, BERTH_NO_MEMORY, "no memory for the reply");
-    json_decref(take_result);
-    if (err.code == BERTH_OK)
-        send_reply(conn);
+    else if (dispatch_print(&conn->call, conn->host->check_replies, take_result, continues, &conn->host->reply, &err) == BERTH_OK)
+        send_reply(conn, &conn->host->reply);
     else
         answer_error(conn, &err);
 }
@@ -176,28 +168,34 @@ static void answer_result(struct conn *conn, json_t *take_result, bool continues
 static void run_work(uv_work_t *work)
 {
     struct conn *conn = work->data;
-    conn->work_code = conn->outcome.work(conn->outcome.state, &conn->work_result, &conn->work_err);
+    json_t *result = NULL;
+    conn->work_code = conn->outcome.work(conn->outcome.state, &result, &conn->work_err);
+    if (conn->work_code == BERTH_OK && conn->outcome.kind == OUTCOME_WORK && reply_init(&conn->work_reply)) {
+        conn->work_code = dispatch_print(&conn->call, conn->host->check_replies, result, false, &conn->work_reply, &conn->work_err);
+        if (conn->work_reply.length > LARGE_REPLY)
+            malloc_trim(0); /* the tree behind it was several times as large */
+        return;
+    }
+    json_decref(result);
+    if (conn->work_code == BERTH_OK && conn->outcome.kind == OUTCOME_WORK)
+        conn->work_code = err_set(&conn->work_err, BERTH_NO_MEMORY, "no memory for the reply");
 }
 
 static void work_done(uv_work_t *work, int status)
 {
     struct conn *conn = work->data;
-    json_t *result = conn->work_result;
-    conn->work_result = NULL;
-    bool streams = conn->outcome.kind == OUTCOME_STREAM;
-    if (status == 0 && !conn->is_closing && conn->work_code == BERTH_OK && streams) {
-        json_decref(result);
+    bool is_done = status == 0 && conn->work_code == BERTH_OK;
+    if (is_done && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
         hub_listen(conn->host->hub, &conn->listener);
     } else {
-        if (status != 0 || (conn->work_code == BERTH_OK && streams))
-            json_decref(result);
-        else if (conn->work_code == BERTH_OK)
-            answer_result(conn, result, false);
-        else
+        if (!is_done)
             answer_error(conn, &conn->work_err);
+        else if (!conn->call.oneway && !conn->is_closing)
+            send_reply(conn, &conn->work_reply);
         end_call(conn);
     }
+    reply_done(&conn->work_reply);
     if (conn->is_closing)
         free_when_over(conn);
     else

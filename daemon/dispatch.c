@@ -122,13 +122,27 @@ const char *dispatch_interface(const struct dispatch *dispatch)
     return dispatch->method != NULL ? dispatch->method->interface->name : "org.varlink.service";
 }
 
-enum berth_code dispatch_check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err)
+static enum berth_code check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err)
 {
     struct berth_err why = {0};
     if (idl_check(dispatch->method->idl->out, result, &why) == BERTH_OK)
         return BERTH_OK;
     return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is not what its interface declares: %s", dispatch->method->name,
                    why.detail);
+}
+
+enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct reply *reply,
+                               struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    if (take_result == NULL || !json_is_object(take_result))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the reply");
+    else if (check)
+        code = check_result(dispatch, take_result, err);
+    if (code == BERTH_OK && !reply_result(reply, take_result, continues))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the reply");
+    json_decref(take_result);
+    return code;
 }
 
 enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code, struct berth_err *err)

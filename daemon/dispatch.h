@@ -9,6 +9,7 @@
 
 #include "err.h"
 #include "method.h"
+#include "reply.h"
 #include "service.h"
 
 /* What calls are answered from. */
@@ -36,8 +37,12 @@ enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_c
 /* The interface that errors of this call are named after. */
 const char *dispatch_interface(const struct dispatch *dispatch);
 
-/* Whether the reply, or the error, is what the interface file declares; UNAVAILABLE says what is wrong with it. */
-enum berth_code dispatch_check_result(const struct dispatch *dispatch, const json_t *result, struct berth_err *err);
+/* Writes a result as a reply and lets go of it; one that is NULL could not be made: NO_MEMORY. With check it must be what the
+ * interface file declares; UNAVAILABLE says what is wrong with it. Any thread, one at a time for a call. */
+enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct reply *reply,
+                               struct berth_err *err);
+
+/* Whether an error is one that the interface file declares; as above. */
 enum berth_code dispatch_check_error(const struct dispatch *dispatch, enum berth_code code, struct berth_err *err);
 
 void dispatch_done(struct dispatch *dispatch);
