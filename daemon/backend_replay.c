@@ -168,7 +168,7 @@ static enum berth_code find_xml(const struct sysio *io, struct replay *replay, s
             free(text); /* XML of something else */
         } else if (replay->xml != NULL) {
             free(text);
-            code = err_set(err, BERTH_BAD_DATA, "%s has no node.json and two hwloc XML files, %s and %s", replay->name, replay->xml_name, names[i]);
+            code = err_set(err, BERTH_BAD_DATA, "%s has no node.json and more than one hwloc XML file, %s and %s among them: node.json says which", replay->name, replay->xml_name, names[i]);
         } else {
             replay->xml = text;
             code = copy(&replay->xml_name, names[i], err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fingerprint.h"
+#include "pci.h"
 
 /* Only up to here does hwloc's silence about which sockets are joined mean: each with each. */
 #define PACKAGES_ALL_JOINED 4
@@ -370,6 +371,54 @@ static bool move_rest(struct draft *draft, struct graph *graph, const char *name
     return true;
 }
 
+#define PCI_LENGTH 12 /* of "0000:c1:00.0" */
+
+static bool is_address(const char *text)
+{
+    char address[PCI_LENGTH + 1];
+    return strnlen(text, PCI_LENGTH) == PCI_LENGTH && pci_parse(memcpy(memset(address, 0, sizeof address), text, PCI_LENGTH)) != PCI_NONE;
+}
+
+static bool same_but_for_addresses(const char *a, const char *b)
+{
+    while (*a != '\0' && *b != '\0') {
+        size_t step = is_address(a) && is_address(b) ? PCI_LENGTH : 1;
+        if (step == 1 && *a != *b)
+            return false;
+        a += step;
+        b += step;
+    }
+    return *a == *b;
+}
+
+/* What is said of several devices alike is said once, of the first, with how many more there are. */
+static bool fold_disagreements(struct graph *graph)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->disagreement_count; i++) {
+        char *sentence = graph->disagreements[i], *folded;
+        size_t more = 0;
+        if (sentence == NULL)
+            continue;
+        for (size_t j = i + 1; j < graph->disagreement_count; j++)
+            if (graph->disagreements[j] != NULL && same_but_for_addresses(sentence, graph->disagreements[j])) {
+                free(graph->disagreements[j]);
+                graph->disagreements[j] = NULL;
+                more++;
+            }
+        graph->disagreements[i] = NULL;
+        graph->disagreements[kept++] = sentence;
+        if (more == 0)
+            continue;
+        if (asprintf(&folded, "%s (%zu more like that)", sentence, more) < 0)
+            return false;
+        free(sentence);
+        graph->disagreements[kept - 1] = folded;
+    }
+    graph->disagreement_count = kept;
+    return true;
+}
+
 enum berth_code draft_finish(struct draft *draft, const char *name, enum origin origin, struct graph **ret_graph,
                              struct values **ret_values, struct berth_err *err)
 {
@@ -383,7 +432,7 @@ enum berth_code draft_finish(struct draft *draft, const char *name, enum origin 
     place_id *new_id = calloc(draft->graph->place_count, sizeof *new_id);
     if (draft->out_of_memory || graph == NULL || values == NULL || new_id == NULL || !move_places(draft, graph, new_id) ||
         !move_links(draft, graph, new_id) || !move_values(draft, values, new_id) || !add_resources(graph, values) ||
-        !move_rest(draft, graph, name))
+        !move_rest(draft, graph, name) || !fold_disagreements(graph))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the graph of %s", name);
     else
         graph->origin = origin;
