@@ -129,10 +129,21 @@ static void wake(struct berth *berth, const struct lib_reply *reply, void *arg)
         waiter->reply(berth, reply, waiter->arg);
 }
 
+/* Replies come in the order of the calls: behind a stream there may be none for ever. */
+static bool has_open_stream(const struct berth *berth)
+{
+    for (const struct lib_pending *pending = berth->first; pending != NULL; pending = pending->next)
+        if (pending->more)
+            return true;
+    return false;
+}
+
 int lib_wait_reply(struct berth *berth, const char *method, const json_t *parameters, lib_reply_fn *reply, void *arg)
 {
     if (berth->processing)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a callback cannot make a blocking call");
+    if (has_open_stream(berth))
+        return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a blocking call would wait for the end of the open stream: give the stream a handle of its own");
     struct waiter waiter = {.reply = reply, .arg = arg};
     struct lib_pending *pending = NULL;
     int status = lib_start(berth, method, parameters, false, wake, &waiter, &pending);

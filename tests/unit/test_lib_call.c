@@ -211,6 +211,30 @@ static void streams_and_pipelined_calls_keep_their_order(void **state)
     assert_string_equal(single.text, "{\"metric\":\"x\"}");
 }
 
+static void a_blocking_call_behind_an_open_stream_is_refused_at_once(void **state)
+{
+    struct pair *pair = *state;
+    struct heard stream = {0};
+    struct berth_health *health = NULL;
+    char *reply = NULL;
+    assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream), BERTH_DONE);
+    say(pair, "{\"parameters\":{\"n\":1},\"continues\":true}");
+    assert_int_equal(berth_wait(pair->berth, 5000), 1);
+    assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_ERROR_BAD_ARGUMENT);
+    assert_non_null(strstr(berth_error_detail(pair->berth), "open stream"));
+    assert_int_equal(berth_check(pair->berth, NULL, 0, &health), BERTH_ERROR_BAD_ARGUMENT);
+    assert_null(reply);
+    assert_null(health);
+    say(pair, "{\"parameters\":{\"n\":2}}");
+    assert_int_equal(berth_wait(pair->berth, 5000), 1);
+    assert_int_equal(stream.ended, 1);
+    say(pair, "{}");
+    assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_DONE);
+    free(reply);
+    expect_sent(pair, "{\"method\":\"a.Watch\",\"more\":true}");
+    expect_sent(pair, "{\"method\":\"a.B\"}"); /* the refused ones were not sent */
+}
+
 static void losing_the_connection_ends_every_call(void **state)
 {
     struct pair *pair = *state;
@@ -315,6 +339,7 @@ int main(void)
         PAIRED(a_timed_out_call_leaves_the_connection_good),
         PAIRED(a_closed_connection_is_reported_after_its_last_words),
         PAIRED(streams_and_pipelined_calls_keep_their_order),
+        PAIRED(a_blocking_call_behind_an_open_stream_is_refused_at_once),
         PAIRED(losing_the_connection_ends_every_call),
         PAIRED(a_reply_over_64_mib_is_refused),
         PAIRED(a_large_request_is_sent_in_pieces),
