@@ -69,7 +69,7 @@ static void put_what(struct ui *ui, const json_t *reply)
         ui_put(ui, " ");
         ui_text(ui, ui_member(reply, "to"));
     }
-    if (json_is_integer(remaining))
+    if (json_integer_value(remaining) > 0) /* the last reply says 0 */
         ui_put(ui, "  %s left", ui_time(ui, time, (double)json_integer_value(remaining)));
 }
 

@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ui.h"
+#include "ui_status.h"
 
 static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
 {
@@ -102,6 +104,22 @@ static void numbers_fold_into_ranges(void **state)
     assert_string_equal(small, "0-2");
 }
 
+static void progress_says_what_is_left_while_something_is(void **state)
+{
+    (void)state;
+    static const struct { const char *remaining, *shown; } rows[] = {{"4613", "2 of 3  4.61 us left\n"}, {"0", "2 of 3\n"}, {"null", "2 of 3\n"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct ui ui = {0};
+        char text[80];
+        snprintf(text, sizeof text, "{\"done\":2,\"total\":3,\"remaining_ns\":%s}", rows[i].remaining);
+        json_t *reply = json_loads(text, 0, NULL);
+        ui_progress_line(&ui, reply);
+        assert_string_equal(ui.text, rows[i].shown);
+        json_decref(reply);
+        ui_done(&ui);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +128,7 @@ int main(void)
         cmocka_unit_test(tables_align),
         cmocka_unit_test(numbers_have_three_digits),
         cmocka_unit_test(numbers_fold_into_ranges),
+        cmocka_unit_test(progress_says_what_is_left_while_something_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
