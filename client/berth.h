@@ -190,7 +190,7 @@ struct berth_bind_request {
     enum berth_mechanism mechanism;
     enum berth_order order;
     enum berth_visible visible;
-    const char *key;                     /* the first plan under a key stands until it is released */
+    const char *key;                     /* a name for the plan; this version keeps no plan under it, and the answer warns */
     const struct berth_allowed *allowed; /* NULL: berth_allowed_here, or the whole node with whole_node 1 */
     int whole_node;
 };

@@ -21,7 +21,7 @@ static const struct cmd_option options[] = {
     [VISIBLE] = {0, "visible", "own|all", "each task sees its own gpus only, or all with its own first"},
     [ORDER] = {0, "order", "free|rank", "rank keeps gpus in ascending order of task"},
     [MECHANISM] = {0, "mechanism", "M", "how gpus copy to each other: best, copy_engine, kernel"},
-    [KEY] = {0, "key", "KEY", "the first plan under a key stands until it is released"},
+    [KEY] = {0, "key", "KEY", "a name for the plan; this version keeps no plan under it, and the answer warns"},
     [FORMAT] = {0, "format", "FORMAT", "table, env (for a shell to evaluate), or a launcher's: slurm, rankfile, numactl, omp_places"},
     [TASK] = {'t', "task", "TASK", "the task that --format env is for, from 0"},
 };
