@@ -17,13 +17,16 @@ static json_t *done(json_t *json, bool ok)
     return json;
 }
 
+/* A prediction is not good to a part of a nanosecond, and whole numbers are read and printed fast. */
+static double whole(double time_ns) { return time_ns >= 100 ? rint(time_ns) : time_ns; }
+
 json_t *answer_prediction(const struct prediction *prediction)
 {
     if (!isfinite(prediction->time_ns))
         return json_null();
     json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) && answer_set(json, "low_ns", jsonify_number(prediction->low_ns)) &&
-              answer_set(json, "high_ns", jsonify_number(prediction->high_ns)) && answer_set(json, "bottleneck", json_null());
+    bool ok = answer_set(json, "time_ns", json_real(whole(prediction->time_ns))) && answer_set(json, "low_ns", jsonify_number(whole(prediction->low_ns))) &&
+              answer_set(json, "high_ns", jsonify_number(whole(prediction->high_ns))) && answer_set(json, "bottleneck", json_null());
     return done(json, ok);
 }
 

@@ -1,7 +1,7 @@
 #include "reply.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,18 +93,27 @@ static bool put_string(struct reply *reply, const char *text)
     return ok && put(reply, "\"", 1);
 }
 
-/* Fifteen digits are all that survive the way through any double, and print 96.2 as 96.2. A real keeps a mark of being one. */
+static bool put_integer(struct reply *reply, int64_t value)
+{
+    char text[24], *c = text + sizeof text;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        *--c = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (value < 0)
+        *--c = '-';
+    return put(reply, c, (size_t)(text + sizeof text - c));
+}
+
+/* Fifteen digits are all that survive the way through any double, and print 96.2 as 96.2. A real keeps a mark of being one.
+ * Most are whole numbers of bytes per second, which need no printf. */
 static bool put_real(struct reply *reply, double value)
 {
+    if (fabs(value) < 1e15 && value == trunc(value))
+        return put_integer(reply, (int64_t)value) && put(reply, ".0", 2);
     char text[40];
     int length = snprintf(text, sizeof text, "%.15g", value);
     return put(reply, text, (size_t)length) && (strpbrk(text, ".e") != NULL || put(reply, ".0", 2));
-}
-
-static bool put_integer(struct reply *reply, int64_t value)
-{
-    char text[24];
-    return put(reply, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
 }
 
 static bool put_value(struct reply *reply, const json_t *value);

@@ -67,7 +67,9 @@ const char *axes_get(enum metric metric, const char *axes, const char *key, char
     for (const char *c = axes; *c != '\0';) {
         size_t end = strcspn(c, ";");
         if (end > length && c[length] == '=' && memcmp(c, key, length) == 0) {
-            snprintf(buffer, size, "%.*s", (int)(end - length - 1), c + length + 1);
+            size_t used = end - length - 1 < size ? end - length - 1 : size - 1;
+            memcpy(buffer, c + length + 1, used);
+            buffer[used] = '\0';
             return buffer;
         }
         c += end + (c[end] == ';');
