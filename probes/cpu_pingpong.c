@@ -1,6 +1,6 @@
 #include "cpu_pingpong.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +169,8 @@ bool cpu_pingpong_measure(struct cpu_pingpong *pingpong, struct cpu_workers *wor
     madvise(pingpong->flags, pingpong->page, MADV_DONTNEED);
     if (!cpu_workers_run(workers, (const int[]){from, to}, 2, work, pingpong, 20 * budget_ns + 1000000000, ret_overrun, why))
         return false;
+    /* What the way of playing leaves: cas touches the first line alone. */
+    assert(atomic_load(&pingpong->flags->ping) == STOP && atomic_load(&pingpong->flags->pong) == (cas ? 0 : STOP));
     if (pingpong->slow)
         return probe_why_set(why, "only %u batches within %.0f ms: the two CPUs do not run at the same time", pingpong->batches,
                              (double)budget_ns * (pingpong->batches == 0 ? 1 : PROBE_STATS_PATIENCE) / 1e6);
