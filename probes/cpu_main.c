@@ -82,8 +82,9 @@ static bool parse_integer(const char *text, int64_t min, int64_t *ret_number)
     return true;
 }
 
-/* Metrics of other probes are fine: whoever asks for those too starts that probe as well. */
-static bool parse_metrics(char *list, bool *ret_metrics)
+/* Metrics of other probes are fine: whoever asks for those too starts that probe as well. Returns the first name that is no
+ * metric at all, else NULL. */
+static const char *parse_metrics(char *list, bool *ret_metrics)
 {
     char *save = NULL;
     for (char *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
@@ -92,9 +93,9 @@ static bool parse_metrics(char *list, bool *ret_metrics)
             if (strcmp(name, probe_metric_name((enum probe_metric)i)) == 0)
                 ret_metrics[i] = found = true;
         if (!found)
-            return false;
+            return name;
     }
-    return true;
+    return NULL;
 }
 
 static bool parse_places(char *list, struct options *options)
@@ -108,10 +109,11 @@ static bool parse_places(char *list, struct options *options)
     return options->run.wanted.place_count > 0;
 }
 
-/* One option; -1 to go on, else the exit status. */
+/* One option with its argument, or with itself when it is wrong; -1 to go on, else the exit status. */
 static int parse_option(int key, char *text, struct options *options)
 {
     int64_t number;
+    const char *unknown;
     struct cpu_wanted *wanted = &options->run.wanted;
     switch (key) {
     case OPT_PROFILE:
@@ -120,7 +122,8 @@ static int parse_option(int key, char *text, struct options *options)
         wanted->profile = strcmp(text, "full") == 0 ? CPU_FULL : CPU_QUICK;
         return -1;
     case OPT_METRICS:
-        return parse_metrics(text, wanted->metrics) ? -1 : usage("--metrics names one that does not exist", NULL);
+        unknown = parse_metrics(text, wanted->metrics);
+        return unknown == NULL ? -1 : usage("no such metric", unknown);
     case OPT_CPUS:
         options->has_cpus = true;
         return cpu_list_parse(text, &options->cpus) ? -1 : usage("not a list of CPUs", text);
@@ -148,8 +151,10 @@ static int parse_option(int key, char *text, struct options *options)
     case OPT_VERSION:
         puts("berth-probe-cpu " BERTH_VERSION);
         return 0;
+    case ':':
+        return usage("an argument is missing after", text);
     default:
-        return usage("unknown option or missing argument", NULL);
+        return usage(optopt >= OPT_PROFILE ? "this option takes no argument" : "unknown option", text);
     }
 }
 
@@ -159,8 +164,8 @@ static int parse_options(int argc, char **argv, struct options *options)
     for (size_t i = 0; i < OPTION_COUNT; i++)
         list[i] = (struct option){table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].key};
     opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
-        int status = parse_option(key, optarg, options);
+    for (int at = optind, key; (key = getopt_long(argc, argv, "+:", list, NULL)) != -1; at = optind) {
+        int status = parse_option(key, key == '?' || key == ':' ? argv[at] : optarg, options);
         if (status >= 0)
             return status;
     }
@@ -190,6 +195,16 @@ static bool read_topology(const struct options *options, struct cpu_topology *re
     if (cpu_list_next(&cpus, 0) < 0)
         return probe_why_set(why, "this process may run on none of the CPUs asked for");
     return cpu_topology_read(options->run.root, &cpus, memory_known ? &memory : NULL, ret_topology, why);
+}
+
+/* Of a person's list every name must be here. A program that started this one may name places of other probes as well. */
+static bool check_places(const struct options *options, const struct cpu_topology *topology, struct probe_why *why)
+{
+    const struct cpu_wanted *wanted = &options->run.wanted;
+    for (size_t i = 0; !options->child && i < wanted->place_count; i++)
+        if (!cpu_topology_has(topology, wanted->places[i]))
+            return probe_why_set(why, "no core, llc or numa that can be measured here: %.60s", wanted->places[i]);
+    return true;
 }
 
 static int measure(const struct options *options, const struct cpu_topology *topology, const struct cpu_cells *cells)
@@ -226,7 +241,7 @@ int main(int argc, char **argv)
     struct cpu_cells cells = {0};
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && read_topology(&options, &topology, &why) &&
-            cpu_cells_new(&topology, &options.run.wanted, &cells, &why)) {
+            check_places(&options, &topology, &why) && cpu_cells_new(&topology, &options.run.wanted, &cells, &why)) {
             status = measure(&options, &topology, &cells);
         } else {
             fprintf(stderr, "berth-probe-cpu: %s\n", why.text);

@@ -253,3 +253,22 @@ bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory
     *ret_memory_known = known;
     return true;
 }
+
+static bool is_named(const char *name, const char *kind, int number)
+{
+    char own[24];
+    snprintf(own, sizeof own, "%s%d", kind, number);
+    return strcmp(name, own) == 0;
+}
+
+bool cpu_topology_has(const struct cpu_topology *topology, const char *name)
+{
+    bool found = false;
+    for (int i = 0; i < topology->core_count; i++)
+        found |= is_named(name, "core", topology->cores[i].number);
+    for (int i = 0; i < topology->llc_count; i++)
+        found |= topology->llcs[i].cores > 0 && is_named(name, "llc", topology->llcs[i].number);
+    for (int i = 0; i < topology->numa_count; i++)
+        found |= is_named(name, "numa", topology->numas[i].number);
+    return found;
+}

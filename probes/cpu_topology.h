@@ -51,5 +51,8 @@ bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const stru
                        struct cpu_topology *ret_topology, struct probe_why *why);
 void cpu_topology_done(struct cpu_topology *topology);
 
+/* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12. */
+bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
+
 /* What this process may use, from the scheduler and /proc/self/status; memory is known when the latter names it. */
 bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why);

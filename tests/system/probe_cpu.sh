@@ -71,15 +71,30 @@ first=$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 taskset -c "$first" "$probe" --metrics cpu_pingpong >"$work/one"
 check "one core alone says why there is no ping-pong" grep -q '"skip","metric":"cpu_pingpong".*fewer than two cores' "$work/one"
 
-check "an unknown option is wrong usage" status_is 64 "$probe" --what
+# refuses WORD ARGUMENT...: wrong usage, in one line that has the word
+refuses() {
+    local word=$1
+    shift
+    status_is 64 "$probe" "$@" && grep -qF -e "$word" "$work/err"
+}
+
+check "an unknown option is named" refuses "unknown option: --what;" --what
+check "an unknown letter too" refuses "unknown option: -xyz;" --table -xyz
+check "an option without its argument too" refuses "missing after: --seed;" --table --seed
+check "an argument too many too" refuses "takes no argument: --table=3;" --table=3
 check "an unknown profile is wrong usage" status_is 64 "$probe" --profile slow
-check "an unknown metric is wrong usage" status_is 64 "$probe" --metrics speed
+check "an unknown metric is named" refuses "no such metric: speed;" --metrics cpu_pingpong,speed
+check "a place that is not here is named" refuses numa77 --places numa77,core0
+check "by hand one of another probe too" refuses gpu0 --places gpu0
 check "a budget of rubbish is wrong usage" status_is 64 "$probe" --budget-ns 1e9
 check "a negative seed is wrong usage" status_is 64 "$probe" --seed -1
 check "a list of rubbish is wrong usage" status_is 64 "$probe" --cpus 3-1
 check "CPUs that are not there are wrong usage" status_is 64 "$probe" --cpus 4095
-check "an operand is wrong usage" status_is 64 "$probe" quick
+check "an operand is named" refuses "what is: quick;" --table quick --what
 check "a missing /sys is said" status_is 64 "$probe" --root "$work/none"
+"$probe" --child --places gpu0,numa77 --metrics cpu_pingpong >"$work/others" 2>&1
+check "places of other probes are ignored in a child" [ $? = 0 ]
+check "and measure nothing" bash -c '! grep -q "\"record\":\"value\"" "$1"' - "$work/others"
 "$probe" --metrics gpu_gpu_kernel >"$work/other"
 check "metrics of other probes are left to them" [ "$(wc -l <"$work/other")" = 2 ]
 

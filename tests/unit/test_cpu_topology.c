@@ -64,6 +64,12 @@ static void regular(void **state)
     assert_int_equal(topology.numas[1].cores, 8);
     assert_int_equal(topology.numas[1].memory_bytes, INT64_C(1) << 30);
     assert_true(topology.numas[0].allowed && topology.numas[1].allowed);
+    static const char *const here[] = {"core0", "core15", "llc0", "llc3", "numa1"};
+    static const char *const nowhere[] = {"core16", "llc4", "numa2", "gpu0", "pu0", "machine0", "core", "core01", "core1x", "", "0"};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        assert_true(cpu_topology_has(&topology, here[i]));
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
+        assert_false(cpu_topology_has(&topology, nowhere[i]));
     cpu_topology_done(&topology);
     machine_free(root);
 }
@@ -83,6 +89,8 @@ static void restricted(void **state)
     assert_int_equal(topology.cores[2].llc, 2);
     assert_int_equal(topology.llc_count, 4);
     assert_int_equal(topology.llcs[0].cores, 0);
+    assert_false(cpu_topology_has(&topology, "llc0"));
+    assert_true(cpu_topology_has(&topology, "core5") && !cpu_topology_has(&topology, "core4"));
     assert_int_equal(topology.llcs[2].cores, 2);
     assert_int_equal(topology.llcs[2].other_cores, 2);
     assert_int_equal(topology.numas[1].llcs, 1);
