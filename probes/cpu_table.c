@@ -1,7 +1,11 @@
 #include "cpu_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAST_WIDTH 16   /* of a column, in letters */
+#define FAR         0.05 /* of the value: an interval that reaches further is shown by its ends, because a percentage hides its side */
 
 struct row {
     const struct cpu_result *result;
@@ -53,14 +57,21 @@ static void print_title(const struct row *row, FILE *file)
     for (size_t i = 0; i < row->axes.count; i++)
         fprintf(file, " %s=%s", row->axes.text[2 * i], row->axes.text[2 * i + 1]);
     bool rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0;
-    fprintf(file, ", %s, and half the width of its 95 %% interval\n", rate ? "GB/s" : probe_metric_unit(metric));
+    fprintf(file, ", %s, and how far its 95 %% interval reaches\n", rate ? "GB/s" : probe_metric_unit(metric));
 }
 
-static void print_number(const struct cpu_result *result, FILE *file)
+/* What a cell shows: "101.50 ± 1.0%" with the distance of the farther end, or "561.02 489.11..4510.00". Returns how many letters
+ * it has. */
+static int write_number(const struct cpu_result *result, char *text, size_t size)
 {
+    if (result->why != NULL)
+        return snprintf(text, size, "-");
     double unit = strcmp(probe_metric_unit(result->cell->metric), "bytes_per_s") == 0 ? 1e9 : 1;
-    const struct probe_summary *summary = &result->summary;
-    fprintf(file, " %9.2f ±%4.1f%%", summary->value / unit, 50 * (summary->high - summary->low) / summary->value);
+    double value = result->summary.value, low = result->summary.low, high = result->summary.high;
+    double reach = fmax(high - value, value - low) / value;
+    if (reach > FAR)
+        return snprintf(text, size, "%.2f %.2f..%.2f", value / unit, low / unit, high / unit);
+    return snprintf(text, size, "%.2f ±%4.1f%%", value / unit, 100 * reach) - 1; /* the sign has two bytes */
 }
 
 /* Each reason once, with how often it stands. */
@@ -86,8 +97,13 @@ static bool print_matrix(const struct row *rows, size_t count, FILE *file)
     if (columns == NULL)
         return false;
     size_t width = 0;
-    for (size_t i = 0; i < count; i++)
+    char text[128];
+    int letters = LEAST_WIDTH;
+    for (size_t i = 0; i < count; i++) {
+        int length = write_number(rows[i].result, text, sizeof text);
+        letters = length > letters ? length : letters;
         columns[i] = rows[i].result->cell->to;
+    }
     qsort(columns, count, sizeof *columns, compare_columns);
     for (size_t i = 0; i < count; i++)
         if (width == 0 || strcmp(columns[width - 1], columns[i]) != 0)
@@ -96,7 +112,7 @@ static bool print_matrix(const struct row *rows, size_t count, FILE *file)
     print_title(&rows[0], file);
     fprintf(file, "  %-8s", "from\\to");
     for (size_t c = 0; c < width; c++)
-        fprintf(file, " %16s", columns[c]);
+        fprintf(file, " %*s", letters, columns[c]);
     for (size_t i = 0, c = width; i < count; i++) {
         const struct cpu_cell *cell = rows[i].result->cell;
         if (i == 0 || strcmp(cell->from, rows[i - 1].result->cell->from) != 0) {
@@ -104,11 +120,9 @@ static bool print_matrix(const struct row *rows, size_t count, FILE *file)
             c = 0;
         }
         for (; strcmp(columns[c], cell->to) != 0; c++)
-            fprintf(file, " %16s", "");
-        if (rows[i].result->why != NULL)
-            fprintf(file, " %16s", "-");
-        else
-            print_number(rows[i].result, file);
+            fprintf(file, " %*s", letters, "");
+        int length = write_number(rows[i].result, text, sizeof text);
+        fprintf(file, " %*s%s", letters - length, "", text);
         c++;
     }
     fprintf(file, "\n");

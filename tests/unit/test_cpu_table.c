@@ -37,18 +37,51 @@ static void matrices(void **state)
     FILE *file = open_memstream(&text, &size);
     assert_true(cpu_table_print(&report, file));
     fclose(file);
-    assert_string_equal(text, "\ncpu_pingpong, ns, and half the width of its 95 % interval\n"
+    assert_string_equal(text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
                               "  from\\to             core2           core10\n"
                               "  core0        99.00 ± 1.0%                -\n"
                               "  core2                        101.50 ± 1.0%\n"
                               "  core10                  -\n"
                               "  not measured, 2: time budget\n"
-                              "\nmemory_bandwidth threads=2, GB/s, and half the width of its 95 % interval\n"
+                              "\nmemory_bandwidth threads=2, GB/s, and how far its 95 % interval reaches\n"
                               "  from\\to             numa0\n"
                               "  numa0        20.00 ± 1.0%\n"
-                              "\nmemory_bandwidth threads=16, GB/s, and half the width of its 95 % interval\n"
+                              "\nmemory_bandwidth threads=16, GB/s, and how far its 95 % interval reaches\n"
                               "  from\\to             numa0\n"
                               "  numa0        40.00 ± 1.0%\n");
+    free(text);
+    cpu_report_done(&report);
+}
+
+/* An interval that reaches far, if only to one side, shows its ends, and the columns are as wide as that takes. */
+static void intervals(void **state)
+{
+    (void)state;
+    static const struct cpu_cell cells[] = {
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core2"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core3"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core1", .to = "core0"},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core1", .to = "core2"},
+    };
+    static const struct probe_summary summaries[] = {
+        {.value = 561.02, .low = 489.11, .high = 4510, .n = 6}, {.value = 100, .low = 99.5, .high = 105.5, .n = 6},
+        {.value = 100, .low = 85, .high = 100.5, .n = 6},         {.value = 100, .low = 99.5, .high = 104.9, .n = 6},
+    };
+    struct cpu_report report = {0};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(cpu_report_value(&report, &cells[i], &summaries[i]));
+    assert_true(cpu_report_skip(&report, &cells[4], "time budget"));
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_true(cpu_table_print(&report, file));
+    fclose(file);
+    assert_string_equal(text, "\ncpu_pingpong, ns, and how far its 95 % interval reaches\n"
+                              "  from\\to                   core0                  core1                  core2                  core3\n"
+                              "  core0                           561.02 489.11..4510.00   100.00 99.50..105.50   100.00 85.00..100.50\n"
+                              "  core1             100.00 ± 4.9%                                             -\n"
+                              "  not measured, 1: time budget\n");
     free(text);
     cpu_report_done(&report);
 }
@@ -68,6 +101,6 @@ static void empty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(empty)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(intervals), cmocka_unit_test(empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
