@@ -63,13 +63,17 @@ enum { CMD_SOCKET, CMD_NODE, CMD_JSON, CMD_HELP, CMD_VERSION, CMD_GLOBALS };
 /* cmd_help.c */
 void cmd_help(struct ui *ui, const struct cmd *cmd);                                 /* the whole command */
 void cmd_help_command(struct ui *ui, const struct cmd_command *command);
+
+/* cmd_nearest.c */
 const char *cmd_nearest(const char *word, const char *const *names, size_t count); /* a name that was probably meant, or NULL */
 
 /* cmd_error.c: print one line and return the exit status. */
 int cmd_usage(const struct cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmd_fail(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmd_fail_memory(void);
-int cmd_fail_daemon(struct cmd *cmd, int status); /* the handle's last error */
+
+/* cmd_daemon.c: the same for the handle's last error, or for how the private daemon ended. */
+int cmd_fail_daemon(struct cmd *cmd, int status);
 
 /* cmd_ask.c: connecting when needed, asking, printing. */
 int cmd_connect(struct cmd *cmd);

@@ -88,6 +88,17 @@ check_cycles() {
     done
 }
 
+# What one file calls of another, and so on, does not lead back to it, also within a family.
+check_circles() {
+    local directory object
+    for directory in daemon client probes; do
+        for object in "$BUILD/obj/$directory"/*.o; do
+            nm -g "$object" | awk -v file="$(basename "$object" .o)" 'NF == 3 { print "has", $3, file } NF == 2 { print "uses", $2, file }'
+        done | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home { print $3, home[$2] }' |
+            sort -u | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
+    done
+}
+
 check_length() {
     local file lines
     for file in $(code); do
@@ -177,6 +188,7 @@ check_paths() {
 rule "one door per foreign library" check_doors
 rule "includes point down" check_downward
 rule "no include cycle between modules" check_cycles
+rule "no circle of calls between files" check_circles
 rule "no file of ours has more than 500 lines" check_length
 rule "no marks of unfinished work" check_marks
 rule "no mutable data at file scope" check_state
