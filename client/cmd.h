@@ -19,6 +19,8 @@ struct cmd_option {
     const char *name; /* without the dashes */
     const char *value; /* what its value is called in the help, NULL for a flag */
     const char *help;
+    const char *const *choices; /* the words that it takes, ends with NULL; the help ends with them. NULL: any value */
+    bool takes_several;         /* choices between commas */
 };
 
 #define CMD_NOTES 3
@@ -56,6 +58,7 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv);                          
 const char *cmd_value(const struct cmd *cmd, const struct cmd_option *option);             /* the last one given, or NULL */
 const char *cmd_value_next(const struct cmd *cmd, const struct cmd_option *option, size_t *position); /* each one; *position starts at 0 */
 bool cmd_has(const struct cmd *cmd, const struct cmd_option *option);
+void cmd_choices(const struct cmd_option *option, char *text, size_t size); /* "own, all"; cut where it does not fit */
 void cmd_parse_done(struct cmd *cmd);
 extern const struct cmd_option cmd_globals[];
 enum { CMD_SOCKET, CMD_NODE, CMD_JSON, CMD_HELP, CMD_VERSION, CMD_GLOBALS };

@@ -6,11 +6,13 @@
 
 enum { BY, KIND, CPUS, GPUS, OPTIONS };
 
+static const char *const kinds[] = {"system", "pinned", "managed", "device", NULL};
+
 static const struct cmd_option options[] = {
-    [BY] = {0, "by", "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]", "who touches the buffer, and how much; may be repeated"},
-    [KIND] = {0, "kind", "KINDS", "only these, between commas: system, pinned, managed, device"},
-    [CPUS] = {0, "cpus", "LIST", "for a caller on these cpus; default those this command may run on"},
-    [GPUS] = {0, "gpus", "LIST", "for a caller with these gpus; default those this command may open"},
+    [BY] = {.name = "by", .value = "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]", .help = "who touches the buffer, and how much; may be repeated"},
+    [KIND] = {.name = "kind", .value = "KINDS", .help = "only these, between commas", .choices = kinds, .takes_several = true},
+    [CPUS] = {.name = "cpus", .value = "LIST", .help = "for a caller on these cpus; default those this command may run on"},
+    [GPUS] = {.name = "gpus", .value = "LIST", .help = "for a caller with these gpus; default those this command may open"},
 };
 
 /* One word of an access behind its place: reads=1G, writes=0, random, cores=4. */

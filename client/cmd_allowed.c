@@ -1,10 +1,10 @@
 /* The part of the node that a request may use. */
 #include "cmd.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define CPUS_MOST 4096 /* as many as the daemon numbers */
 #define GPUS_MOST 4096
 
 static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
@@ -18,6 +18,33 @@ static bool set_texts(json_t *object, const char *key, const struct berth_texts 
     return fine;
 }
 
+/* "5" or "0-3", numbers under most. */
+static bool parse_range(const char *text, size_t length, long most, long *ret_first, long *ret_last)
+{
+    char first[16];
+    if (length >= sizeof first)
+        return false;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    char *dash = strchr(first, '-');
+    if (dash != NULL)
+        *dash = '\0';
+    return cmd_parse_count(first, 0, most - 1, ret_first) && cmd_parse_count(dash == NULL ? first : dash + 1, *ret_first, most - 1, ret_last);
+}
+
+static bool is_cpu_list(const char *text)
+{
+    for (;;) {
+        long first, last;
+        size_t length = strcspn(text, ",");
+        if (!parse_range(text, length, CPUS_MOST, &first, &last))
+            return false;
+        if (text[length] == '\0')
+            return true;
+        text += length + 1;
+    }
+}
+
 /* --gpus as an array: 0-3 and 5 mean gpu0..gpu3 and gpu5; everything else is a name, a PCI address or a UUID. */
 static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 {
@@ -28,22 +55,19 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     json_array_foreach(words, i, word)
     {
         const char *name = json_string_value(word);
-        unsigned first, last;
-        int used = 0;
+        long first, last;
         if (strspn(name, "0123456789-") != strlen(name)) {
             fine = fine && json_array_append_new(gpus, json_string(name)) == 0;
             continue;
         }
-        if (sscanf(name, "%4u-%4u%n", &first, &last, &used) != 2 && sscanf(name, "%4u%n", &first, &used) == 1)
-            last = first;
-        if (used != (int)strlen(name) || last < first || last >= GPUS_MOST) {
+        if (!parse_range(name, strlen(name), GPUS_MOST, &first, &last)) {
             json_decref(gpus);
             cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not %.40s", name);
             json_decref(words);
             return CMD_USAGE;
         }
-        for (unsigned n = first; fine && n <= last; n++)
-            fine = json_array_append_new(gpus, json_sprintf("gpu%u", n)) == 0;
+        for (long n = first; fine && n <= last; n++)
+            fine = json_array_append_new(gpus, json_sprintf("gpu%ld", n)) == 0;
     }
     json_decref(words);
     if (!fine) {
@@ -56,6 +80,8 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)
 {
+    if (cpus != NULL && !is_cpu_list(cpus)) /* the daemon would speak of its parameter */
+        return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\"", CPUS_MOST, cpus);
     int status = cmd_connect(cmd);
     if (status != CMD_DONE)
         return status;

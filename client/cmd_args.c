@@ -2,15 +2,16 @@
 #include "cmd.h"
 #include "lib_utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const struct cmd_option cmd_globals[] = {
-    [CMD_SOCKET] = {0, "socket", "PATH", "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
-    [CMD_NODE] = {0, "node", "FOLDER", "answer for the recorded node in FOLDER, through a private daemon"},
-    [CMD_JSON] = {0, "json", NULL, "print the reply as it came: JSON, one line a reply"},
-    [CMD_HELP] = {'h', "help", NULL, "show this help"},
-    [CMD_VERSION] = {0, "version", NULL, "show the version"},
+    [CMD_SOCKET] = {.name = "socket", .value = "PATH", .help = "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
+    [CMD_NODE] = {.name = "node", .value = "FOLDER", .help = "answer for the recorded node in FOLDER, through a private daemon"},
+    [CMD_JSON] = {.name = "json", .help = "print the reply as it came: JSON, one line a reply"},
+    [CMD_HELP] = {.letter = 'h', .name = "help", .help = "show this help"},
+    [CMD_VERSION] = {.name = "version", .help = "show the version"},
 };
 
 static const struct cmd_option *find(const struct cmd *cmd, const char *name, size_t length)
@@ -52,6 +53,31 @@ static int unknown_option(const struct cmd *cmd, const char *word)
     return cmd_usage(cmd, "no option %s", name);
 }
 
+static bool is_choice(const char *const *choices, const char *word, size_t length)
+{
+    for (; *choices != NULL; choices++)
+        if (strlen(*choices) == length && strncmp(*choices, word, length) == 0)
+            return true;
+    return false;
+}
+
+static int check_choice(const struct cmd *cmd, const struct cmd_option *option, const char *value)
+{
+    if (option->choices == NULL)
+        return CMD_DONE;
+    for (const char *word = value;; word++) {
+        size_t length = option->takes_several ? strcspn(word, ",") : strlen(word);
+        if (!is_choice(option->choices, word, length)) {
+            char choices[256];
+            cmd_choices(option, choices, sizeof choices);
+            return cmd_usage(cmd, "--%s takes %s; not \"%.*s\"", option->name, choices, length > 40 ? 40 : (int)length, word);
+        }
+        word += length;
+        if (*word == '\0')
+            return CMD_DONE;
+    }
+}
+
 /* One word that begins with a dash; *i moves on when the next word is its value. */
 static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
 {
@@ -76,6 +102,9 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
             return cmd_usage(cmd, "--%s needs a value: %s", option->name, option->value);
         value = argv[++*i];
     }
+    int status = check_choice(cmd, option, value);
+    if (status != CMD_DONE)
+        return status;
     cmd->given[cmd->given_count++] = (struct cmd_given){.option = option, .value = value};
     return CMD_DONE;
 }
@@ -128,6 +157,14 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
         return cmd_usage(cmd, "does not take %s", extra);
     }
     return CMD_DONE;
+}
+
+void cmd_choices(const struct cmd_option *option, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *const *choice = option->choices; *choice != NULL && used < size; choice++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", *choice);
 }
 
 const char *cmd_value(const struct cmd *cmd, const struct cmd_option *option)

@@ -8,22 +8,28 @@
 
 enum { TASKS, GPUS_EACH, CORES, THREADS, PATTERN, BYTES, HOST_BYTES, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
 
+static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
+static const char *const visibles[] = {"own", "all", NULL};
+static const char *const orders[] = {"free", "rank", NULL};
+static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
+static const char *const formats[] = {"table", "env", "slurm", "rankfile", "numactl", "omp_places", NULL};
+
 static const struct cmd_option options[] = {
-    [TASKS] = {'n', "tasks", "TASKS", "tasks on this node"},
-    [GPUS_EACH] = {'g', "gpus-per-task", "GPUS", "gpus of each task; default 1 where there are any"},
-    [CORES] = {'c', "cores-per-task", "CORES", "whole cores of each task; default an even share of those next to its gpus"},
-    [THREADS] = {0, "threads-per-core", "THREADS", "hardware threads used of each core; default all allowed ones"},
-    [PATTERN] = {0, "pattern", "PATTERN", "traffic between tasks: none, pairs, ring, grid2d, grid3d, alltoall, allreduce"},
-    [BYTES] = {0, "bytes", "SIZE", "bytes of each flow of the pattern"},
-    [HOST_BYTES] = {0, "host-bytes", "SIZE", "bytes that each task moves to, and again from, host memory in a step"},
-    [CPUS] = {0, "cpus", "LIST", "use only these cpus, for example 1-7,9-15; default those this command may run on"},
-    [GPUS] = {0, "gpus", "LIST", "use only these gpus, for example 0-3; default those this command may open"},
-    [VISIBLE] = {0, "visible", "own|all", "each task sees its own gpus only, or all with its own first"},
-    [ORDER] = {0, "order", "free|rank", "rank keeps gpus in ascending order of task"},
-    [MECHANISM] = {0, "mechanism", "M", "how gpus copy to each other: best, copy_engine, kernel"},
-    [KEY] = {0, "key", "KEY", "a name for the plan; this version keeps no plan under it, and the answer warns"},
-    [FORMAT] = {0, "format", "FORMAT", "table, env (for a shell to evaluate), or a launcher's: slurm, rankfile, numactl, omp_places"},
-    [TASK] = {'t', "task", "TASK", "the task that --format env is for, from 0"},
+    [TASKS] = {.letter = 'n', .name = "tasks", .value = "TASKS", .help = "tasks on this node"},
+    [GPUS_EACH] = {.letter = 'g', .name = "gpus-per-task", .value = "GPUS", .help = "gpus of each task; default 1 where there are any"},
+    [CORES] = {.letter = 'c', .name = "cores-per-task", .value = "CORES", .help = "whole cores of each task; default an even share of those next to its gpus"},
+    [THREADS] = {.name = "threads-per-core", .value = "THREADS", .help = "hardware threads used of each core; default all allowed ones"},
+    [PATTERN] = {.name = "pattern", .value = "PATTERN", .help = "traffic between tasks", .choices = patterns},
+    [BYTES] = {.name = "bytes", .value = "SIZE", .help = "bytes of each flow of the pattern"},
+    [HOST_BYTES] = {.name = "host-bytes", .value = "SIZE", .help = "bytes that each task moves to, and again from, host memory in a step"},
+    [CPUS] = {.name = "cpus", .value = "LIST", .help = "use only these cpus, for example 1-7,9-15; default those this command may run on"},
+    [GPUS] = {.name = "gpus", .value = "LIST", .help = "use only these gpus, for example 0-3; default those this command may open"},
+    [VISIBLE] = {.name = "visible", .value = "VISIBLE", .help = "each task sees its own gpus only, or all with its own first", .choices = visibles},
+    [ORDER] = {.name = "order", .value = "ORDER", .help = "gpus as is best, or in ascending order of task", .choices = orders},
+    [MECHANISM] = {.name = "mechanism", .value = "MECHANISM", .help = "how gpus copy to each other", .choices = mechanisms},
+    [KEY] = {.name = "key", .value = "KEY", .help = "a name for the plan; this version keeps no plan under it, and the answer warns"},
+    [FORMAT] = {.name = "format", .value = "FORMAT", .help = "a table, env for a shell to evaluate, or for a launcher", .choices = formats},
+    [TASK] = {.letter = 't', .name = "task", .value = "TASK", .help = "the task that --format env is for, from 0"},
 };
 
 static int make_request(struct cmd *cmd, json_t *request)
@@ -96,27 +102,13 @@ static int print_launcher(const json_t *reply, const char *format)
     return cmd_print(&ui);
 }
 
-static int check_format(struct cmd *cmd, const char *format)
-{
-    static const char *const formats[] = {"table", "env", "slurm", "rankfile", "numactl", "omp_places"};
-    const size_t count = sizeof formats / sizeof formats[0];
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(format, formats[i]) == 0)
-            return CMD_DONE;
-    const char *nearest = cmd_nearest(format, formats, count);
-    return cmd_usage(cmd, "no format %.40s%s%s%s", format, nearest == NULL ? "" : "; ", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
-}
-
 static int run(struct cmd *cmd)
 {
     const char *format = cmd_value(cmd, &options[FORMAT]);
     if (format == NULL)
         format = "table";
-    int status = check_format(cmd, format);
-    if (status != CMD_DONE)
-        return status;
     json_t *request = json_object(), *reply;
-    status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
+    int status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
     if (status != CMD_DONE) {
         json_decref(request);
         return status;

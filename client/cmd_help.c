@@ -13,7 +13,10 @@ static void put_options(struct ui *ui, const struct cmd_option *options, size_t 
         if (option->letter != 0)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         ui_cell(&table, "%s--%s%s%s", letter, option->name, option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value);
-        ui_cell(&table, "%s", option->help);
+        char choices[256] = "";
+        if (option->choices != NULL)
+            cmd_choices(option, choices, sizeof choices);
+        ui_cell(&table, "%s%s%s", option->help, *choices == '\0' ? "" : ": ", choices);
     }
     ui_table_end(&table, 2, false);
 }

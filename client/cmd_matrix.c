@@ -9,11 +9,11 @@
 enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [SIZE] = {0, "size", "BYTES", "the cells measured with this size (the axis bytes)"},
-    [WHERE] = {0, "where", "AXIS=VALUE", "only cells with this value of an axis; may be repeated"},
-    [FROM] = {0, "from", "PLACES", "only these rows, for example llc0,llc1"},
-    [TO] = {0, "to", "PLACES", "only these columns"},
-    [INTERVALS] = {0, "intervals", NULL, "both ends of each cell's 95 % interval instead of its value"},
+    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes)"},
+    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis; may be repeated"},
+    [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
+    [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
+    [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval instead of its value"},
 };
 
 static int set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)

@@ -12,7 +12,7 @@
 enum { FULL, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [FULL] = {0, "full", NULL, "everything, in minutes; without it what answers need, in seconds"},
+    [FULL] = {.name = "full", .help = "everything, in minutes; without it what answers need, in seconds"},
 };
 
 struct probe {

@@ -12,8 +12,8 @@
 enum { WAIT, TIMEOUT, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [WAIT] = {0, "wait", NULL, "wait until there is a daemon and it is ready"},
-    [TIMEOUT] = {0, "timeout", "SECONDS", "the longest to wait; exit status 75 then"},
+    [WAIT] = {.name = "wait", .help = "wait until there is a daemon and it is ready"},
+    [TIMEOUT] = {.name = "timeout", .value = "SECONDS", .help = "the longest to wait; exit status 75 then"},
 };
 
 static int64_t now_ms(void)

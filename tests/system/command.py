@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import socket
@@ -100,14 +101,32 @@ def wrong_usage_is_64_and_one_line():
     for arguments, words in [
         ([], "no command given"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
         (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
-        (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "slurm?"), (["alloc"], "how much"),
+        (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
         (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
-        (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
+        (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
+        (["bind", "-n", "2", "--pattern", "zz"], "--pattern takes none, pairs, ring, grid2d, grid3d, alltoall, allreduce; not \"zz\""),
+        (["bind", "-n", "2", "--order="], "free, rank; not \"\""), (["bind", "-n", "2", "--visible", "ow"], "own, all"),
+        (["bind", "-n", "2", "--mechanism", "kernels"], "best, copy_engine, kernel"), (["alloc", "1G", "--kind", "system,zz"], "not \"zz\""),
+        (["alloc", "1G", "--kind", "pinned,"], "system, pinned, managed, device; not \"\""),
+        *((command + ["--cpus", cpus], "--cpus takes a list such as 0-3,8") for command in (["bind", "-n", "2"], ["alloc", "1G"])
+          for cpus in ("9-1", "", "1,", ",1", "1,,2", "1-2-3", "-", "1-", " 1", "0x1", "4096", "99999999999999999999")), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
     ]:
         status, out, err = berth(*arguments)
         assert status == 64 and out == "" and err.count("\n") == 1 and err.startswith("berth: ") and words in err, (arguments, status, err)
+
+
+def choices_are_those_of_the_schema():
+    schema = (HERE.parent.parent / "schema/io.berth.Placement.varlink").read_text()
+    for command, option, parameter in [("bind", "pattern", "pattern"), ("bind", "order", "order"), ("bind", "visible", "visible"),
+                                       ("bind", "mechanism", "mechanism"), ("alloc", "kind", "kinds")]:
+        choices = re.search(rf"^  {parameter}: \?(?:\[\])?\((.*)\)", schema, re.M)[1]
+        size = ["1G"] if command == "alloc" else ["-n", "2"]
+        assert berth(command, *size, "--" + option, "zz")[2].startswith(f"berth: {command}: --{option} takes {choices}; not"), option
+        assert choices in " ".join(berth(command, "--help")[1].split()), option
+    kinds = berth("--node", NODE, "alloc", "1G", "--kind", "system,device")
+    assert kinds[0] == 0 and "device" in kinds[1] and "pinned" not in kinds[1], kinds
 
 
 def no_daemon_is_69_and_says_what_to_do():
@@ -347,7 +366,7 @@ def colour_is_for_terminals():
 
 
 TESTS = [
-    help_comes_from_the_table, wrong_usage_is_64_and_one_line, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
+    help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
     a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
