@@ -33,7 +33,8 @@ void ui_background(struct ui *ui, int shade);      /* 0 best .. UI_SHADES - 1 wo
 void ui_pad(struct ui *ui, int columns); /* that many spaces; none when negative */
 int ui_columns(const char *text);        /* columns of UTF-8 text, one a character */
 
-/* A table: cells row by row, then everything aligned at once. Columns whose letter is r are right-aligned, l left. */
+/* A table: cells row by row, then everything aligned at once. Columns whose letter is r are right-aligned, l left. A cell of a
+ * column whose letter is c is not shown, but begins the lines on which its row goes on. */
 struct ui_table {
     struct ui *ui;
     const char *align;

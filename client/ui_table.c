@@ -43,13 +43,16 @@ void ui_cell(struct ui_table *table, const char *format, ...)
 static void print_row(struct ui_table *table, size_t row, const int *width, int indent)
 {
     struct ui *ui = table->ui;
+    const char *begin = ""; /* of the row's later lines */
     int used = indent;
     ui_pad(ui, indent);
     for (int c = 0; c < table->columns; c++) {
         const char *text = table->cell[row * (size_t)table->columns + (size_t)c];
         int missing = width[c] - ui_columns(text);
-        if (width[c] == 0)
-            continue; /* nobody used this column */
+        if (table->align[c] == 'c')
+            begin = text;
+        if (table->align[c] == 'c' || width[c] == 0)
+            continue; /* not shown, or nobody used this column */
         if (table->align[c] == 'r')
             ui_pad(ui, missing);
         if (c == table->columns - 1 && table->align[c] == 'l') {
@@ -58,8 +61,11 @@ static void print_row(struct ui_table *table, size_t row, const int *width, int 
             /* The paragraph's later lines start below its first. */
             for (char *line = rest.text; line != NULL && *line != '\0';) {
                 size_t length = strcspn(line, "\n");
-                if (line != rest.text)
-                    ui_pad(ui, used);
+                if (line != rest.text) {
+                    ui_pad(ui, indent);
+                    ui_put(ui, "%s", begin);
+                    ui_pad(ui, used - indent - ui_columns(begin));
+                }
                 ui_put(ui, "%.*s\n", (int)length, line);
                 line += length + 1;
             }

@@ -250,8 +250,6 @@ static void draw_children(struct drawing *drawing, int parent, const char *prefi
 {
     const struct ui_node *node = drawing->node;
     bool utf8 = drawing->ui->utf8;
-    if (depth > DEPTH_MOST)
-        return;
     for (int child = next_drawn(node, parent, node->place[parent].first_child); child >= 0;) {
         int group[FOLD_MOST];
         size_t count = 0;
@@ -264,10 +262,12 @@ static void draw_children(struct drawing *drawing, int parent, const char *prefi
         const char *branch = depth == 0 ? "" : next < 0 ? (utf8 ? "\u2514\u2500 " : "`- ") : (utf8 ? "\u251c\u2500 " : "|- ");
         name_group(drawing, group, count, name, sizeof name);
         describe(drawing, group, count, text);
+        snprintf(below, sizeof below, "%s%s", prefix, depth == 0 ? "" : next < 0 ? "   " : (utf8 ? "\u2502  " : "|  "));
+        bool has_children = count == 1 && depth < DEPTH_MOST && next_drawn(node, child, node->place[child].first_child) >= 0;
+        ui_cell(&drawing->table, "%s%s", below, has_children ? (utf8 ? "\u2502" : "|") : "");
         ui_cell(&drawing->table, "%s%s%s", prefix, branch, name);
         ui_cell(&drawing->table, "%s", text);
-        snprintf(below, sizeof below, "%s%s", prefix, depth == 0 ? "" : next < 0 ? "   " : (utf8 ? "\u2502  " : "|  "));
-        if (count == 1)
+        if (has_children)
             draw_children(drawing, child, below, depth + 1);
         child = next;
     }
@@ -355,7 +355,7 @@ void ui_topo(struct ui *ui, const json_t *reply)
     put_header(ui, node, reply);
     ui_put(ui, "\n");
     struct drawing drawing = {.ui = ui, .node = node};
-    ui_table_begin(&drawing.table, ui, "ll");
+    ui_table_begin(&drawing.table, ui, "cll");
     if (node->root >= 0)
         draw_children(&drawing, node->root, "", 0);
     ui_table_end(&drawing.table, 0, false);

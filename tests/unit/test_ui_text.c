@@ -64,6 +64,20 @@ static void tables_align(void **state)
     ui_done(&ui);
 }
 
+static void a_row_goes_on_below_its_own_beginning(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 36, .utf8 = true};
+    struct ui_table table;
+    ui_table_begin(&table, &ui, "cll");
+    ui_cell(&table, "\u2502  |");
+    ui_cell(&table, "\u251c\u2500 name");
+    ui_cell(&table, "some words that are too long for one line");
+    ui_table_end(&table, 2, false);
+    assert_string_equal(ui.text, "  \u251c\u2500 name  some words that are too\n  \u2502  |     long for one line\n");
+    ui_done(&ui);
+}
+
 static void numbers_have_three_digits(void **state)
 {
     (void)state;
@@ -126,6 +140,7 @@ int main(void)
         cmocka_unit_test(what_came_from_elsewhere_cannot_steer_the_terminal),
         cmocka_unit_test(words_wrap),
         cmocka_unit_test(tables_align),
+        cmocka_unit_test(a_row_goes_on_below_its_own_beginning),
         cmocka_unit_test(numbers_have_three_digits),
         cmocka_unit_test(numbers_fold_into_ranges),
         cmocka_unit_test(progress_says_what_is_left_while_something_is),

@@ -130,6 +130,30 @@ static void what_is_known_and_no_more(void **state)
            "numa3      4 GiB, no cpus\n");
 }
 
+static void a_long_line_keeps_the_bars_of_the_tree(void **state)
+{
+    (void)state;
+    static const char model[] = "a model with so many words in its name that no line of a terminal holds all of them at once";
+    char reply[2048];
+    snprintf(reply, sizeof reply,
+             "{'name':'n','places':["
+             "{'name':'machine0','kind':'machine','details':{}},"
+             "{'name':'package0','kind':'package','parent':'machine0','model':'%s','details':{}},"
+             "{'name':'gpu0','kind':'gpu','parent':'package0','model':'%s','details':{}},"
+             "{'name':'gpu1','kind':'gpu','parent':'package0','model':'%s','details':{}}"
+             "],'links':[],'software':{},'disagreements':[]," BASIS "}",
+             model, model, model);
+    expect(reply, false,
+           "n  1 package, 2 gpus\n"
+           "\n"
+           "package0  a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "|         once\n"
+           "|- gpu0   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "|         once\n"
+           "`- gpu1   a model with so many words in its name that no line of a terminal holds all of them at\n"
+           "          once\n");
+}
+
 /* A reply that is not as promised is drawn as far as it makes sense. */
 static void odd_replies(void **state)
 {
@@ -169,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_small_machine),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
         cmocka_unit_test(what_is_known_and_no_more),
+        cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),
         cmocka_unit_test(odd_replies),
         cmocka_unit_test(colour_is_only_on_request),
     };
