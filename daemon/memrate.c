@@ -10,16 +10,19 @@
 static const struct memrate unknown = {NAN, NAN, NAN};
 
 /* A NUMA node stands beside the places above a core, not among them: count it once. */
-static void count_core(const struct graph *graph, place_id c, uint16_t *count)
+static void count_core(const struct graph *graph, place_id c, bool is_inside, const struct accessor *who)
 {
     place_id numa = graph_place(graph, c)->numa;
     for (place_id p = c; p != PLACE_NONE; p = graph_place(graph, p)->parent) {
-        count[p]++;
+        who->of[p]++;
+        who->inside[p] = (uint16_t)(who->inside[p] + is_inside);
         if (p == numa)
             numa = PLACE_NONE;
     }
-    if (numa != PLACE_NONE)
-        count[numa]++;
+    if (numa != PLACE_NONE) {
+        who->of[numa]++;
+        who->inside[numa] = (uint16_t)(who->inside[numa] + is_inside);
+    }
 }
 
 static void find_holders(const struct graph *graph, struct accessor *who)
@@ -46,9 +49,7 @@ enum berth_code memrate_cores(const struct graph *graph, const struct cpuset *cp
     struct accessor who = {.inside = inside, .of = inside + n};
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
         const struct cpuset *core = graph_place(graph, c)->cpus;
-        count_core(graph, c, who.of);
-        if (core != NULL && cpuset_intersects(core, cpus))
-            count_core(graph, c, who.inside);
+        count_core(graph, c, core != NULL && cpuset_intersects(core, cpus), &who);
     }
     who.cores = who.in_all = inside[0];
     if (who.in_all > 0)
