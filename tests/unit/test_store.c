@@ -1,4 +1,6 @@
+#include <limits.h>
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store_world.h"
@@ -208,19 +210,18 @@ static void ten_thousand_values_are_served_fast(void **state)
             }
         written(store, big, &run);
     }
-    struct clock real = clock_system();
-    uint64_t best = UINT64_MAX;
+    clock_t best = LONG_MAX;
     for (int i = 0; i < 5; i++) {
-        uint64_t begin = clock_mono_ns(&real);
+        clock_t begin = clock();
         struct loaded all = loaded(store, big);
-        uint64_t took = clock_mono_ns(&real) - begin;
+        clock_t took = clock() - begin;
         assert_int_equal(all.values->count, 10000);
         loaded_done(&all);
         best = took < best ? took : best;
     }
-    print_message("10,000 latest values in %.2f ms\n", (double)best / 1e6);
-    assert_true(best <
-                200000000); /* the figure itself belongs to the benchmarks; this catches a missing index under any sanitizer */
+    print_message("10,000 latest values in %.2f ms of processor time\n", (double)best * 1e3 / CLOCKS_PER_SEC);
+    /* The figure itself belongs to the benchmarks; this catches a missing index under any sanitizer. */
+    assert_true(best < CLOCKS_PER_SEC / 5);
     store_close(store);
     graph_unref(big);
 }
