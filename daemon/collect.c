@@ -114,7 +114,7 @@ bool collect_line(struct collect *collect, const char *line, size_t length)
     return collect->bad_lines < COLLECT_BAD_LINES_MAX;
 }
 
-static void add_note(struct collect *collect, const char *code, const char *text)
+void collect_note(struct collect *collect, const char *code, const char *text)
 {
     struct note *notes = realloc(collect->run.notes, (collect->run.note_count + 1) * sizeof *notes);
     if (notes == NULL)
@@ -138,16 +138,16 @@ void collect_finish(struct collect *collect, const char *ending, const char *tex
         if (strcmp(ending, "cancelled") != 0) {
             char code[32];
             snprintf(code, sizeof code, "probe-%.20s", ending);
-            add_note(collect, code, why);
+            collect_note(collect, code, why);
         }
     } else if (!collect->ended) {
         snprintf(collect->run.status, sizeof collect->run.status, "failed");
         snprintf(why, sizeof why, "%.200s ended without an end record", text);
-        add_note(collect, "probe-failed", why);
+        collect_note(collect, "probe-failed", why);
     }
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
         snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s", text, collect->bad_lines,
                  collect->first_bad);
-        add_note(collect, "probe-garbage", why);
+        collect_note(collect, "probe-garbage", why);
     }
 }

@@ -43,6 +43,9 @@ void collect_done(struct collect *collect);
 /* One line as the probe printed it. False when it has printed so much rubbish that it should be stopped. */
 bool collect_line(struct collect *collect, const char *line, size_t length);
 
+/* Something about the run that a person should know: a finding of severity warning. text is cut to fit. */
+void collect_note(struct collect *collect, const char *code, const char *text);
+
 /* What became of it, into run.status, run.elapsed_ns and one note when something is wrong: ending is "" for a normal end (then the end
  * record must be there), else a status (crashed, timeout, garbage, cancelled, failed) with text as the reason. place is machine0. */
 void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns);

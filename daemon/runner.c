@@ -77,6 +77,13 @@ static void abandon(uv_timer_t *timer)
     settle(runner);
 }
 
+static void drain_passed(uv_timer_t *timer)
+{
+    struct runner *runner = timer->data;
+    runner->end.left_open = true;
+    abandon(timer);
+}
+
 static void kill_now(uv_timer_t *timer)
 {
     struct runner *runner = timer->data;
@@ -118,7 +125,7 @@ static void process_exited(uv_process_t *process, int64_t status, int term_signa
     runner->end = term_signal != 0 ? (struct runner_end){.ending = RUNNER_SIGNALED, .code = term_signal}
                                    : (struct runner_end){.ending = RUNNER_EXITED, .code = (int)status};
     /* A last line may still be in the pipes; they close at their end of file. */
-    uv_timer_start(&runner->limit, abandon, DRAIN_MS, 0);
+    uv_timer_start(&runner->limit, drain_passed, DRAIN_MS, 0);
     settle(runner);
 }
 

@@ -4,6 +4,7 @@
  * only ever sees lines and one ending. Loop thread only.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -25,6 +26,7 @@ enum runner_ending {
 struct runner_end {
     enum runner_ending ending;
     int code;
+    bool left_open; /* it ended, but something that it started outside its session kept its output open, and was not waited for */
     char stderr_text[256]; /* the last line it wrote to standard error, "" none */
 };
 

@@ -304,6 +304,10 @@ static void probe_ended(void *arg, const struct runner_end *end)
         snprintf(text, sizeof text, "%s printed rubbish: %s", probes[sched->probe].program, sched->collect.first_bad);
     uint64_t elapsed_ns = clock_mono_ns(sched->env.clock) - sched->started_ns;
     collect_finish(&sched->collect, status, status[0] ? text : probes[sched->probe].program, (int64_t)elapsed_ns);
+    if (end->left_open) {
+        snprintf(text, sizeof text, "%s ended, but something that it started keeps its output open", probes[sched->probe].program);
+        collect_note(&sched->collect, "probe-left", text);
+    }
     log_line(sched->collect.run.note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values in %.2f s%s%s",
              probes[sched->probe].program, sched->collect.run.status, sched->collect.run.values->count, (double)elapsed_ns / 1e9,
              sched->collect.run.note_count > 0 ? ": " : "", sched->collect.run.note_count > 0 ? sched->collect.run.notes[0].text : "");

@@ -158,6 +158,23 @@ static void children_of_the_child_die_too(void **state)
     fail_msg("%s is still there, as %s", watch.first, text);
 }
 
+/* The child ends when its own child has left the session and says so. */
+#define ESCAPE(redirection) \
+    "trap 'exit 0' USR1; setsid sh -c 'kill -USR1 $PPID; exec sleep 5'" redirection " & echo one; while :; do sleep 0.01; done"
+
+/* Only what left the session outlives it. It is not waited for, and that is said. */
+static void a_child_that_escaped_is_told_of(void **state)
+{
+    (void)state;
+    struct watch watch = run_script(ESCAPE(""), 30000, 30000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_EXITED);
+    assert_int_equal(watch.lines, 1);
+    assert_true(watch.end.left_open);
+    watch = run_script(ESCAPE(" >/dev/null 2>&1"), 30000, 30000, 1 << 20, 0);
+    assert_int_equal(watch.end.ending, RUNNER_EXITED);
+    assert_false(watch.end.left_open);
+}
+
 static void a_missing_program_ends_like_any_other(void **state)
 {
     (void)state;
@@ -185,7 +202,7 @@ int main(void)
         cmocka_unit_test(a_crash_is_a_signal),       cmocka_unit_test(silence_is_a_hang),
         cmocka_unit_test(time_has_an_end),           cmocka_unit_test(a_flood_is_cut),
         cmocka_unit_test(an_endless_line_is_cut),    cmocka_unit_test(a_stop_ends_even_the_stubborn),
-        cmocka_unit_test(children_of_the_child_die_too), cmocka_unit_test(a_missing_program_ends_like_any_other),
+        cmocka_unit_test(children_of_the_child_die_too), cmocka_unit_test(a_child_that_escaped_is_told_of), cmocka_unit_test(a_missing_program_ends_like_any_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
