@@ -100,6 +100,14 @@ def alive(pid):
         return False
 
 
+def until(condition, seconds=10):
+    """What the condition gives as soon as that is something, or at the end of the time."""
+    end = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return found
+
+
 def children(pid):
     return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()]
 

@@ -13,7 +13,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, NODES, RUN, alive, cells, children, fake_probe, findings  # noqa: E402
+from berthd import BIN, Daemon, NODES, RUN, alive, cells, children, fake_probe, findings, until  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -79,7 +79,7 @@ LONG_PROBE = "echo '" + RUN + "'\nexec sleep 60\n"
 
 def sigterm_while_probing_stops_at_once():
     with fake_probe(LONG_PROBE) as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
-        time.sleep(0.2)
+        assert until(lambda: children(daemon.process.pid)), daemon.said()
         assert daemon.status()["state"] == "probing"
         probe = children(daemon.process.pid)
         assert len(probe) == 1, probe
@@ -90,16 +90,11 @@ def sigterm_while_probing_stops_at_once():
 
 def sigkill_takes_the_real_probe_along():
     with Daemon(config="quick_budget_ms = 20000\n") as daemon:
-        for _ in range(100):
-            probe = children(daemon.process.pid)
-            if probe:
-                break
-            time.sleep(0.01)
+        probe = until(lambda: children(daemon.process.pid))
         assert probe, daemon.said()
         time.sleep(0.1)
         daemon.stop(signal.SIGKILL)
-        time.sleep(0.1)
-        assert not alive(probe[0])
+        assert until(lambda: not alive(probe[0]))
 
 
 def misbehaving_probes_cost_one_run():
@@ -108,6 +103,8 @@ def misbehaving_probes_cost_one_run():
         "probe-crashed": "echo '" + RUN + "'\nkill -SEGV $$\n",
         "probe-failed": "echo '" + RUN + "'\nexit 0\n",
         "probe-garbage": "echo '" + RUN + "'\nexec yes rubbish\n",
+        "probe-left": "echo '" + RUN + "'\necho '{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}'\n"
+                      "trap 'exit 0' USR1\nsetsid sh -c 'kill -USR1 $PPID; exec sleep 20' &\nwhile :; do sleep 0.01; done\n",
     }
     for code, script in cases.items():
         with fake_probe(script) as folder, Daemon(config=f"probe_dir = {folder}\nprobe_silence_s = 1\n") as daemon:
@@ -201,23 +198,16 @@ def sighup_reads_the_configuration_again():
         first = daemon.status()["basis"]["snapshot"]
         daemon.config.write_text("max_conections = 4\n")
         daemon.process.send_signal(signal.SIGHUP)
-        for _ in range(200):
-            if "did you mean" in daemon.said():
-                break
-            time.sleep(0.01)
-        assert "stays as it was" in daemon.said(), daemon.said()
+        assert until(lambda: "stays as it was" in daemon.said()), daemon.said()
+        assert "did you mean" in daemon.said(), daemon.said()
         daemon.config.write_text("max_connections = 20\n")
         daemon.process.send_signal(signal.SIGHUP)
-        for _ in range(200):
-            if "read again" in daemon.said():
-                break
-            time.sleep(0.01)
+        assert until(lambda: "read again" in daemon.said()), daemon.said()
         connections = [Connection(daemon.socket) for _ in range(10)]
         for connection in connections:
             assert connection.call("io.berth.Fabric.GetStatus")[0] is None
             connection.socket.close()
-        daemon.wait_ready()
-        assert daemon.status()["basis"]["snapshot"] != first, "the node is looked at again"
+        assert until(lambda: daemon.status()["basis"]["snapshot"] != first), "the node is looked at again"
 
 
 def others_may_read_but_not_probe():
