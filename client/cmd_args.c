@@ -63,7 +63,7 @@ static bool is_choice(const char *const *choices, const char *word, size_t lengt
 
 static int check_choice(const struct cmd *cmd, const struct cmd_option *option, const char *value)
 {
-    if (option->choices == NULL)
+    if (option->choices == NULL || value == NULL)
         return CMD_DONE;
     for (const char *word = value;; word++) {
         size_t length = option->takes_several ? strcspn(word, ",") : strlen(word);

@@ -353,8 +353,10 @@ static inline void hears(struct client *client, const char *expected)
         if (!open && end == NULL)
             fail_msg("closed instead of %s", expected);
     }
-    if (end == NULL)
+    if (end == NULL) {
         fail_msg("nothing instead of %s", expected);
+        return;
+    }
     char buffer[1024];
     snprintf(buffer, sizeof buffer, "%.1000s", client->data);
     for (char *c = buffer; *c != '\0'; c++)
