@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 /* A way to call a place. Names sort before addresses and uuids of equal text, so a uuid "gpu0" hides no gpu0. */
 struct alias {
     const char *text;
@@ -89,20 +91,6 @@ void graph_unref(const struct graph *shared)
     free(graph);
 }
 
-/* Makes room for one more item of an array that holds count: it grows at powers of two, so count alone tells the room. */
-static bool grow(void *array, size_t count, size_t item_size)
-{
-    if ((count & (count - 1)) != 0)
-        return true;
-    void *items;
-    memcpy(&items, array, sizeof items); /* array points to a pointer of any type */
-    void *more = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
-    if (more == NULL)
-        return false;
-    memcpy(array, &more, sizeof more);
-    return true; /* cppcheck-suppress memleak ; the array has it now */
-}
-
 /* Length of the UTF-8 character at c, 0 when it is none. */
 static size_t utf8_length(const unsigned char *c)
 {
@@ -135,7 +123,7 @@ static char *clean_copy(const char *text)
 place_id graph_add_place(struct graph *graph, enum place_kind kind, int32_t number)
 {
     assert(graph->index == NULL && (unsigned)kind < PLACE_KIND_COUNT);
-    if (!grow(&graph->places, graph->place_count, sizeof *graph->places))
+    if (!grow_by_one(&graph->places, graph->place_count, sizeof *graph->places))
         return PLACE_NONE;
     place_id id = (place_id)graph->place_count++;
     struct place *place = &graph->places[id];
@@ -147,7 +135,7 @@ place_id graph_add_place(struct graph *graph, enum place_kind kind, int32_t numb
 struct link *graph_add_link(struct graph *graph, place_id from, place_id to, enum link_kind kind)
 {
     assert(graph->index == NULL && (unsigned)kind < LINK_KIND_COUNT);
-    if (!grow(&graph->links, graph->link_count, sizeof *graph->links))
+    if (!grow_by_one(&graph->links, graph->link_count, sizeof *graph->links))
         return NULL;
     struct link *link = &graph->links[graph->link_count++];
     *link = (struct link){.from = from, .to = to, .kind = kind, .nominal_bytes_per_s = __builtin_nan(""), .state = LINK_UNKNOWN, .source = ""};
@@ -157,7 +145,7 @@ struct link *graph_add_link(struct graph *graph, place_id from, place_id to, enu
 struct resource *graph_add_resource(struct graph *graph, const char *name)
 {
     const double unknown = __builtin_nan("");
-    if (!grow(&graph->resources, graph->resource_count, sizeof *graph->resources))
+    if (!grow_by_one(&graph->resources, graph->resource_count, sizeof *graph->resources))
         return NULL;
     char *copy = clean_copy(name);
     if (copy == NULL)
@@ -169,7 +157,7 @@ struct resource *graph_add_resource(struct graph *graph, const char *name)
 
 static bool add_string(char ***strings, size_t *count, const char *text)
 {
-    if (!grow(strings, *count, sizeof **strings))
+    if (!grow_by_one(strings, *count, sizeof **strings))
         return false;
     char *copy = clean_copy(text);
     if (copy == NULL)
@@ -198,7 +186,7 @@ static bool set_detail(struct detail **details, size_t *count, const char *key, 
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*details)[i].key, key) == 0)
             return place_set_text(&(*details)[i].value, value);
-    if (!grow(details, *count, sizeof **details))
+    if (!grow_by_one(details, *count, sizeof **details))
         return false;
     struct detail detail = {.key = clean_copy(key), .value = clean_copy(value)};
     if (detail.key == NULL || detail.value == NULL) {

@@ -5,25 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum vendor { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
+#include "grow.h"
 
-/* Room grows at powers of two. */
-static bool grow(void *array, size_t count, size_t item_size)
-{
-    if ((count & (count - 1)) != 0)
-        return true;
-    void *items;
-    memcpy(&items, array, sizeof items); /* array points to a pointer of any type */
-    void *more = realloc(items, (count == 0 ? 1 : 2 * count) * item_size);
-    if (more == NULL)
-        return false;
-    memcpy(array, &more, sizeof more);
-    return true; /* cppcheck-suppress memleak ; the array has it now */
-}
+enum vendor { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
 
 struct iodev *iodev_new(struct iodev_list *devices)
 {
-    if (!grow(&devices->item, devices->count, sizeof *devices->item))
+    if (!grow_by_one(&devices->item, devices->count, sizeof *devices->item))
         return NULL;
     struct iodev *device = &devices->item[devices->count++];
     *device = (struct iodev){.pci = PCI_NONE, .bytes_per_s = (double)NAN, .place = PLACE_NONE};
@@ -32,7 +20,7 @@ struct iodev *iodev_new(struct iodev_list *devices)
 
 struct iodev_function *iodev_add_function(struct iodev *device)
 {
-    if (!grow(&device->functions, device->function_count, sizeof *device->functions))
+    if (!grow_by_one(&device->functions, device->function_count, sizeof *device->functions))
         return NULL;
     struct iodev_function *function = &device->functions[device->function_count++];
     *function = (struct iodev_function){0};
@@ -41,7 +29,7 @@ struct iodev_function *iodev_add_function(struct iodev *device)
 
 bool iodev_add_info(struct iodev_function *function, const char *key, const char *value)
 {
-    if (!grow(&function->infos, function->info_count, sizeof *function->infos))
+    if (!grow_by_one(&function->infos, function->info_count, sizeof *function->infos))
         return false;
     function->infos[function->info_count++] = (struct iodev_info){key, value};
     return true;
