@@ -272,7 +272,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         .vendor = "berth",
         .product = "berthd",
         .version = BERTH_VERSION,
-        .url = "https://varlink.org/",
+        .url = "",
         .check_replies = BERTH_DEBUG,
     };
     if (code == BERTH_OK)

@@ -173,12 +173,6 @@ void cpuset_and(struct cpuset *set, const struct cpuset *other)
         set->word[i] &= other->word[i];
 }
 
-void cpuset_minus(struct cpuset *set, const struct cpuset *other)
-{
-    for (int i = 0; i < WORDS; i++)
-        set->word[i] &= ~other->word[i];
-}
-
 int cpuset_next(const struct cpuset *set, unsigned from)
 {
     for (unsigned i = from / 64; i < WORDS; i++) {

@@ -39,7 +39,6 @@ bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b);
 bool cpuset_contains(const struct cpuset *outer, const struct cpuset *inner); /* inner is a subset of outer */
 void cpuset_or(struct cpuset *set, const struct cpuset *other);
 void cpuset_and(struct cpuset *set, const struct cpuset *other);
-void cpuset_minus(struct cpuset *set, const struct cpuset *other);
 
 /* The lowest member that is at least from, or -1. for (int c = cpuset_next(s, 0); c >= 0; c = cpuset_next(s, c + 1)) */
 int cpuset_next(const struct cpuset *set, unsigned from);

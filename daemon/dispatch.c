@@ -89,12 +89,12 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
     if (code != BERTH_OK)
         return code;
     const struct service_method *method = dispatch->method;
-    if (method->row == NULL && method->own == NULL) {
+    if (method->row != NULL && method->row->access == ACCESS_ADMIN && !peer->is_admin)
+        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators", name);
+    if (method->own == NULL && (method->row == NULL || method->row->handle == NULL)) {
         err_text(err, 0, name);
         return err_set(err, BERTH_METHOD_NOT_IMPLEMENTED, "this version does not answer %s", name);
     }
-    if (method->row != NULL && method->row->access == ACCESS_ADMIN && !peer->is_admin)
-        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators", name);
 
     json_t *params = json_object_get(dispatch->message, "parameters");
     if (json_is_object(params))

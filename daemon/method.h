@@ -59,7 +59,7 @@ typedef enum berth_code (*method_handler)(const struct call *call, struct outcom
 struct method {
     const char *name; /* "io.berth.Fabric.GetNode" */
     enum method_access access;
-    method_handler handle;
+    method_handler handle; /* NULL: this version does not answer it, but says so only to whom it may */
 };
 
 /* The table, methods.c; ends with a NULL name. */

@@ -12,6 +12,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
     {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
+    {"io.berth.Health.AcceptBaseline", ACCESS_ADMIN, NULL},
     {"io.berth.Health.CancelProbe", ACCESS_ADMIN, query_cancel_probe},
     {"io.berth.Health.Check", ACCESS_ANY, query_check},
     {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},

@@ -11,7 +11,6 @@
 static const char *state_name(enum sched_state state)
 {
     switch (state) {
-    case SCHED_STARTING: return "starting";
     case SCHED_PROBING: return "probing";
     case SCHED_READY: return "ready";
     }

@@ -19,7 +19,7 @@
 
 struct sched;
 
-enum sched_state { SCHED_STARTING, SCHED_PROBING, SCHED_READY };
+enum sched_state { SCHED_PROBING, SCHED_READY };
 
 struct sched_env {
     uv_loop_t *loop;

@@ -223,7 +223,7 @@ def others_may_read_but_not_probe():
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                for method in ("Fabric.GetStatus", "Health.Check", "Health.Probe", "Health.CancelProbe"):
+                for method in ("Fabric.GetStatus", "Health.Check", "Health.Probe", "Health.CancelProbe", "Health.AcceptBaseline"):
                     errors.append(str(call(daemon.socket, "io.berth." + method)[0]))
             os.write(writer, " ".join(errors).encode())
             os._exit(0)
@@ -232,7 +232,8 @@ def others_may_read_but_not_probe():
         errors = os.read(reader, 4096).decode().split()
         os.close(reader)
         denied = "org.varlink.service.PermissionDenied"
-        assert errors == ["None", "None", denied, denied], errors
+        assert errors == ["None", "None", denied, denied, denied], errors
+        assert call(daemon.socket, "io.berth.Health.AcceptBaseline")[0] == "org.varlink.service.MethodNotImplemented"
 
 
 def the_service_manager_hears_of_it():
