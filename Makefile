@@ -66,7 +66,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps demo check ci bench lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps demo check check-numa ci bench lint help clean dist uninstall
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -163,8 +163,14 @@ demo: ## install what is missing, build, and show this machine: topology, measur
 
 .PHONY: check
 check: ## install the test tools, build, and run every test
-	@tests/lib/deps.sh build test
+	@tests/lib/deps.sh build test numa
 	@BUILD=$(BUILD) tests/run.sh
+
+.PHONY: check-numa
+check-numa: ## run the daemon, the probe and a program that follows the advice on an emulated machine with four NUMA nodes (QEMU)
+	@tests/lib/deps.sh build test numa
+	$(AGAIN) all examples
+	@BUILD=$(BUILD) tests/numa/run.sh
 
 .PHONY: unit
 unit: $(UNITS) ## run the unit tests alone, a second or two
@@ -177,7 +183,8 @@ examples: $(EXAMPLES) ## build the programs of docs/examples with the library's 
 $(BUILD)/examples/%: docs/examples/%.c client/berth.h $(LIBS)
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib'
+	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient -o $@ $< -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' \
+	    $(if $(shell grep -l '<numa.h>' $<),-lnuma)
 
 .PHONY: fault
 fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (not with SAN=)

@@ -98,6 +98,8 @@ static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_t
     hwloc_topology_t topology = load(NULL);
     if (topology == NULL)
         return err_set(err, BERTH_IO, "hwloc cannot see this machine's cpus");
+    /* The node is more than what the daemon's own cgroup leaves it: system services are often kept on a few cores. */
+    hwloc_topology_allow(topology, NULL, NULL, HWLOC_ALLOW_FLAG_ALL);
     if (!add_memory_info(topology, io)) {
         hwloc_topology_destroy(topology);
         return err_set(err, BERTH_NO_MEMORY, "no memory for this machine's topology");

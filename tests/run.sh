@@ -90,6 +90,9 @@ each wire "tests/wire/*.sh" env
 each system "tests/system/*.sh" env
 run install tests/install.sh
 
+title "an emulated machine with four NUMA nodes"
+run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
+
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 if build sanitizers all units examples SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then

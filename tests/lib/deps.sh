@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|lint ...
+# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|numa|lint ...
 # Says which command it runs. Does nothing, and needs no network, when nothing is missing.
 set -eu
 
@@ -7,8 +7,9 @@ packages() {
     case $1 in
     build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev libcmocka-dev ;;
     test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace ;;
+    numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
-    *) echo "deps.sh: no group called $1; there are build, test and lint" >&2 && exit 64 ;;
+    *) echo "deps.sh: no group called $1; there are build, test, numa and lint" >&2 && exit 64 ;;
     esac
 }
 
