@@ -17,6 +17,8 @@ struct key {
     const char *about;
 };
 
+#define TEXT_MAX 2048 /* so that what is printed fits a line again */
+
 #define FIELD(name) offsetof(struct config, name)
 
 static const struct key keys[] = {
@@ -96,6 +98,8 @@ enum berth_code config_set(struct config *config, const char *name, const char *
     switch (key->type) {
     case KEY_TEXT: {
         char *copy = NULL;
+        if (strlen(value) > TEXT_MAX)
+            return err_set(err, BERTH_BAD_CONFIG, "%s is longer than %d bytes", name, TEXT_MAX);
         if (value[0] != '\0' && (copy = strdup(value)) == NULL)
             return err_set(err, BERTH_NO_MEMORY, "out of memory");
         free(*text_field(config, key));
@@ -195,6 +199,18 @@ static enum berth_code read_line(struct config *config, char *line, bool seen[KE
     return BERTH_OK;
 }
 
+/* A line and its end, as much of it as there is room for. False at the end of the file. */
+static bool next_line(FILE *file, char *buffer, size_t size, size_t *ret_length)
+{
+    size_t length = 0;
+    int c = '\0';
+    while (length + 1 < size && c != '\n' && (c = getc(file)) != EOF)
+        buffer[length++] = (char)c;
+    buffer[length] = '\0';
+    *ret_length = length;
+    return length > 0;
+}
+
 enum berth_code config_read(struct config *config, const char *path, struct berth_err *err)
 {
     struct config next;
@@ -208,10 +224,13 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
     }
     bool seen[KEY_COUNT] = {false};
     char line[4096];
-    for (int number = 1; code == BERTH_OK && fgets(line, sizeof line, file) != NULL; number++) {
+    size_t length;
+    for (int number = 1; code == BERTH_OK && next_line(file, line, sizeof line, &length); number++) {
         struct berth_err why = {0};
-        if (strlen(line) == sizeof line - 1)
+        if (length == sizeof line - 1)
             code = err_set(&why, BERTH_BAD_CONFIG, "the line is too long");
+        else if (strlen(line) != length)
+            code = err_set(&why, BERTH_BAD_CONFIG, "the line holds a NUL byte");
         else
             code = read_line(&next, line, seen, &why);
         if (code != BERTH_OK)

@@ -111,7 +111,27 @@ static void wrong_files_are_refused(void **state)
     memset(line, 'a', 5998);
     strcpy(line + 5998, "\n");
     assert_refused(line, ":1:", "too long");
+    memcpy(line, "socket=/", 8);
+    strcpy(line + 3000, "\n");
+    assert_refused(line, ":1:", "socket is longer than 2048 bytes");
     free(line);
+}
+
+static void a_nul_byte_is_refused(void **state)
+{
+    (void)state;
+    static const char bytes[] = "max_connections = 9\nsocket = /run/a\0/b\n";
+    struct config config;
+    struct berth_err err = {0};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fwrite(bytes, 1, sizeof bytes - 1, file);
+    fclose(file);
+    assert_int_equal(config_init(&config, &err), BERTH_OK);
+    assert_int_equal(config_read(&config, path, &err), BERTH_BAD_CONFIG);
+    assert_non_null(strstr(err.detail, ":2: the line holds a NUL byte"));
+    assert_int_equal(config.max_connections, 2048);
+    config_done(&config);
 }
 
 static void a_missing_file_is_refused(void **state)
@@ -182,6 +202,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_service_managers_directory_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_sets_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_files_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_nul_byte_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_printed_can_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(the_shipped_file_shows_the_defaults, setup, teardown),
