@@ -9,10 +9,11 @@
 #include <uv.h>
 
 #include "clock.h"
-#include "collect.h"
 #include "config.h"
 #include "err.h"
 #include "hub.h"
+#include "sched_jobs.h"
+#include "sched_probe.h"
 #include "snapshot.h"
 #include "store.h"
 #include "sysio.h"
@@ -27,23 +28,6 @@ struct sched_env {
     const struct sysio *io;
     const struct config *config; /* may change between calls; never freed before the scheduler */
     struct hub *hub;             /* woken after every change */
-};
-
-struct probe_request {
-    bool full;
-    uint64_t budget_ns; /* 0: the profile's */
-    char *metrics;      /* comma separated names, owned by the scheduler after sched_probe; NULL all */
-    char *places;       /* likewise */
-};
-
-/* The running probe, or the last one. */
-struct probe_view {
-    uint64_t number; /* of the request: 1, 2, 3, ...; 0 when there was none */
-    bool running;
-    bool cancelled;
-    struct collect_progress progress;
-    double remaining_ns; /* NAN unknown */
-    json_t *skipped;     /* borrowed array, valid until the next request; NULL none */
 };
 
 /* Discovers, opens the store and publishes the first snapshot; blocks, for some milliseconds, before the loop runs. Fails when the
@@ -64,6 +48,10 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
 
 /* Stops a running probe; what it has measured is kept. False when none runs. */
 bool sched_cancel(struct sched *sched);
+
+/* Work for the store, in the queue with the scheduler's own. It begins before or beside a probe, and all of it is done before
+ * sched_stop's done is called. */
+void sched_add_job(struct sched *sched, struct sched_job *job);
 
 /* Discovers again once nothing runs, and publishes. Not for a recorded node. */
 void sched_reload(struct sched *sched);

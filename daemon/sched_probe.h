@@ -1,0 +1,83 @@
+/**
+ * One request to measure: which probe programs it takes, each run through the runner, each run's lines collected. Loop thread only.
+ */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "clock.h"
+#include "collect.h"
+#include "config.h"
+#include "err.h"
+#include "runner.h"
+#include "values.h"
+
+struct probe_request {
+    bool full;
+    uint64_t budget_ns; /* 0: the profile's */
+    char *metrics;      /* comma separated names, owned by the scheduler after sched_probe; NULL all */
+    char *places;       /* likewise */
+};
+
+void sched_probe_request_done(struct probe_request *request);
+
+/* The running probe, or the last one. */
+struct probe_view {
+    uint64_t number; /* of the request: 1, 2, 3, ...; 0 when there was none */
+    bool running;
+    bool cancelled;
+    struct collect_progress progress;
+    double remaining_ns; /* NAN unknown */
+    json_t *skipped;     /* borrowed array, valid until the next request; NULL none */
+};
+
+struct sched_probe_env {
+    uv_loop_t *loop;
+    const struct clock *clock;
+    const struct config *config; /* may change between calls */
+    void (*moved)(void *arg);                     /* a line was read */
+    void (*ran)(void *arg, struct run *take_run); /* one program ended; sched_probe_step goes on with the next */
+    void *arg;
+};
+
+/* Private, all of it. */
+struct sched_probe {
+    struct sched_probe_env env;
+    struct probe_request request;
+    uint64_t number;
+    bool active, cancelled;
+    size_t next; /* index of the program that runs, or is to run next */
+    struct runner *runner;
+    struct runner_spec spec;
+    char program[4096];
+    char budget_text[24];
+    const char *args[16];
+    uint64_t started_ns;
+    const struct graph *graph; /* a reference, while runner runs */
+    struct collect collect;
+    json_t *skipped;
+};
+
+void sched_probe_init(struct sched_probe *probe, const struct sched_probe_env *env);
+void sched_probe_done(struct sched_probe *probe); /* nothing may run */
+
+/* Makes take_request, whose strings are taken in every case, the one that sched_probe_step works on. UNAVAILABLE when no program
+ * measures what is asked, NO_MEMORY. None may be active. */
+enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request, struct berth_err *err);
+
+/* Starts the next program, whose places are those of graph. False when none is left or the request was
+ * cancelled: it is over then. None may be running. */
+bool sched_probe_step(struct sched_probe *probe, const struct graph *graph);
+
+/* No further program is started, and the running one is stopped; env.ran comes all the same. */
+void sched_probe_cancel(struct sched_probe *probe);
+
+static inline bool sched_probe_is_active(const struct sched_probe *probe) { return probe->active; }
+static inline bool sched_probe_is_running(const struct sched_probe *probe) { return probe->runner != NULL; }
+void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view);
+
+/* Whether everything that the programs measure has been tried since then: the last run may have been asked for one metric only, or
+ * have been cut short. */
+bool sched_probe_has_all(const struct values *values, int64_t since_s);
