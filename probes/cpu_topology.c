@@ -28,8 +28,8 @@ static int core_number(const char *root, int pu)
     return lowest >= 0 && lowest <= pu ? lowest : pu;
 }
 
-/* The cache of the highest level: its lowest pu, -1 when there is none, and its size. */
-static int llc_of(const char *root, int pu, int64_t *ret_bytes)
+/* The cache of the highest level: its lowest pu, -1 when there is none, and its size. *l2_bytes grows to the size of level 2. */
+static int llc_of(const char *root, int pu, int64_t *ret_bytes, int64_t *l2_bytes)
 {
     int64_t best = 0;
     int lowest = -1;
@@ -53,6 +53,8 @@ static int llc_of(const char *root, int pu, int64_t *ret_bytes)
         int shift = *unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0;
         if (number > 0 && number < INT64_MAX >> 30)
             *ret_bytes = (int64_t)number << shift;
+        if (level == 2 && *ret_bytes > *l2_bytes)
+            *l2_bytes = *ret_bytes;
     }
     return lowest;
 }
@@ -177,20 +179,22 @@ static bool read_all(const char *root, const struct cpu_list *cpus, const struct
     if (!read_numas(root, &online, memory, topology, maps->numa_of, why))
         return false;
     for (int pu = cpu_list_next(&online, 0); pu >= 0; pu = cpu_list_next(&online, pu + 1)) {
-        struct cpu_core core = {.number = core_number(root, pu), .pu = pu, .llc = -1, .numa = maps->numa_of[pu]};
+        struct cpu_core core = {.number = core_number(root, pu), .pu = -1, .sibling = -1, .llc = -1, .numa = maps->numa_of[pu]};
         int64_t bytes = -1;
-        int first = llc_of(root, pu, &bytes);
+        int first = llc_of(root, pu, &bytes, &topology->l2_bytes);
         if (first >= 0 && !find_llc(topology, maps->llc_at, first, bytes, core.numa, &core.llc, why))
             return false;
-        bool usable = cpu_list_has(cpus, pu);
         struct cpu_core *known = &maps->core_of[core.number];
-        if (!maps->seen[core.number]) {
+        if (!maps->seen[core.number])
             *known = core;
-            known->pu = usable ? pu : -1;
-        } else if (usable && known->pu < 0) {
-            known->pu = pu;
-        }
         maps->seen[core.number] = true;
+        known->threads++;
+        if (!cpu_list_has(cpus, pu))
+            continue;
+        if (known->pu < 0)
+            known->pu = pu;
+        else if (known->sibling < 0)
+            known->sibling = pu;
     }
     return list_cores(topology, maps, why);
 }
@@ -198,7 +202,7 @@ static bool read_all(const char *root, const struct cpu_list *cpus, const struct
 bool cpu_topology_read(const char *root, const struct cpu_list *cpus, const struct cpu_list *memory,
                        struct cpu_topology *ret_topology, struct probe_why *why)
 {
-    struct cpu_topology topology = {0};
+    struct cpu_topology topology = {.l2_bytes = -1};
     struct maps *maps = calloc(1, sizeof *maps);
     if (maps == NULL)
         return probe_why_set(why, "out of memory");

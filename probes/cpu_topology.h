@@ -16,7 +16,9 @@
 /* llc and numa are indices into the lists below, -1 when unknown. */
 struct cpu_core {
     int number;
-    int pu; /* the lowest pu of it that may be used; what runs on the core is pinned there */
+    int pu;      /* the lowest pu of it that may be used; what runs on the core is pinned there */
+    int sibling; /* the next pu of it that may be used, -1 none */
+    int threads; /* online pus */
     int llc, numa;
 };
 
@@ -42,6 +44,7 @@ struct cpu_topology {
     struct cpu_llc *llcs;
     struct cpu_numa *numas; /* those with memory or usable cores */
     int core_count, llc_count, numa_count;
+    int64_t l2_bytes; /* of the largest level-2 cache, -1 unknown */
     bool has_numa; /* false: the kernel shows no NUMA nodes and all is taken as node 0 */
 };
 

@@ -55,6 +55,9 @@ static void regular(void **state)
     assert_int_equal(topology.numa_count, 2);
     assert_int_equal(topology.cores[9].number, 9);
     assert_int_equal(topology.cores[9].pu, 9);
+    assert_int_equal(topology.cores[9].sibling, 25);
+    assert_int_equal(topology.cores[9].threads, 2);
+    assert_int_equal(topology.l2_bytes, 1 << 20);
     assert_int_equal(topology.cores[9].llc, 2);
     assert_int_equal(topology.cores[9].numa, 1);
     assert_int_equal(topology.llcs[3].bytes, 16 << 20);
@@ -86,6 +89,9 @@ static void restricted(void **state)
     assert_int_equal(topology.cores[0].pu, 5);
     assert_int_equal(topology.cores[2].number, 10); /* only its second pu */
     assert_int_equal(topology.cores[2].pu, 26);
+    assert_int_equal(topology.cores[0].sibling, 21);
+    assert_int_equal(topology.cores[2].sibling, -1); /* the other may not be used */
+    assert_int_equal(topology.cores[2].threads, 2);
     assert_int_equal(topology.cores[2].llc, 2);
     assert_int_equal(topology.llc_count, 4);
     assert_int_equal(topology.llcs[0].cores, 0);
@@ -134,6 +140,9 @@ static void bare(void **state)
     read_ok(root, "0-1", NULL, &topology);
     assert_int_equal(topology.core_count, 2);
     assert_int_equal(topology.cores[1].llc, -1);
+    assert_int_equal(topology.cores[1].sibling, -1);
+    assert_int_equal(topology.cores[1].threads, 1);
+    assert_int_equal(topology.l2_bytes, -1);
     assert_int_equal(topology.cores[1].numa, 0);
     assert_int_equal(topology.llc_count, 0);
     assert_int_equal(topology.numa_count, 1);
