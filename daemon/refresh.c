@@ -44,8 +44,8 @@ static enum berth_code first_snapshot(struct store *store, const struct discover
     values_finish(values);
     if (stored_at_s > last_probe_at_s)
         last_probe_at_s = stored_at_s;
-    const struct note *store_says = store_note(store);
-    if ((store_says != NULL && !append_notes(&notes, &count, store_says, 1)) || !append_notes(&notes, &count, stored, stored_count))
+    struct note store_says;
+    if ((store_note(store, &store_says) && !append_notes(&notes, &count, &store_says, 1)) || !append_notes(&notes, &count, stored, stored_count))
         goto out;
     struct snapshot *snapshot = snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
     values = NULL;
@@ -96,7 +96,7 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
 enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
 {
-    struct note *notes = NULL;
+    struct note *notes = NULL, store_says;
     size_t count = 0;
     struct berth_err why = {0};
     int64_t run_id = 0;
@@ -111,8 +111,8 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
         struct note note = {.severity = 1, .code = "store-write-failed", .place = "machine0", .since_s = run->started_at_s};
         snprintf(note.text, sizeof note.text, "the last measurements are served but not stored: %.190s", why.detail);
         noted = append_notes(&notes, &count, &note, 1);
-    } else if (store_note(store) != NULL) {
-        noted = append_notes(&notes, &count, store_note(store), 1);
+    } else if (store_note(store, &store_says)) {
+        noted = append_notes(&notes, &count, &store_says, 1);
     }
     noted = noted && append_notes(&notes, &count, run->notes, run->note_count);
     struct values *values = values_new();

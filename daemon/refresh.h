@@ -1,7 +1,6 @@
 /**
  * How the next snapshot is made: from the world (discovery and what the store has), or from the last one and a finished
- * probe run. Blocks on the disk and on sysfs: the scheduler calls it on the thread pool, or before the loop runs, and
- * never twice at a time for one store.
+ * probe run. Blocks on the disk and on sysfs: the scheduler calls it on the thread pool, or before the loop runs.
  */
 #pragma once
 #include <stdint.h>

@@ -11,12 +11,12 @@
  * Invariants:
  * 1. A probe runs only while writing is 0: its values go over the snapshot that the write before it made.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
- * 3. The store is touched only by jobs, or before the loop runs, or when stopped.
+ * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new, before the loop runs.
  */
 struct sched {
     struct sched_env env;
     struct store *store;
-    enum store_state store_state; /* copied after each job, so that nobody reads it while a job runs */
+    enum store_state store_state; /* as each job left it: asking the store may block */
     struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
@@ -37,6 +37,7 @@ struct refresh {
     struct snapshot *base; /* referenced */
     uint64_t generation;
     struct snapshot *result;
+    enum store_state store_state; /* after the work */
     struct berth_err err;
 };
 
@@ -71,8 +72,9 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
     struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_ran, sched};
     sched_probe_init(&sched->probe, &probe_env);
-    if (store_note(sched->store) != NULL)
-        log_line(LOG_LEVEL_WARNING, "%s", store_note(sched->store)->text);
+    struct note note;
+    if (store_note(sched->store, &note))
+        log_line(LOG_LEVEL_WARNING, "%s", note.text);
     *ret_sched = sched;
     return BERTH_OK;
 }
@@ -181,8 +183,7 @@ static void start_refresh(struct sched *sched, struct run *take_run)
 static void jobs_moved(struct sched_jobs *jobs)
 {
     struct sched *sched = (struct sched *)((char *)jobs - offsetof(struct sched, jobs));
-    if (!sched_jobs_busy(jobs))
-        sched->store_state = store_state(sched->store);
+    sched->store_state = jobs->store_state;
     hub_wake(sched->env.hub);
     next_step(sched);
 }

@@ -12,7 +12,7 @@ struct sched_jobs;
 
 /* Embed it in what the job needs, and set both; it stays the caller's. */
 struct sched_job {
-    void (*work)(struct sched_job *job, struct store *store); /* on the thread pool, alone with the store */
+    void (*work)(struct sched_job *job, struct store *store); /* on the thread pool */
     void (*done)(struct sched_job *job);                      /* on the loop, always, while no other runs; it may be freed or added again */
     struct sched_job *next;                                   /* private */
 };
@@ -22,6 +22,7 @@ struct sched_jobs {
     uv_loop_t *loop;
     struct store *store;
     struct sched_job *running, *first, *last;
+    enum store_state left, store_state; /* as the last job left the store: written on the thread pool, then for moved */
     void (*moved)(struct sched_jobs *jobs);
 };
 
@@ -31,5 +32,5 @@ void sched_jobs_init(struct sched_jobs *jobs, uv_loop_t *loop, struct store *sto
 /* Begins it as soon as those before it are done; never calls back before it returns. */
 void sched_jobs_add(struct sched_jobs *jobs, struct sched_job *job);
 
-/* Whether a job runs: then nobody else may touch the store. */
+/* Whether a job runs. */
 static inline bool sched_jobs_busy(const struct sched_jobs *jobs) { return jobs->running != NULL; }

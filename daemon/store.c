@@ -14,8 +14,23 @@ void run_done(struct run *run)
     free(run->notes);
 }
 
-enum store_state store_state(const struct store *store) { return store->state; }
-const struct note *store_note(const struct store *store) { return store->note.code[0] != '\0' ? &store->note : NULL; }
+enum store_state store_state(struct store *store)
+{
+    store_core_lock(store);
+    enum store_state state = store->state;
+    store_core_done(store, BERTH_OK);
+    return state;
+}
+
+bool store_note(struct store *store, struct note *ret_note)
+{
+    store_core_lock(store);
+    bool is_wrong = store->note.code[0] != '\0';
+    if (is_wrong)
+        *ret_note = store->note;
+    store_core_done(store, BERTH_OK);
+    return is_wrong;
+}
 
 const char *store_state_name(enum store_state state)
 {
@@ -28,6 +43,7 @@ enum berth_code store_open(const char *directory, const struct clock *clock, str
     struct store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
+    pthread_mutex_init(&store->lock, NULL); /* on Linux it cannot fail */
     store->clock = *clock;
     if (directory != NULL) {
         if (asprintf(&store->path, "%s/berth.db", directory) < 0) {
@@ -52,12 +68,14 @@ void store_close(struct store *store)
         return;
     store_db_close(store->db);
     graph_unref(store->graph);
+    pthread_mutex_destroy(&store->lock);
     free(store->path);
     free(store);
 }
 
 enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err)
 {
+    store_core_lock(store);
     graph_unref(store->graph);
     store->graph = graph_ref(graph);
     store->boot = 0;

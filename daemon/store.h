@@ -1,9 +1,9 @@
 /**
  * The store: every measurement, in one SQLite file. The only door to SQLite.
  *
- * Every function blocks on the disk: call them on a worker thread, one at a time for one store (the scheduler sees to that);
- * store_open and store_load_latest also at start, before the loop runs. That one-at-a-time holds for store_state and store_note too:
- * ask between calls. Which thread it is does not matter.
+ * Threads: any number may call for one store, a lock inside lets in one at a time. Every function blocks, on the disk and on whoever is
+ * inside, store_state and store_note too: call them on a worker thread, or at start, before the loop runs. Only store_open and store_close
+ * must have the store for themselves.
  *
  * A call that fails has written nothing. Its code says what to do: UNAVAILABLE another process holds the lock, try again; IO the
  * disk is full or refuses, try again later; NO_MEMORY likewise; BAD_DATA the file proved broken and was set aside during the
@@ -46,9 +46,11 @@ void run_done(struct run *run); /* frees what it owns, not the struct */
 enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err);
 void store_close(struct store *store); /* NULL is fine */
 
-enum store_state store_state(const struct store *store);
+enum store_state store_state(struct store *store);
 const char *store_state_name(enum store_state state); /* ok, memory_only, set_aside: the wire's names */
-const struct note *store_note(const struct store *store); /* NULL when all is well */
+
+/* A copy of what is wrong with the store; false, and nothing, when all is well. */
+bool store_note(struct store *store, struct note *ret_note);
 
 /* The node of this graph (by fingerprint) and this boot (by the kernel's boot id) are noted and become the ones that runs belong to. Keeps a
  * reference to graph. Comes before the two calls below; when it fails they try again what it could not do. */

@@ -158,6 +158,8 @@ static bool was_taken_away(const struct store *store)
            sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
 }
 
+void store_core_lock(struct store *store) { pthread_mutex_lock(&store->lock); }
+
 enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
     assert(store->graph != NULL);
@@ -187,5 +189,6 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
         store_core_open(store, store->how_broken, NULL);
         store->how_broken[0] = '\0';
     }
+    pthread_mutex_unlock(&store->lock);
     return code;
 }

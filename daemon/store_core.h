@@ -1,16 +1,29 @@
 /**
  * What the parts of the store share: the open database, its state, and how a call uses it. Private to the store.
  *
+ * A part is a file store_X.c with store_X.h, over tables of its own migration. Each of its public functions has one shape:
+ *
+ *     store_core_lock(store);
+ *     enum berth_code code = store_core_ready(store, err);
+ *     if (code == BERTH_OK)
+ *         code = store_core_transact(store, work, &arg, err);   (or statements that only read)
+ *     return store_core_done(store, code);
+ *
+ * Every function below but store_core_open and store_core_lock is called between the two ends of that. No public function of the
+ * store is called inside: the lock is taken once. Nothing slow but the disk happens inside: parse before, build JSON after.
+ *
  * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
  * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
  * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken is empty.
  */
 #pragma once
+#include <pthread.h>
 #include <sqlite3.h>
 
 #include "store.h"
 
 struct store {
+    pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
     sqlite3 *db;
     char *path; /* NULL: memory only by choice */
     struct clock clock;
@@ -26,11 +39,14 @@ struct store {
  * fresh one in its place; else memory. Fails only with NO_MEMORY. db must not be open. */
 enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err);
 
-/* Begins a call: a database is open, and the rows of this node and boot are in it. store->graph must be set. */
+/* Enters: waits until no other thread is inside. store_core_done leaves. */
+void store_core_lock(struct store *store);
+
+/* A database is open, and the rows of this node and boot are in it. store->graph must be set. */
 enum berth_code store_core_ready(struct store *store, struct berth_err *err);
 
-/* Ends a call that comes to code, which it returns: a file that proved broken is set aside at once, so that the next call
- * finds a database that works. */
+/* Leaves a call that comes to code, which it returns: a file that proved broken is set aside at once, so that the next call
+ * finds a database that works. No statement may be alive. */
 enum berth_code store_core_done(struct store *store, enum berth_code code);
 
 /* work in one transaction, all of it or nothing. */

@@ -1,7 +1,7 @@
 /**
  * One database file: opened, checked, migrated, set aside; and SQLite's errors as ours. Private to the store.
  *
- * A connection is opened without SQLite's own mutexes: one thread at a time.
+ * A connection is opened without SQLite's own mutexes: one thread at a time, which the lock of store_core.h sees to.
  */
 #pragma once
 #include <sqlite3.h>

@@ -109,6 +109,7 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
 {
     struct notes notes = {0};
     int64_t last_probe_at_s = 0;
+    store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
         code = load_values(store, graph, values, err);
@@ -123,5 +124,5 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
     *ret_notes = notes.item;
     *ret_note_count = notes.count;
     *ret_last_probe_at_s = last_probe_at_s;
-    return BERTH_OK;
+    return store_core_done(store, BERTH_OK);
 }

@@ -156,6 +156,7 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph, 
     struct writer writer = {.graph = graph, .run = run};
     if (run->values != NULL)
         values_finish(run->values);
+    store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
         code = store_core_prepare(store, sql[i], &writer.statement[i], err);

@@ -71,13 +71,21 @@ static inline int teardown(void **state)
     return 0;
 }
 
+/* What the store says is wrong; an empty code when nothing is. */
+static inline struct note noted(struct store *store)
+{
+    struct note note = {.text = "no note"};
+    store_note(store, &note);
+    return note;
+}
+
 static inline struct store *opened(struct world *world, enum store_state expected)
 {
     struct store *store;
     struct berth_err err = {0};
     assert_int_equal(store_open(world->directory, &fixed, &store, &err), BERTH_OK);
     if (store_state(store) != expected)
-        fail_msg("state %s: %s", store_state_name(store_state(store)), store_note(store) ? store_note(store)->text : "no note");
+        fail_msg("state %s: %s", store_state_name(store_state(store)), noted(store).text);
     assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
     return store;
 }

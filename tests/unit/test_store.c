@@ -1,5 +1,6 @@
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@ static void a_fresh_file(void **state)
 {
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
-    assert_null(store_note(store));
+    assert_string_equal(noted(store).code, "");
     assert_string_equal(store_state_name(store_state(store)), "ok");
     assert_int_equal(count_loaded(store, world->graph), 0);
     struct stat status;
@@ -167,7 +168,7 @@ static void memory_by_choice(void **state)
     struct berth_err err = {0};
     assert_int_equal(store_open(NULL, &fixed, &store, &err), BERTH_OK);
     assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
-    assert_null(store_note(store));
+    assert_string_equal(noted(store).code, "");
     assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
     struct run run = pingpongs(world->graph, 1);
     written(store, world->graph, &run);
@@ -226,6 +227,53 @@ static void ten_thousand_values_are_served_fast(void **state)
     graph_unref(big);
 }
 
+/* Each thread writes its own runs and reads everybody's, while the others do the same. */
+struct worker {
+    struct world *world;
+    struct store *store;
+    pthread_t thread;
+    int number, failed;
+};
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    const struct graph *graph = worker->world->graph;
+    for (int i = 0; i < 20; i++) {
+        struct run run = pingpongs(graph, 100 * worker->number + i);
+        struct loaded all = {.values = values_new()};
+        struct berth_err err = {0};
+        struct note note;
+        int64_t id;
+        worker->failed += store_write_run(worker->store, graph, &run, &id, &err) != BERTH_OK;
+        worker->failed += store_load_latest(worker->store, graph, all.values, &all.notes, &all.note_count, &all.last_probe_at_s,
+                                            &err) != BERTH_OK;
+        worker->failed += all.values->count != CORES - 1 || all.values->item[0].run != all.values->item[CORES - 2].run;
+        worker->failed += store_state(worker->store) != STORE_OK || store_note(worker->store, &note);
+        loaded_done(&all);
+        run_done(&run);
+    }
+    return NULL;
+}
+
+static void many_threads(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct worker worker[6];
+    for (int i = 0; i < 6; i++) {
+        worker[i] = (struct worker){.world = world, .store = store, .number = i};
+        assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(pthread_join(worker[i].thread, NULL), 0);
+        assert_int_equal(worker[i].failed, 0);
+    }
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 120);
+    assert_int_equal(query(world, "SELECT count(*) FROM value"), 120 * (CORES - 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +284,7 @@ int main(void)
         TEST(only_measured_values),
         TEST(memory_by_choice),
         TEST(the_directory_is_created),
+        TEST(many_threads),
         TEST(ten_thousand_values_are_served_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

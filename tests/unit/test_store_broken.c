@@ -50,8 +50,8 @@ static void expect_set_aside(struct world *world)
 {
     struct store *store = opened(world, STORE_SET_ASIDE);
     assert_true(was_set_aside(world));
-    assert_string_equal(store_note(store)->code, "store-set-aside");
-    assert_non_null(strstr(store_note(store)->text, "berth.db.corrupt-1790000000"));
+    assert_string_equal(noted(store).code, "store-set-aside");
+    assert_non_null(strstr(noted(store).text, "berth.db.corrupt-1790000000"));
     struct run run = pingpongs(world->graph, 1);
     written(store, world->graph, &run);
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
@@ -101,10 +101,10 @@ static void a_file_that_is_taken_away_is_begun_anew(void **state)
     struct store *store = opened(world, STORE_OK);
     struct run before = pingpongs(world->graph, 1), after = pingpongs(world->graph, 2), last = pingpongs(world->graph, 3);
     written(store, world->graph, &before);
-    assert_null(store_note(store));
+    assert_string_equal(noted(store).code, "");
     assert_int_equal(unlink(world->database), 0);
     written(store, world->graph, &after);
-    assert_string_equal(store_note(store)->code, "store-taken-away");
+    assert_string_equal(noted(store).code, "store-taken-away");
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
     assert_int_equal(unlink(world->database), 0);
     assert_int_equal(mkdir(world->database, 0700), 0); /* not even that loses more than the history */
@@ -195,9 +195,9 @@ static void expect_untouched_memory_only(struct world *world, const char *says)
     size_t before, after;
     char *was = file_bytes(world->database, &before);
     struct store *store = opened(world, STORE_MEMORY_ONLY);
-    assert_string_equal(store_note(store)->code, "store-memory-only");
-    if (strstr(store_note(store)->text, says) == NULL)
-        fail_msg("note: %s", store_note(store)->text);
+    assert_string_equal(noted(store).code, "store-memory-only");
+    if (strstr(noted(store).text, says) == NULL)
+        fail_msg("note: %s", noted(store).text);
     struct run run = pingpongs(world->graph, 1);
     written(store, world->graph, &run);
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
@@ -293,7 +293,7 @@ static void open_read_only(struct world *world)
     struct berth_err err = {0};
     EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
     EXPECT(store_state(store) == STORE_MEMORY_ONLY);
-    EXPECT(store_note(store) != NULL);
+    EXPECT(noted(store).code[0] != '\0');
     EXPECT(store_begin(store, world->graph, BOOT, &err) == BERTH_OK);
     store_close(store);
 }
@@ -328,7 +328,7 @@ static void open_on_full_disk(struct world *world)
     struct berth_err err = {0};
     EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
     EXPECT(store_state(store) == STORE_MEMORY_ONLY);
-    EXPECT(strcmp(store_note(store)->code, "store-memory-only") == 0);
+    EXPECT(strcmp(noted(store).code, "store-memory-only") == 0);
     store_close(store);
 }
 
@@ -391,7 +391,7 @@ static void a_lock_at_open(void **state)
     assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE; CREATE TABLE x (a)", NULL, NULL, NULL), SQLITE_OK);
     struct store *store = opened(world, STORE_MEMORY_ONLY);
-    assert_non_null(strstr(store_note(store)->text, "locked"));
+    assert_non_null(strstr(noted(store).text, "locked"));
     store_close(store);
     sqlite3_close(db);
 }
