@@ -21,6 +21,10 @@ struct config {
     int64_t quick_budget_ms;
     int64_t full_budget_s;
     int64_t probe_silence_s; /* a probe that prints nothing this long is hung */
+    int64_t drift_mads; /* this and the next ones: judge_limits.h */
+    int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;
+    int64_t likes_bandwidth_percent, likes_latency_percent, likes_pingpong_percent;
+    int64_t nominal_percent;
     int64_t max_message_bytes;
     int64_t max_unsent_bytes;
     int64_t max_connections;

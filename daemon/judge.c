@@ -31,6 +31,8 @@ static enum berth_code judge_links(struct judge_work *work, struct berth_err *er
                                                  graph_place(graph, link->from)->name);
         if (finding == NULL)
             return no_memory(err);
+        finding->drain = link->state == LINK_DOWN && !is_cable;
+        snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind), graph_place(graph, link->to)->name);
         snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s", link_kind_name(link->kind),
                  graph_place(graph, link->from)->name, graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
     }
@@ -49,7 +51,7 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
         if (finding == NULL)
             return no_memory(err);
         snprintf(finding->text, sizeof finding->text, "%s", note->text);
-        finding->since_s = note->since_s;
+        finding->at_s = finding->since_s = note->since_s;
     }
     return BERTH_OK;
 }
@@ -61,6 +63,7 @@ static enum berth_code judge_disagreements(struct judge_work *work, struct berth
         struct finding *finding = judge_part_add(work, SEVERITY_INFO, "sources-disagree", graph_place(graph, 0)->name);
         if (finding == NULL)
             return no_memory(err);
+        snprintf(finding->subject, sizeof finding->subject, "%.90s", graph->disagreements[i]);
         snprintf(finding->text, sizeof finding->text, "%s", graph->disagreements[i]);
     }
     return BERTH_OK;
@@ -97,7 +100,7 @@ static void conclude(const struct judge_work *work, struct judgement *judgement)
     size_t bad = 0;
     for (size_t i = 0; i < work->count; i++) {
         bad += work->finding[i].severity != SEVERITY_INFO;
-        judgement->drain = judgement->drain || strcmp(work->finding[i].code, "link-down") == 0;
+        judgement->drain = judgement->drain || work->finding[i].drain;
     }
     if (bad > 0) {
         judgement->verdict = worst->severity == SEVERITY_CRITICAL ? VERDICT_UNHEALTHY : VERDICT_DEGRADED;
@@ -115,9 +118,19 @@ static void conclude(const struct judge_work *work, struct judgement *judgement)
     cut(judgement->reason, sizeof judgement->reason, reason);
 }
 
-enum berth_code judge(const struct snapshot *snap, const bool *selected, struct judgement *ret, struct berth_err *err)
+/* What was found before is known by what it is about, not by its words, which have the latest value in them. */
+static void recall(const struct snapshot *snap, struct finding *finding)
 {
-    struct judge_work work = {.snap = snap, .selected = selected};
+    for (size_t i = 0; i < snap->opened_count; i++) {
+        const struct opened *opened = &snap->opened[i];
+        if (strcmp(opened->code, finding->code) == 0 && strcmp(opened->place, finding->place) == 0 && strcmp(opened->subject, finding->subject) == 0)
+            finding->since_s = opened->since_s;
+    }
+}
+
+enum berth_code judge(const struct snapshot *snap, const bool *selected, const struct judge_limits *limits, struct judgement *ret, struct berth_err *err)
+{
+    struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
     struct judgement judgement = {0};
     enum berth_code code = judge_links(&work, err);
     if (code == BERTH_OK)
@@ -130,11 +143,14 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, struct 
         free(work.finding);
         return code;
     }
+    for (size_t i = 0; i < work.count; i++)
+        recall(snap, &work.finding[i]);
     if (work.count > 0)
         qsort(work.finding, work.count, sizeof *work.finding, compare_findings);
     conclude(&work, &judgement);
     judgement.finding = work.finding;
     judgement.count = work.count;
+    judgement.is_cut = work.is_cut;
     *ret = judgement;
     return BERTH_OK;
 }

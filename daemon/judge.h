@@ -1,6 +1,6 @@
 /**
- * Judges a node's health from one snapshot: links and notes, measured against nominal, and like against like.
- * docs/ADVICE.md has the rules; the thresholds are one table in judge_values.c.
+ * Judges a node's health from one snapshot: links and notes, and each measured value against nominal, against its likes and
+ * against its own baseline. docs/ADVICE.md has the rules.
  *
  * Pure; any thread.
  */
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "judge_limits.h"
 #include "snapshot.h"
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_CRITICAL };
@@ -24,20 +25,25 @@ struct finding {
     enum severity severity;
     char place[20];
     char code[32];          /* stable, lower case: "link-down", "slower-than-likes", "below-nominal", a note's code */
+    char subject[FINDING_SUBJECT_SIZE]; /* what it is about at that place: with code and place the same from run to run */
     char text[256];
     double value, expected; /* NAN: none; of unit */
     const char *unit;       /* static; NULL none */
-    int64_t since_s;        /* 0 unknown */
+    bool drain;             /* reason enough to drain the node */
+    int64_t at_s;           /* when what it is about was measured or noted; 0 unknown */
+    int64_t since_s;        /* when it appeared; 0 unknown */
 };
 
 struct judgement {
     enum verdict verdict;          /* the worst finding; unknown when nothing was measured and nothing is wrong */
-    bool drain;                    /* only for a gpu's link down */
+    bool drain;                    /* a link is down, or a value was under 80 % of its baseline in three runs */
     char reason[JUDGE_REASON_SIZE];
     struct finding *finding;       /* owned; worst first */
     size_t count;
+    bool is_cut;                   /* more values are out of line than are listed */
 };
 
 /* selected: by place id, what to look at (with all that is inside); NULL the whole node. Fails only with NO_MEMORY. */
-enum berth_code judge(const struct snapshot *snap, const bool *selected, struct judgement *ret, struct berth_err *err);
+enum berth_code judge(const struct snapshot *snap, const bool *selected, const struct judge_limits *limits, struct judgement *ret,
+                      struct berth_err *err);
 void judge_done(struct judgement *judgement);

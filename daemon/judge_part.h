@@ -5,9 +5,11 @@
 struct judge_work {
     const struct snapshot *snap;
     const bool *selected;
+    const struct judge_limits *limits;
     struct finding *finding;
     size_t count, room;
     size_t measured; /* values looked at that were measured */
+    bool is_cut;
 };
 
 /* The place, something above it, or the NUMA node it is nearest to is selected. */

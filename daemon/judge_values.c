@@ -1,29 +1,14 @@
-/* Findings from measured values: against what is stated (nominal), and against values that should be like them. */
+/* Measured values against what is stated (nominal), against values that should be like them, and against their baselines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge_report.h"
 #include "judge_values.h"
 #include "plan.h"
 
-/* How much worse a value may be, as a share: 0.20 is 20 % less bandwidth, or so much latency that 20 % fewer fit a second. 0: not compared.
- * Copy engines are narrower than the links they use, by design. Ping-pong differs with the way on the mesh. */
-static const struct threshold {
-    double likes;   /* than the median of its likes */
-    double nominal; /* than firmware, driver or link state */
-} thresholds[METRIC_COUNT] = {
-    [METRIC_CPU_PINGPONG] = {0.50, 0},
-    [METRIC_MEMORY_BANDWIDTH] = {0.20, 0.50},
-    [METRIC_MEMORY_LATENCY] = {0.20, 0.50},
-    [METRIC_HOST_GPU_COPY_ENGINE] = {0.20, 0.50},
-    [METRIC_HOST_GPU_KERNEL] = {0.20, 0.50},
-    [METRIC_GPU_GPU_COPY_ENGINE] = {0.20, 0},
-    [METRIC_GPU_GPU_KERNEL] = {0.20, 0.50},
-};
-
-#define LIKES_MIN 3     /* with fewer likes nobody can say who is wrong */
-#define FINDINGS_MAX 64 /* of one rule; the worst ones, and one that counts the rest */
+#define LIKES_MIN 3 /* with fewer likes nobody can say who is wrong */
 
 /* Values of one class should be the same. */
 struct class {
@@ -37,24 +22,6 @@ struct member {
     struct class class;
     const struct value *value;
 };
-
-/* A value that is too bad, before it is a finding. */
-struct suspect {
-    const struct value *value;
-    double expected;
-    double goodness; /* 1 is as expected, 0.5 half as good */
-    size_t likes;    /* 0: against nominal */
-};
-
-struct suspects {
-    struct suspect *item;
-    size_t count;
-};
-
-static double goodness(const struct value *v, double value, double expected)
-{
-    return metric_info(v->metric)->higher_is_better ? value / expected : expected / value;
-}
 
 /* The end of the interval that speaks for the value. */
 static double best_case(const struct value *v)
@@ -142,14 +109,15 @@ static double median_without(const struct member *member, size_t n, size_t leave
     return (member[low + (low >= leave_out)].value->value + member[high + (high >= leave_out)].value->value) / 2;
 }
 
-static void judge_class(const struct member *member, size_t n, struct suspects *suspects)
+static void judge_class(const struct member *member, size_t n, const struct judge_limits *limits, struct suspects *suspects)
 {
-    double allowed = thresholds[member->class.metric].likes;
+    enum metric metric = member->class.metric;
+    double allowed = limits->likes[judge_limits_kind(metric)];
     for (size_t i = 0; i < n && n > LIKES_MIN && allowed > 0; i++) {
         const struct value *v = member[i].value;
-        double median = median_without(member, n, i), good = goodness(v, v->value, median);
-        if (good < 1 - allowed && goodness(v, best_case(v), median) < 1 - allowed)
-            suspects->item[suspects->count++] = (struct suspect){v, median, good, n - 1};
+        double median = median_without(member, n, i), good = baseline_goodness(metric, v->value, median);
+        if (good < 1 - allowed && baseline_goodness(metric, best_case(v), median) < 1 - allowed)
+            judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_LIKES, .expected = median, .goodness = good, .others = n - 1});
     }
 }
 
@@ -172,85 +140,27 @@ static double stated(const struct snapshot *snap, const struct value *v)
     return 0;
 }
 
-static void judge_stated(const struct snapshot *snap, const struct value *v, struct suspects *suspects)
+static void judge_stated(const struct snapshot *snap, const struct value *v, const struct judge_limits *limits, struct suspects *suspects)
 {
-    double expected = stated(snap, v), allowed = thresholds[v->metric].nominal;
-    if (expected > 0 && allowed > 0 && goodness(v, best_case(v), expected) < 1 - allowed)
-        suspects->item[suspects->count++] = (struct suspect){v, expected, goodness(v, v->value, expected), 0};
+    double expected = stated(snap, v), allowed = judge_limits_nominal(limits, v->metric);
+    if (expected > 0 && allowed > 0 && baseline_goodness(v->metric, best_case(v), expected) < 1 - allowed)
+        judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_NOMINAL, .expected = expected,
+                                                     .goodness = baseline_goodness(v->metric, v->value, expected)});
 }
 
-/* The same pair once for each metric and rule, by its worst axes. */
-static int compare_pairs(const void *a, const void *b)
+static void judge_past(const struct snapshot *snap, const struct value *v, const struct judge_limits *limits, struct suspects *suspects)
 {
-    const struct suspect *x = a, *y = b;
-    int order = (x->likes > 0) - (y->likes > 0);
-    if (order == 0)
-        order = (int)x->value->metric - (int)y->value->metric;
-    if (order == 0)
-        order = x->value->from - y->value->from;
-    if (order == 0)
-        order = x->value->to - y->value->to;
-    return order != 0 ? order : (x->goodness > y->goodness) - (x->goodness < y->goodness);
-}
-
-static bool is_same_pair(const struct suspect *a, const struct suspect *b)
-{
-    return (a->likes > 0) == (b->likes > 0) && a->value->metric == b->value->metric && a->value->from == b->value->from &&
-           a->value->to == b->value->to;
-}
-
-static int compare_goodness(const void *a, const void *b)
-{
-    const struct suspect *x = a, *y = b;
-    if (x->goodness != y->goodness)
-        return x->goodness < y->goodness ? -1 : 1;
-    return compare_pairs(a, b);
-}
-
-static enum berth_code report(struct judge_work *work, const struct suspect *suspect, struct berth_err *err)
-{
-    const struct graph *graph = work->snap->graph;
-    const struct value *v = suspect->value;
-    const struct metric_info *info = metric_info(v->metric);
-    const struct place *from = graph_place(graph, v->from), *to = graph_place(graph, v->to);
-    struct finding *finding = judge_part_add(work, SEVERITY_WARNING, suspect->likes > 0 ? "slower-than-likes" : "below-nominal",
-                                             to->kind == PLACE_NUMA ? to->name : from->name);
-    if (finding == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
-    const char *axes = values_axes(work->snap->values, v);
-    double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
-    char against[64] = "what is stated";
-    if (suspect->likes > 0)
-        snprintf(against, sizeof against, "the median of %zu like it", suspect->likes);
-    snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)", info->name, from->name, to->name,
-             axes[0] != '\0' ? " with " : "", axes, v->value * scale, scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected,
-             against, suspect->expected * scale);
-    finding->value = v->value;
-    finding->expected = suspect->expected;
-    finding->unit = info->unit;
-    return BERTH_OK;
-}
-
-static enum berth_code report_all(struct judge_work *work, struct suspects *suspects, struct berth_err *err)
-{
-    size_t pairs = 0;
-    qsort(suspects->item, suspects->count, sizeof *suspects->item, compare_pairs);
-    for (size_t i = 0; i < suspects->count; i++)
-        if (pairs == 0 || !is_same_pair(&suspects->item[pairs - 1], &suspects->item[i]))
-            suspects->item[pairs++] = suspects->item[i];
-    qsort(suspects->item, pairs, sizeof *suspects->item, compare_goodness);
-    for (size_t i = 0; i < pairs && i < FINDINGS_MAX; i++) {
-        enum berth_code code = report(work, &suspects->item[i], err);
-        if (code != BERTH_OK)
-            return code;
-    }
-    if (pairs > FINDINGS_MAX) {
-        struct finding *finding = judge_part_add(work, SEVERITY_WARNING, "more", graph_place(work->snap->graph, 0)->name);
-        if (finding == NULL)
-            return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
-        snprintf(finding->text, sizeof finding->text, "%zu more values are out of line; the worst %d are listed", pairs - FINDINGS_MAX, FINDINGS_MAX);
-    }
-    return BERTH_OK;
+    if (snap->baseline == NULL)
+        return;
+    const struct baseline *baseline = &snap->baseline[v - snap->values->item];
+    enum baseline_verdict verdict = baseline_compare(baseline, v, limits);
+    if (verdict == BASELINE_WORSE || verdict == BASELINE_BETTER)
+        judge_report_add(suspects, &(struct suspect){.value = v,
+                                                     .rule = verdict == BASELINE_WORSE ? RULE_BASELINE : RULE_BETTER,
+                                                     .expected = baseline->median,
+                                                     .goodness = baseline_goodness(v->metric, v->value, baseline->median),
+                                                     .others = baseline->count,
+                                                     .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 
 /* All measured values are compared, those that are not asked about as likes of the others. */
@@ -264,7 +174,8 @@ static size_t collect(struct judge_work *work, const uint64_t *class, struct mem
             continue;
         if (judge_part_asks(work, v->from) || judge_part_asks(work, v->to))
             work->measured++;
-        judge_stated(snap, v, suspects);
+        judge_stated(snap, v, work->limits, suspects);
+        judge_past(snap, v, work->limits, suspects);
         double relation = relation_of(snap, v->from, v->to);
         if (!isnan(relation))
             member[count++] = (struct member){{v->metric, v->axes, class[v->from], class[v->to], relation}, v};
@@ -276,7 +187,7 @@ enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
 {
     size_t n = work->snap->values->count;
     struct member *member = calloc(n + 1, sizeof *member);
-    struct suspects suspects = {.item = calloc(2 * n + 1, sizeof *suspects.item)};
+    struct suspects suspects = {.item = calloc(RULE_COUNT * n + 1, sizeof *suspects.item)};
     uint64_t *class = calloc(work->snap->graph->place_count, sizeof *class);
     enum berth_code code = BERTH_OK;
     if (member == NULL || suspects.item == NULL || class == NULL) {
@@ -288,14 +199,14 @@ enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
         for (size_t first = 0, end; first < count; first = end) {
             for (end = first + 1; end < count && compare_class(&member[end].class, &member[first].class) == 0;)
                 end++;
-            judge_class(member + first, end - first, &suspects);
+            judge_class(member + first, end - first, work->limits, &suspects);
         }
         size_t asked = 0;
         for (size_t i = 0; i < suspects.count; i++)
             if (judge_part_asks(work, suspects.item[i].value->from) || judge_part_asks(work, suspects.item[i].value->to))
                 suspects.item[asked++] = suspects.item[i];
         suspects.count = asked;
-        code = report_all(work, &suspects, err);
+        code = judge_report(work, &suspects, err);
     }
     free(member);
     free(suspects.item);

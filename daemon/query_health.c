@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "daemon.h"
 #include "jsonify.h"
 #include "judge.h"
 #include "plan.h"
@@ -13,6 +14,7 @@
 struct check {
     struct snapshot *snap; /* referenced */
     bool *selected;        /* owned; NULL the whole node */
+    struct judge_limits limits;
 };
 
 static void check_free(void *state)
@@ -85,7 +87,7 @@ static enum berth_code check_work(void *state, json_t **ret_result, struct berth
 {
     const struct check *check = state;
     struct judgement judgement = {0};
-    enum berth_code code = judge(check->snap, check->selected, &judgement, err);
+    enum berth_code code = judge(check->snap, check->selected, &check->limits, &judgement, err);
     if (code != BERTH_OK)
         return code;
     json_t *json = judgement_json(check->snap, &judgement);
@@ -107,7 +109,7 @@ enum berth_code query_check(const struct call *call, struct outcome *ret, struct
         free(selected);
         return err_set(err, BERTH_NO_MEMORY, "no memory for a check");
     }
-    *check = (struct check){snapshot_ref(call->snap), selected};
+    *check = (struct check){snapshot_ref(call->snap), selected, judge_limits_of(&call->daemon->config)};
     *ret = (struct outcome){.kind = OUTCOME_WORK, .state = check, .work = check_work, .free_state = check_free};
     return BERTH_OK;
 }

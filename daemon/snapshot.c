@@ -45,5 +45,7 @@ void snapshot_unref(struct snapshot *snapshot)
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
     free(snapshot->notes);
+    free(snapshot->baseline);
+    free(snapshot->opened);
     free(snapshot);
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include <stdint.h>
 
+#include "baseline.h"
 #include "graph.h"
 #include "values.h"
 
@@ -17,6 +18,14 @@ struct note {
     int64_t since_s;   /* 0 unknown */
 };
 
+#define FINDING_SUBJECT_SIZE 96
+
+/* A finding that stands since an earlier moment. code, place and subject name it; judge.h. */
+struct opened {
+    char code[32], place[20], subject[FINDING_SUBJECT_SIZE];
+    int64_t since_s;
+};
+
 struct snapshot {
     unsigned refs;               /* atomic, private */
     char id[48];                 /* same id: same graph and values */
@@ -26,6 +35,9 @@ struct snapshot {
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */
+    struct baseline *baseline;   /* owned; one for each item of values, in their order; NULL: nothing is known of the past */
+    struct opened *opened;       /* owned */
+    size_t opened_count;
 };
 
 /* take_values and the notes (copied) belong to the snapshot afterwards; graph gets one more reference.

@@ -13,6 +13,8 @@ struct fixture {
     struct judgement judgement;
 };
 
+static struct judge_limits limits; /* the defaults, set by main */
+
 static struct fixture begin(struct graph *graph)
 {
     struct fixture f = {.graph = graph, .values = values_new()};
@@ -26,7 +28,7 @@ static void judged(struct fixture *f, const bool *selected)
     if (f->snap == NULL)
         f->snap = nodes_snapshot(f->graph, f->values);
     judge_done(&f->judgement);
-    assert_int_equal(judge(f->snap, selected, &f->judgement, &err), BERTH_OK);
+    assert_int_equal(judge(f->snap, selected, &limits, &f->judgement, &err), BERTH_OK);
     assert_true(strlen(f->judgement.reason) < JUDGE_REASON_SIZE);
 }
 
@@ -276,5 +278,11 @@ int main(void)
         cmocka_unit_test(a_long_reason_is_cut_between_characters),
         cmocka_unit_test(many_findings_are_bounded),
     };
+    struct config config;
+    struct berth_err err = {0};
+    if (config_init(&config, &err) != BERTH_OK)
+        return 1;
+    limits = judge_limits_of(&config);
+    config_done(&config);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

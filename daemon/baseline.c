@@ -1,0 +1,102 @@
+#include "baseline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A normal distribution's standard deviation in MADs. */
+#define SIGMA_PER_MAD 1.4826
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *value, size_t count)
+{
+    qsort(value, count, sizeof *value, compare_doubles);
+    return count % 2 == 1 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
+}
+
+/* How much less a MAD is on average when it is one of few values: Croux and Rousseeuw, Time-efficient algorithms for two highly robust
+ * estimators of scale, Computational Statistics 1 (1992). */
+static double correction(size_t count)
+{
+    static const double few[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+    return count < sizeof few / sizeof few[0] ? few[count] : (double)count / ((double)count - 0.8);
+}
+
+/* Where the values move away slowly, their MAD takes the way for noise and would excuse more of it. The differences from each to the next, as in
+ * von Neumann's ratio (Annals of Mathematical Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its deviation. */
+void baseline_compute(struct baseline *baseline, const struct baseline_values *values)
+{
+    size_t count = baseline->count;
+    double sorted[BASELINE_VALUES], step[BASELINE_VALUES];
+    memcpy(sorted, values->value, count * sizeof *sorted);
+    baseline->median = median_of(sorted, count);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = fabs(sorted[i] - baseline->median);
+    double deviation = median_of(sorted, count);
+    for (size_t i = 0; i + 1 < count; i++)
+        step[i] = fabs(values->value[i + 1] - values->value[i]);
+    if (count >= BASELINE_READY)
+        deviation = fmin(deviation, median_of(step, count - 1) / sqrt(2));
+    baseline->deviation = SIGMA_PER_MAD * correction(count) * deviation;
+}
+
+double baseline_goodness(enum metric metric, double value, double expected)
+{
+    return metric_info(metric)->higher_is_better ? value / expected : expected / value;
+}
+
+static bool is_ready(const struct baseline *baseline) { return baseline->count >= BASELINE_READY || (baseline->accepted && baseline->count > 0); }
+
+/* Half as good is worse however much the values of the baseline differed: they may have been getting worse already. */
+#define LOSS_ALWAYS 0.5
+
+/* Beyond part of both limits on the worse side; with sign -1 on the better side. */
+static bool is_beyond(const struct baseline *baseline, enum metric metric, double value, const struct judge_limits *limits, double part, double sign)
+{
+    double loss = sign * (1 - baseline_goodness(metric, value, baseline->median));
+    double away = sign * (metric_info(metric)->higher_is_better ? baseline->median - value : value - baseline->median);
+    return loss > part * limits->drift[judge_limits_kind(metric)] &&
+           (loss > LOSS_ALWAYS || away > part * limits->mads * fmax(baseline->deviation, judge_limits_floor(metric) * baseline->median));
+}
+
+enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+{
+    enum metric metric = v->metric;
+    if (!is_ready(baseline) || limits->drift[judge_limits_kind(metric)] <= 0)
+        return BASELINE_NONE;
+    bool higher = metric_info(metric)->higher_is_better;
+    double best = higher ? v->high : v->low, worst = higher ? v->low : v->high;
+    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1)
+                           : is_beyond(baseline, metric, v->value, limits, 1, 1) && is_beyond(baseline, metric, isnan(best) ? v->value : best, limits, 1, 1))
+        return BASELINE_WORSE;
+    if (is_beyond(baseline, metric, v->value, limits, 1, -1) && is_beyond(baseline, metric, isnan(worst) ? v->value : worst, limits, 1, -1))
+        return BASELINE_BETTER;
+    return BASELINE_IN_LINE;
+}
+
+void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits)
+{
+    baseline->is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
+    bool is_low = baseline->is_worse && baseline_goodness(v->metric, v->value, baseline->median) < BASELINE_LOW;
+    if (!is_low)
+        baseline->low_runs = 0;
+    else if (baseline->low_runs < UINT8_MAX)
+        baseline->low_runs++;
+    if (baseline->is_worse || baseline->count >= BASELINE_VALUES)
+        return;
+    if (baseline->count == 0)
+        baseline->begun_s = v->measured_at_s;
+    values->value[baseline->count++] = v->value;
+    baseline_compute(baseline, values);
+}
+
+void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s)
+{
+    *baseline = (struct baseline){.median = value, .begun_s = now_s, .count = 1, .accepted = true};
+    *values = (struct baseline_values){.value = {value}};
+}

@@ -1,0 +1,25 @@
+/* From values that are out of line to findings: a pair once for each metric and rule, by its worst axes, the worst pairs first. */
+#pragma once
+#include "judge_part.h"
+
+enum judge_rule { RULE_NOMINAL, RULE_LIKES, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
+
+/* A value that is out of line by one rule. */
+struct suspect {
+    const struct value *value;
+    enum judge_rule rule;
+    double expected;
+    double goodness; /* 1 is as expected, 0.5 half as good */
+    size_t others;   /* how many values the expectation comes from; 0 with nominal */
+    unsigned runs;   /* baseline: in how many runs it was under BASELINE_LOW */
+};
+
+struct suspects {
+    struct suspect *item; /* has room for one of every rule for each value */
+    size_t count;
+};
+
+void judge_report_add(struct suspects *suspects, const struct suspect *suspect);
+
+/* Adds the findings to work, at most 64 that are worse than expected and 64 that are better; reorders the suspects. NO_MEMORY. */
+enum berth_code judge_report(struct judge_work *work, struct suspects *suspects, struct berth_err *err);
