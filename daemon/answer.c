@@ -20,14 +20,65 @@ static json_t *done(json_t *json, bool ok)
 /* A prediction is not good to a part of a nanosecond, and whole numbers are read and printed fast. */
 static double whole(double time_ns) { return time_ns >= 100 ? rint(time_ns) : time_ns; }
 
-json_t *answer_prediction(const struct prediction *prediction)
+void answer_print_prediction(struct print *print, const struct prediction *prediction)
 {
-    if (!isfinite(prediction->time_ns))
-        return json_null();
-    json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(whole(prediction->time_ns))) && answer_set(json, "low_ns", jsonify_number(whole(prediction->low_ns))) &&
-              answer_set(json, "high_ns", jsonify_number(whole(prediction->high_ns))) && answer_set(json, "bottleneck", json_null());
-    return done(json, ok);
+    if (!isfinite(prediction->time_ns)) {
+        print_null(print);
+        return;
+    }
+    print_open(print, '{');
+    print_key(print, "time_ns");
+    print_real(print, whole(prediction->time_ns));
+    print_key(print, "low_ns");
+    print_real(print, whole(prediction->low_ns));
+    print_key(print, "high_ns");
+    print_real(print, whole(prediction->high_ns));
+    print_key(print, "bottleneck");
+    print_null(print);
+    print_close(print, '}');
+}
+
+static void print_one(struct print *print, const struct snapshot *snap, const struct value *v)
+{
+    const struct metric_info *info = metric_info(v->metric);
+    print_open(print, '{');
+    print_key(print, "metric");
+    print_string(print, info->name);
+    print_key(print, "from");
+    print_string(print, graph_place(snap->graph, v->from)->name);
+    print_key(print, "to");
+    print_string(print, graph_place(snap->graph, v->to)->name);
+    print_key(print, "axes");
+    jsonify_print_axes(print, v->metric, values_axes(snap->values, v));
+    print_key(print, "value");
+    print_real(print, v->value);
+    print_key(print, "low");
+    print_real(print, v->low);
+    print_key(print, "high");
+    print_real(print, v->high);
+    print_key(print, "unit");
+    print_string(print, info->unit);
+    print_key(print, "source");
+    print_string(print, value_source_name(v->source));
+    print_key(print, "measured_at_s");
+    print_count(print, v->measured_at_s > 0 ? v->measured_at_s : -1);
+    print_close(print, '}');
+}
+
+void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count)
+{
+    print_open(print, '[');
+    for (size_t i = 0; i < count; i++)
+        print_one(print, snap, evidence->item[first + i]);
+    print_close(print, ']');
+}
+
+void answer_print_warnings(struct print *print, const struct plan_warnings *warnings)
+{
+    print_open(print, '[');
+    for (size_t i = 0; i < warnings->count; i++)
+        print_string(print, warnings->line[i]);
+    print_close(print, ']');
 }
 
 static json_t *one(const struct snapshot *snap, const struct value *v)

@@ -1,5 +1,5 @@
 /**
- * Parts that the replies of planners share, as JSON. Each gives a new reference, or NULL when out of memory.
+ * Parts that the replies of planners share. As text: the next value of what is printed. As trees: a new reference, or NULL when out of memory.
  */
 #pragma once
 #include <jansson.h>
@@ -7,10 +7,15 @@
 #include <stddef.h>
 
 #include "plan.h"
+#include "print.h"
 #include "snapshot.h"
 
 /* null when there is no time. */
-json_t *answer_prediction(const struct prediction *prediction);
+void answer_print_prediction(struct print *print, const struct prediction *prediction);
+
+/* count entries of the evidence from first on. */
+void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);
+void answer_print_warnings(struct print *print, const struct plan_warnings *warnings);
 
 /* count entries of the evidence from first on. */
 json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);

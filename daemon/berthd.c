@@ -23,6 +23,9 @@
 #include "sched.h"
 #include "server.h"
 
+/* What is larger is given back to the system when it is freed. glibc would raise this the first time that happens. */
+#define LARGE_BYTES (1 << 20)
+
 #define DEFAULT_CONFIG BERTH_SYSCONFDIR "/berth.conf"
 
 struct options {
@@ -357,6 +360,7 @@ int main(int argc, char **argv)
 {
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     struct berth_err err = {0};
     int status;
     if (!parse_options(argc, argv, &process.options, &status))

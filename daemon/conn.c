@@ -18,18 +18,17 @@
 #include "conn.h"
 
 #include <assert.h>
-#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "conn_work.h"
 #include "outbox.h"
 #include "wire.h"
 
 enum {
     TURN_STEPS = 16,      /* calls or replies before other connections get their turn */
-    LARGE_REPLY = 1 << 20,
     LOOK_AGAIN_MS = 1000, /* how often to look whether a peer left that we do not read from */
 };
 
@@ -51,10 +50,7 @@ struct conn {
     struct outcome outcome;
     struct hub_listener listener;
 
-    uv_work_t work;
-    struct reply work_reply; /* made on the pool: large replies must not hold up the loop */
-    enum berth_code work_code;
-    struct berth_err work_err;
+    struct conn_work work;
 
     bool is_ready, is_reading, input_ended, is_finishing, is_closing, is_closed;
     enum conn_wait wait;
@@ -117,7 +113,7 @@ void conn_close(struct conn *conn)
     if (conn->state == STREAMING)
         end_call(conn);
     if (conn->state == WORKING)
-        uv_cancel((uv_req_t *)&conn->work); /* if it has not begun */
+        conn_work_cancel(&conn->work);
     uv_close((uv_handle_t *)&conn->pipe, on_closed);
 }
 
@@ -135,7 +131,7 @@ static void on_moved(struct outbox *outbox, bool ok)
 }
 
 /* Half a reply cannot be taken back, so one that fails ends the connection. */
-static void send_reply(struct conn *conn, const struct reply *reply)
+static void send_reply(struct conn *conn, const struct print *reply)
 {
     if (!outbox_send(&conn->outbox, reply->data, reply->length))
         conn_close(conn);
@@ -163,39 +159,33 @@ static void answer_result(struct conn *conn, json_t *take_result, bool continues
         answer_error(conn, &err);
 }
 
-/* Calls: work, streams, plain results. */
-
-static void run_work(uv_work_t *work)
+static void answer_written(struct conn *conn)
 {
-    struct conn *conn = work->data;
-    json_t *result = NULL;
-    conn->work_code = conn->outcome.work(conn->outcome.state, &result, &conn->work_err);
-    if (conn->work_code == BERTH_OK && conn->outcome.kind == OUTCOME_WORK && reply_init(&conn->work_reply)) {
-        conn->work_code = dispatch_print(&conn->call, conn->host->check_replies, result, false, &conn->work_reply, &conn->work_err);
-        if (conn->work_reply.length > LARGE_REPLY)
-            malloc_trim(0); /* the tree behind it was several times as large */
+    struct berth_err err = {0};
+    if (conn->call.oneway)
         return;
-    }
-    json_decref(result);
-    if (conn->work_code == BERTH_OK && conn->outcome.kind == OUTCOME_WORK)
-        conn->work_code = err_set(&conn->work_err, BERTH_NO_MEMORY, "no memory for the reply");
+    if (dispatch_write(&conn->call, conn->host->check_replies, &conn->outcome, &conn->host->reply, &err) == BERTH_OK)
+        send_reply(conn, &conn->host->reply);
+    else
+        answer_error(conn, &err);
 }
 
-static void work_done(uv_work_t *work, int status)
+/* Calls: work, streams, plain results. */
+
+static void work_done(struct conn_work *work)
 {
-    struct conn *conn = work->data;
-    bool is_done = status == 0 && conn->work_code == BERTH_OK;
-    if (is_done && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
+    struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
+    if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
         hub_listen(conn->host->hub, &conn->listener);
     } else {
-        if (!is_done)
-            answer_error(conn, &conn->work_err);
+        if (work->code != BERTH_OK)
+            answer_error(conn, &work->err);
         else if (!conn->call.oneway && !conn->is_closing)
-            send_reply(conn, &conn->work_reply);
+            send_reply(conn, &work->reply);
         end_call(conn);
     }
-    reply_done(&conn->work_reply);
+    print_done(&work->reply);
     if (conn->is_closing)
         free_when_over(conn);
     else
@@ -204,15 +194,14 @@ static void work_done(uv_work_t *work, int status)
 
 static void start_work(struct conn *conn)
 {
-    conn->work.data = conn;
-    conn->work_err = (struct berth_err){0};
-    conn->work_code = BERTH_OK;
-    conn->state = WORKING;
-    int failed = uv_queue_work(conn->host->loop, &conn->work, run_work, work_done);
-    if (failed == 0)
-        return;
     struct berth_err err = {0};
-    err_set(&err, BERTH_UNAVAILABLE, "no thread for this call: %s", uv_strerror(failed));
+    conn->work.call = &conn->call;
+    conn->work.outcome = &conn->outcome;
+    conn->work.check_replies = conn->host->check_replies;
+    conn->work.done = work_done;
+    conn->state = WORKING;
+    if (conn_work_start(&conn->work, conn->host->loop, &err) == BERTH_OK)
+        return;
     answer_error(conn, &err);
     end_call(conn);
 }
@@ -265,15 +254,18 @@ static void take_call(struct conn *conn, const char *text, size_t length)
         end_call(conn);
         return;
     }
+    conn->outcome = outcome;
     if (outcome.kind == OUTCOME_RESULT) {
-        answer_result(conn, outcome.result, false);
+        if (outcome.write != NULL)
+            answer_written(conn);
+        else
+            answer_result(conn, outcome.result, false);
         end_call(conn);
         return;
     }
-    conn->outcome = outcome;
     if (outcome.kind == OUTCOME_STREAM && conn->call.oneway) {
         end_call(conn); /* nobody would see what it yields */
-    } else if (outcome.work != NULL) {
+    } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
         start_work(conn);
     } else {
         conn->state = STREAMING;

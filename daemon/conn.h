@@ -26,7 +26,7 @@ struct conn_host {
     struct dispatch_context context;
     struct server_limits limits;
     bool check_replies;
-    struct reply reply;
+    struct print reply;
     struct conn *first; /* all of them, until gone */
     unsigned count;
 

@@ -131,7 +131,7 @@ static enum berth_code check_result(const struct dispatch *dispatch, const json_
                    why.detail);
 }
 
-enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct reply *reply,
+enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct print *reply,
                                struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
@@ -142,6 +142,30 @@ enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json
     if (code == BERTH_OK && !reply_result(reply, take_result, continues))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for the reply");
     json_decref(take_result);
+    return code;
+}
+
+static enum berth_code check_written(const struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
+{
+    json_error_t why;
+    json_t *written = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (written == NULL)
+        return err_set(err, BERTH_UNAVAILABLE, "our reply to %s is no JSON: %s", dispatch->method->name, why.text);
+    enum berth_code code = check_result(dispatch, written, err);
+    json_decref(written);
+    return code;
+}
+
+enum berth_code dispatch_write(const struct dispatch *dispatch, bool check, const struct outcome *outcome, struct print *reply,
+                               struct berth_err *err)
+{
+    reply_begin(reply);
+    size_t before = reply->length;
+    enum berth_code code = outcome->write(outcome->state, reply, err);
+    if (code == BERTH_OK && check && !reply->failed)
+        code = check_written(dispatch, reply->data + before, reply->length - before, err);
+    if (code == BERTH_OK && !reply_end(reply, false))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the reply");
     return code;
 }
 

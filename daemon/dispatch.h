@@ -39,7 +39,11 @@ const char *dispatch_interface(const struct dispatch *dispatch);
 
 /* Writes a result as a reply and lets go of it; one that is NULL could not be made: NO_MEMORY. With check it must be what the
  * interface file declares; UNAVAILABLE says what is wrong with it. Any thread, one at a time for a call. */
-enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct reply *reply,
+enum berth_code dispatch_print(const struct dispatch *dispatch, bool check, json_t *take_result, bool continues, struct print *reply,
+                               struct berth_err *err);
+
+/* The same for a result that the outcome writes itself. */
+enum berth_code dispatch_write(const struct dispatch *dispatch, bool check, const struct outcome *outcome, struct print *reply,
                                struct berth_err *err);
 
 /* Whether an error is one that the interface file declares; as above. */

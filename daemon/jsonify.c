@@ -55,23 +55,51 @@ json_t *jsonify_basis(const struct snapshot *snap)
     return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", "0", "origin", origin_name(snap->graph->origin));
 }
 
+void jsonify_print_basis(struct print *print, const struct snapshot *snap)
+{
+    print_open(print, '{');
+    print_key(print, "snapshot");
+    print_string(print, snap->id);
+    print_key(print, "claims");
+    print_string(print, "0");
+    print_key(print, "origin");
+    print_string(print, origin_name(snap->graph->origin));
+    print_close(print, '}');
+}
+
+/* The next axis of the metric, from the list at *list on, with its value; false at the end. */
+static bool next_axis(enum metric metric, const char *axes, const char **list, char key[48], char value[64])
+{
+    const char *c = *list;
+    size_t length = strcspn(c, "=,");
+    if (*c == '\0' || length >= 48)
+        return false;
+    memcpy(key, c, length);
+    key[length] = '\0';
+    if (axes_get(metric, axes, key, value, 64) == NULL)
+        return false;
+    c += strcspn(c, ",");
+    *list = c + (*c == ',');
+    return true;
+}
+
 json_t *jsonify_axes(enum metric metric, const char *axes)
 {
+    char key[48], value[64];
     json_t *object = json_object();
     bool ok = object != NULL;
-    const char *c = metric_info(metric)->axes;
-    while (ok && *c != '\0') {
-        char key[48], value[64];
-        size_t length = strcspn(c, "=,");
-        if (length >= sizeof key)
-            break;
-        memcpy(key, c, length);
-        key[length] = '\0';
-        const char *text = axes_get(metric, axes, key, value, sizeof value);
-        if (text != NULL)
-            ok = json_object_set_new_nocheck(object, key, json_string_nocheck(text)) == 0;
-        c += strcspn(c, ",");
-        c += *c == ',';
-    }
+    for (const char *list = metric_info(metric)->axes; ok && next_axis(metric, axes, &list, key, value);)
+        ok = json_object_set_new_nocheck(object, key, json_string_nocheck(value)) == 0;
     return whole(object, ok);
+}
+
+void jsonify_print_axes(struct print *print, enum metric metric, const char *axes)
+{
+    char key[48], value[64];
+    print_open(print, '{');
+    for (const char *list = metric_info(metric)->axes; next_axis(metric, axes, &list, key, value);) {
+        print_key(print, key);
+        print_string(print, value);
+    }
+    print_close(print, '}');
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "graph.h"
+#include "print.h"
 #include "snapshot.h"
 #include "values.h"
 
@@ -29,3 +30,7 @@ json_t *jsonify_basis(const struct snapshot *snap);
 
 /* Every axis of the metric with its value, defaults filled in. */
 json_t *jsonify_axes(enum metric metric, const char *axes);
+
+/* The same two as text. */
+void jsonify_print_basis(struct print *print, const struct snapshot *snap);
+void jsonify_print_axes(struct print *print, enum metric metric, const char *axes);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "err.h"
+#include "print.h"
 #include "snapshot.h"
 
 struct daemon; /* daemon.h; the server only passes it on */
@@ -41,10 +42,14 @@ struct outcome {
     enum outcome_kind kind;
     json_t *result; /* RESULT: the reply's parameters, owned by the outcome */
 
-    /* WORK and STREAM. work runs on the thread pool over state alone: for WORK it makes the result; for STREAM it is optional and
+    /* work runs on the thread pool over state alone: for WORK it makes the result; for STREAM it is optional and
      * runs once before the first next(). It touches nothing of the daemon but referenced snapshots in state. */
     void *state;
     enum berth_code (*work)(void *state, json_t **ret_result, struct berth_err *err);
+
+    /* RESULT and WORK may write the reply's parameters, one JSON object, from state instead: where a tree would cost more than the rest of the
+     * answer. For WORK it runs where work would. What it wrote before it failed is dropped. */
+    enum berth_code (*write)(void *state, struct print *reply, struct berth_err *err);
 
     /* STREAM: called on the loop whenever the hub was woken and the peer has room; gives at most one reply a call.
      * A caller without more gets the one reply of STREAM_LAST only. */

@@ -73,69 +73,97 @@ static enum berth_code check_kinds(const json_t *params, struct plan_warnings *w
     return BERTH_OK;
 }
 
-static json_t *option_json(const struct snapshot *snap, const struct alloc_request *request, const struct alloc_answer *answer,
-                           const struct alloc_option *option)
+/* An answer until it is sent. */
+struct reply {
+    struct snapshot *snap;
+    int64_t bytes, free_at_s;
+    struct alloc_answer answer;
+};
+
+static void reply_free(void *state)
 {
-    const struct place *memory = graph_place(snap->graph, option->memory);
-    char call[64];
-    snprintf(call, sizeof call, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")", request->bytes, memory->number);
-    json_t *json = json_object();
-    bool ok = answer_set(json, "memory", json_string_nocheck(memory->name)) &&
-              answer_set(json, "kind", json_string_nocheck(kinds[KIND_SYSTEM])) && answer_set(json, "call", json_string_nocheck(call)) &&
-              answer_set(json, "predicted", answer_prediction(&option->predicted)) &&
-              answer_set(json, "free_bytes", jsonify_count(option->free_bytes)) &&
-              answer_set(json, "free_at_s", jsonify_count(option->free_bytes >= 0 ? request->free.at_s : -1)) &&
-              answer_set(json, "why", answer_evidence(snap, &answer->evidence, option->why, option->why_count));
-    if (!ok) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
+    struct reply *reply = state;
+    snapshot_unref(reply->snap);
+    plan_alloc_done(&reply->answer);
+    free(reply);
 }
 
-static json_t *answer_json(const struct snapshot *snap, const struct alloc_request *request, const struct alloc_answer *answer)
+static void print_option(struct print *print, const struct reply *reply, const struct alloc_option *option)
 {
-    json_t *options = json_array();
-    bool ok = options != NULL;
-    for (size_t i = 0; ok && i < answer->count; i++)
-        ok = answer_append(options, option_json(snap, request, answer, &answer->option[i]));
-    json_t *json = json_object();
-    ok = answer_set(json, "options", options) && ok && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-         answer_set(json, "basis", jsonify_basis(snap));
-    if (!ok) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
+    const struct place *memory = graph_place(reply->snap->graph, option->memory);
+    char call[64];
+    snprintf(call, sizeof call, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")", reply->bytes, memory->number);
+    print_open(print, '{');
+    print_key(print, "memory");
+    print_string(print, memory->name);
+    print_key(print, "kind");
+    print_string(print, kinds[KIND_SYSTEM]);
+    print_key(print, "call");
+    print_string(print, call);
+    print_key(print, "predicted");
+    answer_print_prediction(print, &option->predicted);
+    print_key(print, "free_bytes");
+    print_count(print, option->free_bytes);
+    print_key(print, "free_at_s");
+    print_count(print, option->free_bytes >= 0 ? reply->free_at_s : -1);
+    print_key(print, "why");
+    answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why, option->why_count);
+    print_close(print, '}');
+}
+
+static enum berth_code print_answer(void *state, struct print *print, struct berth_err *err)
+{
+    const struct reply *reply = state;
+    (void)err;
+    print_open(print, '{');
+    print_key(print, "options");
+    print_open(print, '[');
+    for (size_t i = 0; i < reply->answer.count; i++)
+        print_option(print, reply, &reply->answer.option[i]);
+    print_close(print, ']');
+    print_key(print, "warnings");
+    answer_print_warnings(print, &reply->answer.warnings);
+    print_key(print, "basis");
+    jsonify_print_basis(print, reply->snap);
+    print_close(print, '}');
+    return BERTH_OK;
+}
+
+static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
+{
+    const struct graph *graph = call->snap->graph;
+    struct alloc_access access[ACCESSES_MAX];
+    struct allowed allowed = {0};
+    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
+    struct plan_warnings left_out;
+    left_out.count = 0;
+    enum berth_code code = request_allowed(graph, call->params, &allowed, err);
+    if (code == BERTH_OK)
+        code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);
+    if (code == BERTH_OK)
+        code = read_accesses(graph, call->params, &request, access, err);
+    if (code == BERTH_OK)
+        code = check_kinds(call->params, &left_out, err);
+    if (code == BERTH_OK)
+        code = plan_alloc(call->snap, &request, &reply->answer, err);
+    for (size_t i = 0; code == BERTH_OK && i < left_out.count; i++)
+        plan_warn(&reply->answer.warnings, "%s", left_out.line[i]);
+    reply->bytes = request.bytes;
+    reply->free_at_s = request.free.at_s;
+    plan_allowed_done(&allowed);
+    return code;
 }
 
 enum berth_code query_allocate(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    const struct snapshot *snap = call->snap;
-    struct alloc_access access[ACCESSES_MAX];
-    struct allowed allowed = {0};
-    struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
-    struct alloc_answer answer = {0};
-    struct plan_warnings left_out = {0};
-    enum berth_code code = request_allowed(snap->graph, call->params, &allowed, err);
+    struct reply *reply = calloc(1, sizeof *reply);
+    if (reply == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    reply->snap = snapshot_ref(call->snap);
+    enum berth_code code = plan(call, reply, err);
     if (code == BERTH_OK)
-        code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);
-    if (code == BERTH_OK)
-        code = read_accesses(snap->graph, call->params, &request, access, err);
-    if (code == BERTH_OK)
-        code = check_kinds(call->params, &left_out, err);
-    if (code == BERTH_OK)
-        code = plan_alloc(snap, &request, &answer, err);
-    if (code == BERTH_OK) {
-        for (size_t i = 0; i < left_out.count; i++)
-            plan_warn(&answer.warnings, "%s", left_out.line[i]);
-        json_t *result = answer_json(snap, &request, &answer);
-        if (result != NULL)
-            *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
-        else
-            code = err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
-    }
-    plan_alloc_done(&answer);
-    plan_allowed_done(&allowed);
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+    else
+        reply_free(reply);
     return code;
 }

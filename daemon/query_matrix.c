@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ static enum berth_code check_where(enum metric metric, json_t *where, struct ber
 
 static bool matches(const struct pick *pick, const struct value *value)
 {
-    if ((pick->from != NULL && !pick->from[value->from]) || (pick->to != NULL && !pick->to[value->to]))
+    if (pick->to != NULL && !pick->to[value->to])
         return false;
     const char *axis;
     json_t *wanted;
@@ -109,38 +110,102 @@ static bool matches(const struct pick *pick, const struct value *value)
     return true;
 }
 
-static json_t *cell_json(const struct pick *pick, const struct value *value)
+/* The axes of a matrix as text, each made once: there are few, and thousands of cells. */
+#define AXES_KEPT 16
+struct axes_text {
+    uint32_t axes;
+    size_t length; /* 0: not made yet */
+    char text[232];
+};
+
+static void print_axes(struct print *reply, const struct pick *pick, const struct value *value, struct axes_text *kept)
 {
-    const struct graph *graph = pick->snap->graph;
-    json_t *cell = json_object();
-    json_object_set_new_nocheck(cell, "from", json_string_nocheck(graph->places[value->from].name));
-    json_object_set_new_nocheck(cell, "to", json_string_nocheck(graph->places[value->to].name));
-    json_object_set_new_nocheck(cell, "axes", jsonify_axes(pick->metric, values_axes(pick->snap->values, value)));
-    json_object_set_new_nocheck(cell, "value", jsonify_number(value->value));
-    json_object_set_new_nocheck(cell, "low", jsonify_number(value->low));
-    json_object_set_new_nocheck(cell, "high", jsonify_number(value->high));
-    json_object_set_new_nocheck(cell, "repetitions", value->n > 0 ? json_integer(value->n) : json_null());
-    json_object_set_new_nocheck(cell, "source", json_string_nocheck(value_source_name(value->source)));
-    json_object_set_new_nocheck(cell, "measured_at_s", value->measured_at_s > 0 ? json_integer(value->measured_at_s) : json_null());
-    json_object_set_new_nocheck(cell, "why_not", jsonify_text(value->why_not));
-    return cell;
+    struct axes_text *known = &kept[value->axes % AXES_KEPT];
+    if (known->length > 0 && known->axes == value->axes) {
+        print_bytes(reply, known->text, known->length);
+        return;
+    }
+    size_t before = reply->length;
+    jsonify_print_axes(reply, pick->metric, values_axes(pick->snap->values, value));
+    size_t length = reply->length - before;
+    if (reply->failed || length > sizeof known->text)
+        return;
+    *known = (struct axes_text){.axes = value->axes, .length = length};
+    memcpy(known->text, reply->data + before, length);
 }
 
-static enum berth_code matrix_json(void *state, json_t **ret_result, struct berth_err *err)
+static void print_cell(struct print *reply, const struct pick *pick, const struct value *value, struct axes_text *kept)
+{
+    const struct graph *graph = pick->snap->graph;
+    print_open(reply, '{');
+    print_key(reply, "from");
+    print_string(reply, graph->places[value->from].name);
+    print_key(reply, "to");
+    print_string(reply, graph->places[value->to].name);
+    print_key(reply, "axes");
+    print_axes(reply, pick, value, kept);
+    print_key(reply, "value");
+    print_real(reply, value->value);
+    print_key(reply, "low");
+    print_real(reply, value->low);
+    print_key(reply, "high");
+    print_real(reply, value->high);
+    print_key(reply, "repetitions");
+    print_count(reply, value->n > 0 ? (int64_t)value->n : -1);
+    print_key(reply, "source");
+    print_string(reply, value_source_name(value->source));
+    print_key(reply, "measured_at_s");
+    print_count(reply, value->measured_at_s > 0 ? value->measured_at_s : -1);
+    print_key(reply, "why_not");
+    print_string(reply, value->why_not);
+    print_close(reply, '}');
+}
+
+/* Cells ascend by from, so a few places to start from need not look at the others. */
+static void print_cells(struct print *reply, const struct pick *pick)
+{
+    struct axes_text kept[AXES_KEPT] = {0};
+    const struct graph *graph = pick->snap->graph;
+    for (size_t from = 0; from < (pick->from != NULL ? graph->place_count : 1); from++) {
+        const struct value *first;
+        if (pick->from != NULL && !pick->from[from])
+            continue;
+        size_t count = values_range(pick->snap->values, pick->metric, pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        for (size_t i = 0; i < count; i++)
+            if (matches(pick, &first[i]))
+                print_cell(reply, pick, &first[i], kept);
+    }
+}
+
+static enum berth_code print_matrix(void *state, struct print *reply, struct berth_err *err)
 {
     const struct pick *pick = state;
-    const struct value *first;
-    size_t count = values_range(pick->snap->values, pick->metric, PLACE_NONE, &first);
-    json_t *cells = json_array();
-    for (size_t i = 0; i < count; i++)
-        if (matches(pick, &first[i]))
-            json_array_append_new(cells, cell_json(pick, &first[i]));
-    json_t *result = json_pack("{s:s,s:s,s:o,s:o}", "metric", metric_info(pick->metric)->name, "unit", metric_info(pick->metric)->unit, "cells",
-                               cells, "basis", jsonify_basis(pick->snap));
-    if (result == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    *ret_result = result;
+    (void)err;
+    print_open(reply, '{');
+    print_key(reply, "metric");
+    print_string(reply, metric_info(pick->metric)->name);
+    print_key(reply, "unit");
+    print_string(reply, metric_info(pick->metric)->unit);
+    print_key(reply, "cells");
+    print_open(reply, '[');
+    print_cells(reply, pick);
+    print_close(reply, ']');
+    print_key(reply, "basis");
+    jsonify_print_basis(reply, pick->snap);
+    print_close(reply, '}');
     return BERTH_OK;
+}
+
+/* How many cells will be looked at. */
+static size_t cells_of(const struct pick *pick)
+{
+    const struct value *first;
+    if (pick->from == NULL)
+        return values_range(pick->snap->values, pick->metric, PLACE_NONE, &first);
+    size_t count = 0;
+    for (size_t from = 0; from < pick->snap->graph->place_count; from++)
+        count += pick->from[from] ? values_range(pick->snap->values, pick->metric, (place_id)from, &first) : 0;
+    return count;
 }
 
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
@@ -167,16 +232,13 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
         code = parse_places(call->snap->graph, json_object_get(call->params, "to"), &pick->to, err);
     if (code == BERTH_OK)
         code = check_where(metric, pick->where, err);
-    const struct value *first;
-    if (code == BERTH_OK && values_range(call->snap->values, metric, PLACE_NONE, &first) > CELLS_AT_ONCE) {
-        *ret = (struct outcome){.kind = OUTCOME_WORK, .state = pick, .work = matrix_json, .free_state = pick_free};
-        return BERTH_OK;
+    if (code != BERTH_OK) {
+        pick_free(pick);
+        return code;
     }
-    json_t *result = NULL;
-    if (code == BERTH_OK)
-        code = matrix_json(pick, &result, err);
-    pick_free(pick);
-    if (code == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
-    return code;
+    *ret = (struct outcome){.kind = cells_of(pick) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
+                            .state = pick,
+                            .write = print_matrix,
+                            .free_state = pick_free};
+    return BERTH_OK;
 }

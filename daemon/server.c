@@ -67,7 +67,7 @@ static void free_when_closed(struct server *server)
         return;
     void (*closed)(void *) = server->closed;
     void *arg = server->closed_arg;
-    reply_done(&server->host.reply);
+    print_done(&server->host.reply);
     service_free(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);

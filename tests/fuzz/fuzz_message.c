@@ -38,7 +38,7 @@ static const struct method rows[] = {
     {NULL, ACCESS_ANY, NULL},
 };
 
-static void check_reply(const struct reply *reply, const char *key)
+static void check_reply(const struct print *reply, const char *key)
 {
     if (reply->length == 0 || reply->data[reply->length - 1] != '\0' || strlen(reply->data) + 1 != reply->length)
         abort();
@@ -50,7 +50,7 @@ static void check_reply(const struct reply *reply, const char *key)
 }
 
 /* False when the connection would be closed. */
-static bool answer(const struct dispatch_context *context, struct reply *reply, const char *text, size_t length)
+static bool answer(const struct dispatch_context *context, struct print *reply, const char *text, size_t length)
 {
     static const struct peer peer = {.uid = 1};
     struct berth_err err = {0};
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (once == NULL)
         once = service();
     struct dispatch_context context = {.service = once, .snapshot = no_snapshot};
-    struct reply reply;
+    struct print reply;
     struct wire wire;
     if (!reply_init(&reply))
         abort();
@@ -111,6 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             open = answer(&context, &reply, text, length);
     }
     wire_done(&wire);
-    reply_done(&reply);
+    print_done(&reply);
     return 0;
 }

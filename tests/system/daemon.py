@@ -329,11 +329,11 @@ def closed_standard_descriptors_are_not_taken():
         path = directory + "/s"
         process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', BIN / "berthd", "--node", NODES / "mi300a", "--socket", path])
         try:
-            for _ in range(500):
-                if os.path.exists(path) or process.poll() is not None:
-                    break
-                time.sleep(0.01)
-            assert call(path, "io.berth.Fabric.GetStatus")[0] is None
+            def answers():
+                with contextlib.suppress(OSError):
+                    return call(path, "io.berth.Fabric.GetStatus")[0] is None
+                return process.poll() is not None
+            assert until(answers) and process.poll() is None
         finally:
             process.terminate()
             assert process.wait(10) == 0, process.returncode

@@ -43,6 +43,15 @@ static json_t *ask(struct fixture *f, const char *interface, const char *method,
     if (code == BERTH_OK && outcome.kind == OUTCOME_WORK) {
         code = outcome.work(outcome.state, &reply, &f->err);
         outcome.free_state(outcome.state);
+    } else if (code == BERTH_OK && outcome.write != NULL) {
+        struct print out;
+        assert_true(print_init(&out, 64));
+        code = outcome.write(outcome.state, &out, &f->err);
+        assert_false(out.failed);
+        reply = json_loadb(out.data, out.length, JSON_REJECT_DUPLICATES, &why);
+        assert_non_null(reply);
+        print_done(&out);
+        outcome.free_state(outcome.state);
     } else if (code == BERTH_OK) {
         reply = outcome.result;
     }

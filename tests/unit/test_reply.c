@@ -10,7 +10,7 @@
 
 #include "reply.h"
 
-static json_t *parsed(const struct reply *reply)
+static json_t *parsed(const struct print *reply)
 {
     assert_int_equal(reply->data[reply->length - 1], '\0');
     assert_int_equal(strlen(reply->data) + 1, reply->length);
@@ -21,7 +21,7 @@ static json_t *parsed(const struct reply *reply)
     return message;
 }
 
-static void assert_round_trip(struct reply *reply, const char *text)
+static void assert_round_trip(struct print *reply, const char *text)
 {
     json_t *value = json_loads(text, 0, NULL), *wanted = json_pack("{s:o}", "parameters", value);
     assert_non_null(wanted);
@@ -41,7 +41,7 @@ static void assert_round_trip(struct reply *reply, const char *text)
 static void test_values(void **state)
 {
     (void)state;
-    struct reply reply;
+    struct print reply;
     assert_true(reply_init(&reply));
     assert_round_trip(&reply, "{}");
     assert_round_trip(&reply, "{\"a\":{},\"b\":[],\"c\":[[],{},[{}]],\"d\":null,\"e\":true,\"f\":false}");
@@ -53,14 +53,14 @@ static void test_values(void **state)
         reply.data, "{\"parameters\":{\"a\":\"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x9a\xa2\",\"\xc3\xa9\":1},\"continues\":true}");
     assert_round_trip(&reply, "{\"value\":96.2,\"ten\":10.0}");
     assert_string_equal(reply.data, "{\"parameters\":{\"value\":96.2,\"ten\":10.0},\"continues\":true}");
-    reply_done(&reply);
+    print_done(&reply);
 }
 
 /* The buffer grows for a large reply and is given back after it. */
 static void test_large(void **state)
 {
     (void)state;
-    struct reply reply;
+    struct print reply;
     assert_true(reply_init(&reply));
     size_t first = reply.size;
     json_t *names = json_array(), *value = json_pack("{s:o}", "names", names);
@@ -75,10 +75,10 @@ static void test_large(void **state)
     struct berth_err err = {.code = BERTH_NO_MEMORY};
     reply_error(&reply, "io.berth.Fabric", &err);
     assert_int_equal(reply.size, first);
-    reply_done(&reply);
+    print_done(&reply);
 }
 
-static void assert_error(struct reply *reply, const struct berth_err *err, const char *expected)
+static void assert_error(struct print *reply, const struct berth_err *err, const char *expected)
 {
     reply_error(reply, "a.b", err);
     assert_string_equal(reply->data, expected);
@@ -88,7 +88,7 @@ static void assert_error(struct reply *reply, const struct berth_err *err, const
 static void test_errors(void **state)
 {
     (void)state;
-    struct reply reply;
+    struct print reply;
     assert_true(reply_init(&reply));
     struct berth_err err = {
         .code = BERTH_NOT_ENOUGH, .detail = "only two", .arg = {{.text = "gpus"}, {.number = 4}, {.number = -2}}};
@@ -103,14 +103,14 @@ static void test_errors(void **state)
     assert_error(&reply, &err, "{\"error\":\"a.b.Unavailable\",\"parameters\":{\"detail\":\"a disk\"}}");
     err.detail[0] = '\0';
     assert_error(&reply, &err, "{\"error\":\"a.b.Unavailable\",\"parameters\":{}}");
-    reply_done(&reply);
+    print_done(&reply);
 }
 
 /* No text makes an error longer than the first buffer, or anything but JSON. */
 static void test_any_bytes(void **state)
 {
     (void)state;
-    struct reply reply;
+    struct print reply;
     assert_true(reply_init(&reply));
     size_t first = reply.size;
     for (unsigned code = 1; code < BERTH_CODE_COUNT; code++)
@@ -127,7 +127,7 @@ static void test_any_bytes(void **state)
             json_decref(parsed(&reply));
         }
     assert_int_equal(reply.size, first);
-    reply_done(&reply);
+    print_done(&reply);
 }
 
 int main(void)
