@@ -76,6 +76,10 @@ static void take(struct collect *collect, const struct record *record, struct be
         err_set(err, BERTH_BAD_DATA, "a record before the run record");
         return;
     }
+    if (collect->ended) {
+        err_set(err, BERTH_BAD_DATA, "a record after the end record");
+        return;
+    }
     switch (record->kind) {
     case RECORD_RUN: take_run(collect, record, err); break;
     case RECORD_VALUE: take_value(collect, record, err); break;

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "backend_replay.h"
+#include "curve.h"
 #include "draft.h"
 #include "record.h"
 
@@ -122,12 +123,13 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         draft_done(&draft);
     if (code == BERTH_OK && replay.measurements != NULL)
         code = read_measurements(replay.measurements, &found, err);
+    if (code == BERTH_OK && !curve_fill_large(found.values, found.graph))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     backend_replay_done(&replay);
     if (code != BERTH_OK) {
         discovery_done(&found);
         return code;
     }
-    values_finish(found.values);
     *ret = found;
     return BERTH_OK;
 }

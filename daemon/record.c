@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transfer.h"
+
 #define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
 #define PLACE_MAX_LENGTH 64         /* a place's name, PCI address or uuid */
 #define WHY_MAX_LENGTH 200
@@ -212,8 +214,8 @@ static void read_value(const struct cursor *cursor, struct record *record)
     record->value.metric = read_metric(cursor);
     record->value.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
     record->value.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
-    record->value.t0_call_ns = read_number(cursor, "t0_call_ns", false, true);
-    record->value.t0_queue_ns = read_number(cursor, "t0_queue_ns", false, true);
+    record->value.t0_call_ns = read_number(cursor, "t0_call_ns", false, false);
+    record->value.t0_queue_ns = read_number(cursor, "t0_queue_ns", false, false);
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
     record->value.value = read_number(cursor, "value", samples == NULL, false);
     read_interval(cursor, record->value.value, "low", "high", &record->value.low, &record->value.high);
@@ -221,6 +223,8 @@ static void read_value(const struct cursor *cursor, struct record *record)
     if (cursor->err->code != BERTH_OK)
         return;
     read_axes(cursor, record->value.metric, 0, record->value.axes, sizeof record->value.axes);
+    if ((!isnan(record->value.t0_call_ns) || !isnan(record->value.t0_queue_ns)) && !transfer_is(record->value.metric))
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no transfer and has no t0", cursor->in, metric_info(record->value.metric)->name);
     if (samples == NULL)
         return;
     char bytes[48];
@@ -383,6 +387,25 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
     return BERTH_OK;
 }
 
+/* What starting the transfer costs, of which no interval is known. */
+static enum berth_code add_overheads(const struct record *record, const struct value *transfer, struct values *values, struct berth_err *err)
+{
+    const double t0_ns[] = {[TRANSFER_CALL] = record->value.t0_call_ns, [TRANSFER_QUEUE] = record->value.t0_queue_ns};
+    enum berth_code code = BERTH_OK;
+    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE && code == BERTH_OK; clock++) {
+        struct value v = *transfer;
+        char axes[TRANSFER_AXES_MAX];
+        if (isnan(t0_ns[clock]))
+            continue;
+        transfer_overhead_axes(record->value.metric, record->value.axes, clock, axes, sizeof axes);
+        v.metric = METRIC_TRANSFER_OVERHEAD;
+        v.value = t0_ns[clock];
+        v.low = v.high = NAN;
+        code = add(values, &v, axes, NULL, err);
+    }
+    return code;
+}
+
 enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
                                   int64_t measured_at_s, struct values *values, struct berth_err *err)
 {
@@ -398,6 +421,9 @@ enum berth_code record_add_values(const struct record *record, const struct grap
         return add(values, &v, record->skip.axes, record->skip.why, err);
     }
     v.metric = record->value.metric;
+    enum berth_code code = add_overheads(record, &v, values, err);
+    if (code != BERTH_OK)
+        return code;
     if (record->value.sample_count > 0)
         return add_samples(record, &v, values, err);
     v.value = record->value.value;

@@ -55,7 +55,8 @@ struct record {
 enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err);
 void record_done(struct record *record);
 
-/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis.
+/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis, a t0 of a
+ * transfer a value of transfer_overhead.
  * Fails with NO_SUCH_PLACE or BAD_DATA. */
 enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
                                   int64_t measured_at_s, struct values *values, struct berth_err *err);

@@ -102,6 +102,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     int64_t run_id = 0;
     struct snapshot *snapshot = NULL;
     bool noted = true;
+    bool filled = run->values == NULL || curve_fill_large(run->values, base->graph); /* what was measured is stored in any case */
     enum berth_code code = store_write_run(store, base->graph, run, &run_id, &why);
     if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
         why = (struct berth_err){0};
@@ -114,7 +115,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     } else if (store_note(store, &store_says)) {
         noted = append_notes(&notes, &count, &store_says, 1);
     }
-    noted = noted && append_notes(&notes, &count, run->notes, run->note_count);
+    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count);
     struct values *values = values_new();
     if (noted && values != NULL && values_add_all(values, base->values) && values_add_all(values, run->values)) {
         values_finish(values);

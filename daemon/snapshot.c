@@ -10,7 +10,9 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     struct note *copies = note_count > 0 ? calloc(note_count, sizeof *copies) : NULL;
-    if (snapshot == NULL || (note_count > 0 && copies == NULL)) {
+    struct curves *curves = curve_make_all(take_values, graph);
+    if (snapshot == NULL || (note_count > 0 && copies == NULL) || curves == NULL) {
+        curve_free_all(curves);
         free(copies);
         free(snapshot);
         values_free(take_values);
@@ -21,6 +23,7 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
     snapshot->refs = 1;
     snapshot->graph = graph_ref(graph);
     snapshot->values = take_values;
+    snapshot->curves = curves;
     snapshot->notes = copies;
     snapshot->note_count = note_count;
     snapshot->last_probe_at_s = last_probe_at_s;
@@ -44,6 +47,7 @@ void snapshot_unref(struct snapshot *snapshot)
         return;
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
+    curve_free_all((struct curves *)snapshot->curves);
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "baseline.h"
+#include "curve.h"
 #include "graph.h"
 #include "values.h"
 
@@ -32,6 +33,7 @@ struct snapshot {
     uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
     const struct graph *graph;   /* one reference held */
     const struct values *values; /* owned */
+    const struct curves *curves; /* owned: of values */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */

@@ -41,6 +41,25 @@ static struct collect begin(const struct graph *graph)
     return collect;
 }
 
+static void nothing_counts_after_the_end(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, END));
+    assert_true(feed(&collect, VALUE));
+    assert_true(feed(&collect, END));
+    collect_finish(&collect, "", "berth-probe-cpu", 7);
+    assert_int_equal(collect.bad_lines, 2);
+    assert_int_equal(collect.run.values->count, 0);
+    assert_string_equal(collect.run.status, "complete");
+    assert_int_equal(collect.run.note_count, 1);
+    assert_non_null(strstr(collect.run.notes[0].text, "after the end record"));
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
 static void a_good_run(void **state)
 {
     (void)state;
@@ -134,7 +153,7 @@ static void rubbish_is_counted_and_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_run),
+        cmocka_unit_test(a_good_run), cmocka_unit_test(nothing_counts_after_the_end),
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),
