@@ -81,18 +81,19 @@ enum baseline_verdict baseline_compare(const struct baseline *baseline, const st
 
 void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits)
 {
-    baseline->is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
-    bool is_low = baseline->is_worse && baseline_goodness(v->metric, v->value, baseline->median) < BASELINE_LOW;
-    if (!is_low)
+    bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
+    if (!is_worse && baseline->count < BASELINE_VALUES) {
+        if (baseline->count == 0)
+            baseline->begun_s = v->measured_at_s;
+        values->value[baseline->count++] = v->value;
+        baseline_compute(baseline, values);
+        is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE; /* with it, there may be enough to compare with */
+    }
+    baseline->is_worse = is_worse;
+    if (!is_worse || baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
         baseline->low_runs = 0;
     else if (baseline->low_runs < UINT8_MAX)
         baseline->low_runs++;
-    if (baseline->is_worse || baseline->count >= BASELINE_VALUES)
-        return;
-    if (baseline->count == 0)
-        baseline->begun_s = v->measured_at_s;
-    values->value[baseline->count++] = v->value;
-    baseline_compute(baseline, values);
 }
 
 void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s)

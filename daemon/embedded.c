@@ -27,4 +27,5 @@ ARRAY("embedded_interfaces",
       ROW("io.berth.Placement.varlink"));
 
 ARRAY("embedded_migrations",
-      ROW("0001_init.sql"));
+      ROW("0001_init.sql")
+      ROW("0004_baseline.sql"));

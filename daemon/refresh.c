@@ -79,8 +79,8 @@ static void read_boot_id(const struct sysio *io, char *buffer, size_t size)
     free(text);
 }
 
-enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, uint64_t generation,
-                                         struct snapshot **ret_snapshot, struct berth_err *err)
+enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct past_env *past, uint64_t generation,
+                                 struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct discovery found = {0};
     enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_here(io, &found, err);
@@ -90,10 +90,12 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
     read_boot_id(io, boot_id, sizeof boot_id);
     code = first_snapshot(store, &found, boot_id, generation, ret_snapshot, err);
     discovery_done(&found);
+    if (code == BERTH_OK && folder == NULL)
+        past_recall(store, *ret_snapshot, past);
     return code;
 }
 
-enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, uint64_t generation,
+enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, store_says;
@@ -126,6 +128,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     free(notes);
     if (snapshot == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;
 }

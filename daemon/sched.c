@@ -33,6 +33,7 @@ struct refresh {
     struct sched *sched;
     const struct sysio *io;
     bool rediscover;
+    struct past_env past;
     struct run run;
     struct snapshot *base; /* referenced */
     uint64_t generation;
@@ -53,6 +54,11 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
     hub_wake(sched->env.hub);
 }
 
+static struct past_env past_env_now(const struct sched *sched)
+{
+    return (struct past_env){.limits = judge_limits_of(sched->env.config), .now_s = clock_now_s(sched->env.clock)};
+}
+
 enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err)
 {
     struct sched *sched = calloc(1, sizeof *sched);
@@ -60,9 +66,10 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     sched->env = *env;
     const char *folder = env->config->node;
+    struct past_env past = past_env_now(sched);
     enum berth_code code = store_open(folder != NULL ? NULL : env->config->state_dir, env->clock, &sched->store, err);
     if (code == BERTH_OK)
-        code = refresh_discover(sched->store, env->io, folder, ++sched->generation, &sched->snapshot, err);
+        code = refresh_discover(sched->store, env->io, folder, &past, ++sched->generation, &sched->snapshot, err);
     if (code != BERTH_OK) {
         store_close(sched->store);
         free(sched);
@@ -136,9 +143,9 @@ static void refresh_work(struct sched_job *job, struct store *store)
 {
     struct refresh *refresh = (struct refresh *)job;
     if (refresh->rediscover)
-        refresh_discover(store, refresh->io, NULL, refresh->generation, &refresh->result, &refresh->err);
+        refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
     else
-        refresh_with_run(store, refresh->base, &refresh->run, refresh->generation, &refresh->result, &refresh->err);
+        refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
 }
 
 static void refresh_done(struct sched_job *job)
@@ -170,6 +177,7 @@ static void start_refresh(struct sched *sched, struct run *take_run)
     refresh->sched = sched;
     refresh->io = sched->env.io;
     refresh->rediscover = take_run == NULL;
+    refresh->past = past_env_now(sched);
     refresh->base = snapshot_ref(sched->snapshot);
     refresh->generation = ++sched->generation;
     if (take_run != NULL) {

@@ -214,8 +214,8 @@ static void a_newer_schema_is_left_alone(void **state)
 {
     struct world *world = *state;
     filled(world, 3);
-    execute(world, "PRAGMA user_version = 2; CREATE TABLE new_idea (a)");
-    expect_untouched_memory_only(world, "schema version 2");
+    execute(world, "PRAGMA user_version = 1000; CREATE TABLE new_idea (a)");
+    expect_untouched_memory_only(world, "schema version 1000");
 }
 
 static void a_newer_schema_keeps_its_log(void **state)
@@ -228,7 +228,7 @@ static void a_newer_schema_keeps_its_log(void **state)
     if (child == 0) {
         sqlite3 *db;
         if (sqlite3_open(world->database, &db) == SQLITE_OK &&
-            sqlite3_exec(db, "PRAGMA user_version = 7", NULL, NULL, NULL) == SQLITE_OK)
+            sqlite3_exec(db, "PRAGMA user_version = 1007", NULL, NULL, NULL) == SQLITE_OK)
             kill(getpid(), SIGKILL);
         _exit(1);
     }
@@ -238,7 +238,7 @@ static void a_newer_schema_keeps_its_log(void **state)
     struct stat before, after;
     assert_int_equal(stat(log, &before), 0);
     assert_true(before.st_size > 0);
-    expect_untouched_memory_only(world, "schema version 7");
+    expect_untouched_memory_only(world, "schema version 1007");
     assert_int_equal(stat(log, &after), 0);
     assert_int_equal(before.st_size, after.st_size);
 }

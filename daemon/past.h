@@ -1,0 +1,24 @@
+/**
+ * What a snapshot knows of the past: the baseline of each value, and since when each finding stands. Both are kept in the store; this brings
+ * them up to date and gives them to a snapshot before it is published.
+ *
+ * Blocks on the disk: on the thread pool, or before the loop runs. A store that fails costs the snapshot its past, not its values, and becomes a
+ * note of the snapshot.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "judge_limits.h"
+#include "snapshot.h"
+#include "store.h"
+
+struct past_env {
+    struct judge_limits limits;
+    int64_t now_s;
+};
+
+/* Gives the snapshot its baselines, judges it, and keeps what is found. env->now_s is when what is new appeared, unless a finding knows better. */
+void past_recall(struct store *store, struct snapshot *snapshot, const struct past_env *env);
+
+/* After a run that is stored: its values (NULL none) are taken into the baselines first. */
+void past_advance(struct store *store, struct snapshot *snapshot, const struct values *measured, const struct past_env *env);

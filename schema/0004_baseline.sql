@@ -1,0 +1,47 @@
+-- What is expected of a node, and what was found wrong with it; see baseline.h, past.h and judge.h.
+
+-- One row for a series that was ever measured, or whose baseline was imported before that: hence by name and not by series.
+-- samples are the values behind median and deviation, in the order in which they came, as doubles in the machine's byte order.
+CREATE TABLE baseline (
+    node       INTEGER NOT NULL REFERENCES node,
+    metric     TEXT NOT NULL,
+    from_place TEXT NOT NULL,
+    to_place   TEXT NOT NULL,
+    axes       TEXT NOT NULL,
+    median     REAL NOT NULL,
+    deviation  REAL NOT NULL,
+    begun_s    INTEGER NOT NULL,
+    accepted   INTEGER NOT NULL,
+    is_worse   INTEGER NOT NULL,
+    low_runs   INTEGER NOT NULL,
+    samples    BLOB NOT NULL,
+    PRIMARY KEY (node, metric, from_place, to_place, axes)
+) STRICT, WITHOUT ROWID;
+
+-- cleared_s is NULL while it stands; severity, text and the numbers are then the latest, as they were judged.
+CREATE TABLE finding (
+    id        INTEGER PRIMARY KEY,
+    node      INTEGER NOT NULL REFERENCES node,
+    code      TEXT NOT NULL,
+    place     TEXT NOT NULL,
+    subject   TEXT NOT NULL,
+    severity  INTEGER NOT NULL,
+    text      TEXT NOT NULL,
+    value     REAL,
+    expected  REAL,
+    unit      TEXT,
+    opened_s  INTEGER NOT NULL,
+    cleared_s INTEGER
+) STRICT;
+CREATE UNIQUE INDEX finding_standing ON finding (node, code, place, subject) WHERE cleared_s IS NULL;
+
+-- The hardware that a machine of this name had and should still have: by PCI address where there is one, else by the place's name.
+CREATE TABLE expected_place (
+    machine  TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    place    TEXT NOT NULL,
+    model    TEXT,
+    seen_s   INTEGER NOT NULL,
+    PRIMARY KEY (machine, identity)
+) STRICT, WITHOUT ROWID;

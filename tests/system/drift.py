@@ -1,0 +1,163 @@
+"""Drift: whole daemons whose probe prints what the test says, over several runs and restarts. Prints TAP."""
+import contextlib
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, RUN, fake_probe, findings  # noqa: E402
+from varlink import Connection, call  # noqa: E402
+
+PLACE = ("llc0", "numa0")
+
+
+class Node:
+    """A probe whose next values can be chosen, and the configuration that uses it."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.config = f"probe_dir = {folder}\n"
+        self.says(100e9)
+
+    def says(self, bandwidth, conditions=None):
+        run = json.loads(RUN)
+        run["conditions"] = conditions or {"kernel": "6.1.0"}
+        values = [{"record": "value", "metric": metric, "from": PLACE[0], "to": PLACE[1], "value": value, "low": value * 0.995, "high": value * 1.005, "n": 9}
+                  for metric, value in (("memory_bandwidth", bandwidth), ("memory_latency", 90))]
+        lines = [run, *values, {"record": "end", "status": "complete", "elapsed_ns": 5}]
+        (self.folder / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@contextlib.contextmanager
+def node():
+    with fake_probe('cat "$(dirname "$0")/lines"\n') as folder:
+        yield Node(folder)
+
+
+def probe(daemon, times=1):
+    for _ in range(times):
+        with Connection(daemon.socket) as asker:
+            assert [error for error, _ in asker.stream("io.berth.Health.Probe", {"profile": "quick"}) if error] == []
+        daemon.wait_ready()
+
+
+def check(daemon):
+    return daemon.call("io.berth.Health.Check")
+
+
+def berth(daemon, *arguments):
+    return subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments], capture_output=True, text=True, timeout=20)
+
+
+def a_step_is_found_at_once_lasts_over_restarts_and_clears():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 3)
+        machine.says(70e9)
+        probe(daemon)
+        assert "slower-than-baseline" not in findings(daemon), "three values are no baseline"
+        machine.says(100e9)
+        probe(daemon, 3)
+        machine.says(85e9)
+        before = int(time.time())
+        probe(daemon)
+        found = findings(daemon)["slower-than-baseline"]
+        assert (found["severity"], found["place"], found["value"], found["expected"]) == ("warning", "numa0", 85e9, 100e9), found
+        assert before <= found["since_s"] <= time.time(), found
+        assert check(daemon)["verdict"] == "degraded" and not check(daemon)["drain"]
+        time.sleep(1.1)
+        machine.says(84e9)
+        probe(daemon)
+        again = findings(daemon)["slower-than-baseline"]
+        assert (again["since_s"], again["value"]) == (found["since_s"], 84e9), "a finding that stands keeps its beginning"
+        daemon.stop(signal.SIGKILL)
+        with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
+            after = findings(restarted)["slower-than-baseline"]
+            assert (after["since_s"], after["value"]) == (found["since_s"], 84e9), after
+            machine.says(92e9)
+            probe(restarted)
+            assert "slower-than-baseline" in findings(restarted), "half of the limit is where it clears"
+            machine.says(99e9)
+            probe(restarted)
+            assert "slower-than-baseline" not in findings(restarted)
+            assert check(restarted)["verdict"] == "healthy", check(restarted)
+
+
+def three_low_runs_advise_to_drain_also_over_a_restart():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 6)
+        machine.says(75e9)
+        probe(daemon, 2)
+        assert check(daemon)["verdict"] == "degraded" and not check(daemon)["drain"], check(daemon)
+        daemon.stop()
+        with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
+            assert not check(restarted)["drain"]
+            probe(restarted)
+            answer = check(restarted)
+            assert answer["verdict"] == "unhealthy" and answer["drain"], answer
+            assert answer["reason"].startswith("unhealthy: numa0: memory_bandwidth"), answer
+            machine.says(100e9)
+            probe(restarted)
+            assert check(restarted)["verdict"] == "healthy" and not check(restarted)["drain"], check(restarted)
+
+
+def limits_are_read_again():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 6)
+        machine.says(92e9)
+        probe(daemon)
+        assert check(daemon)["verdict"] == "healthy"
+        daemon.config.write_text(machine.config + "drift_bandwidth_percent = 5\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if "slower-than-baseline" in findings(daemon) and findings(daemon)["slower-than-baseline"]["since_s"]:
+                break
+            time.sleep(0.02)
+        assert findings(daemon)["slower-than-baseline"]["since_s"] > 0
+        daemon.config.write_text(machine.config + "drift_bandwidth_percent = 0\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if "slower-than-baseline" not in findings(daemon):
+                return
+            time.sleep(0.02)
+        raise AssertionError(findings(daemon))
+
+
+def better_is_said_and_harms_nothing():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 16)
+        machine.says(130e9)
+        probe(daemon)
+        assert findings(daemon)["better-than-baseline"]["severity"] == "info", findings(daemon)
+        assert check(daemon)["verdict"] == "healthy"
+
+
+TESTS = [
+    a_step_is_found_at_once_lasts_over_restarts_and_clears,
+    three_low_runs_advise_to_drain_also_over_a_restart,
+    limits_are_read_again,
+    better_is_said_and_harms_nothing,
+]
+
+
+def main():
+    wanted = sys.argv[1:]
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        if wanted and test.__name__ not in wanted:
+            continue
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
