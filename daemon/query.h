@@ -7,6 +7,7 @@
 
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_get_curves(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);

@@ -1,9 +1,9 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "query.h"
 #include "jsonify.h"
+#include "pick.h"
 
 /* Above this many cells to look at the reply is made on the thread pool. */
 #define CELLS_AT_ONCE 500
@@ -35,79 +35,18 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
     return BERTH_OK;
 }
 
-/* A GetMatrix under way: what to pick. from and to are NULL for any, else one flag a place. */
-struct pick {
+/* A GetMatrix under way. */
+struct matrix {
     struct snapshot *snap;
-    enum metric metric;
-    bool *from, *to;
-    json_t *where; /* NULL any */
+    struct pick pick;
 };
 
-static void pick_free(void *state)
+static void matrix_free(void *state)
 {
-    struct pick *pick = state;
-    snapshot_unref(pick->snap);
-    free(pick->from);
-    free(pick->to);
-    json_decref(pick->where);
-    free(pick);
-}
-
-static enum berth_code parse_places(const struct graph *graph, json_t *names, bool **ret_flags, struct berth_err *err)
-{
-    if (names == NULL || json_is_null(names))
-        return BERTH_OK;
-    bool *flags = calloc(graph->place_count, sizeof *flags);
-    if (flags == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    size_t i;
-    json_t *name;
-    json_array_foreach(names, i, name)
-    {
-        place_id place = graph_find(graph, json_string_value(name));
-        if (place == PLACE_NONE) {
-            free(flags);
-            return err_no_such_place(err, json_string_value(name));
-        }
-        flags[place] = true;
-    }
-    *ret_flags = flags;
-    return BERTH_OK;
-}
-
-/* An axis that the metric does not have can match nothing: say so rather than answer with nothing. */
-static enum berth_code check_where(enum metric metric, json_t *where, struct berth_err *err)
-{
-    const char *axis;
-    json_t *value;
-    char buffer[64], path[96];
-    json_object_foreach(where, axis, value)
-    {
-        if (metric_axis_default(metric, axis, buffer, sizeof buffer) != NULL)
-            continue;
-        snprintf(path, sizeof path, "where.%.80s", axis);
-        err_set(err, BERTH_INVALID_PARAMETER, "%s has no axis %.40s, only %s", metric_info(metric)->name, axis, metric_info(metric)->axes);
-        err_text(err, 0, path);
-        return err->code;
-    }
-    return BERTH_OK;
-}
-
-static bool matches(const struct pick *pick, const struct value *value)
-{
-    if (pick->to != NULL && !pick->to[value->to])
-        return false;
-    const char *axis;
-    json_t *wanted;
-    char buffer[64];
-    const char *axes = values_axes(pick->snap->values, value);
-    json_object_foreach(pick->where, axis, wanted)
-    {
-        const char *has = axes_get(pick->metric, axes, axis, buffer, sizeof buffer);
-        if (has == NULL || strcmp(has, json_string_value(wanted)) != 0)
-            return false;
-    }
-    return true;
+    struct matrix *matrix = state;
+    snapshot_unref(matrix->snap);
+    pick_done(&matrix->pick);
+    free(matrix);
 }
 
 /* The axes of a matrix as text, each made once: there are few, and thousands of cells. */
@@ -118,7 +57,7 @@ struct axes_text {
     char text[232];
 };
 
-static void print_axes(struct print *reply, const struct pick *pick, const struct value *value, struct axes_text *kept)
+static void print_axes(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
 {
     struct axes_text *known = &kept[value->axes % AXES_KEPT];
     if (known->length > 0 && known->axes == value->axes) {
@@ -126,7 +65,7 @@ static void print_axes(struct print *reply, const struct pick *pick, const struc
         return;
     }
     size_t before = reply->length;
-    jsonify_print_axes(reply, pick->metric, values_axes(pick->snap->values, value));
+    jsonify_print_axes(reply, matrix->pick.metric, values_axes(matrix->snap->values, value));
     size_t length = reply->length - before;
     if (reply->failed || length > sizeof known->text)
         return;
@@ -134,16 +73,16 @@ static void print_axes(struct print *reply, const struct pick *pick, const struc
     memcpy(known->text, reply->data + before, length);
 }
 
-static void print_cell(struct print *reply, const struct pick *pick, const struct value *value, struct axes_text *kept)
+static void print_cell(struct print *reply, const struct matrix *matrix, const struct value *value, struct axes_text *kept)
 {
-    const struct graph *graph = pick->snap->graph;
+    const struct graph *graph = matrix->snap->graph;
     print_open(reply, '{');
     print_key(reply, "from");
     print_string(reply, graph->places[value->from].name);
     print_key(reply, "to");
     print_string(reply, graph->places[value->to].name);
     print_key(reply, "axes");
-    print_axes(reply, pick, value, kept);
+    print_axes(reply, matrix, value, kept);
     print_key(reply, "value");
     print_real(reply, value->value);
     print_key(reply, "low");
@@ -162,83 +101,71 @@ static void print_cell(struct print *reply, const struct pick *pick, const struc
 }
 
 /* Cells ascend by from, so a few places to start from need not look at the others. */
-static void print_cells(struct print *reply, const struct pick *pick)
+static void print_cells(struct print *reply, const struct matrix *matrix)
 {
     struct axes_text kept[AXES_KEPT] = {0};
-    const struct graph *graph = pick->snap->graph;
-    for (size_t from = 0; from < (pick->from != NULL ? graph->place_count : 1); from++) {
+    const struct graph *graph = matrix->snap->graph;
+    for (size_t from = 0; from < (matrix->pick.from != NULL ? graph->place_count : 1); from++) {
         const struct value *first;
-        if (pick->from != NULL && !pick->from[from])
+        if (matrix->pick.from != NULL && !matrix->pick.from[from])
             continue;
-        size_t count = values_range(pick->snap->values, pick->metric, pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        size_t count = values_range(matrix->snap->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
-            if (matches(pick, &first[i]))
-                print_cell(reply, pick, &first[i], kept);
+            if (pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->snap->values, &first[i])))
+                print_cell(reply, matrix, &first[i], kept);
     }
 }
 
 static enum berth_code print_matrix(void *state, struct print *reply, struct berth_err *err)
 {
-    const struct pick *pick = state;
+    const struct matrix *matrix = state;
     (void)err;
     print_open(reply, '{');
     print_key(reply, "metric");
-    print_string(reply, metric_info(pick->metric)->name);
+    print_string(reply, metric_info(matrix->pick.metric)->name);
     print_key(reply, "unit");
-    print_string(reply, metric_info(pick->metric)->unit);
+    print_string(reply, metric_info(matrix->pick.metric)->unit);
     print_key(reply, "cells");
     print_open(reply, '[');
-    print_cells(reply, pick);
+    print_cells(reply, matrix);
     print_close(reply, ']');
     print_key(reply, "basis");
-    jsonify_print_basis(reply, pick->snap);
+    jsonify_print_basis(reply, matrix->snap);
     print_close(reply, '}');
     return BERTH_OK;
 }
 
 /* How many cells will be looked at. */
-static size_t cells_of(const struct pick *pick)
+static size_t cells_of(const struct matrix *matrix)
 {
     const struct value *first;
-    if (pick->from == NULL)
-        return values_range(pick->snap->values, pick->metric, PLACE_NONE, &first);
+    if (matrix->pick.from == NULL)
+        return values_range(matrix->snap->values, matrix->pick.metric, PLACE_NONE, &first);
     size_t count = 0;
-    for (size_t from = 0; from < pick->snap->graph->place_count; from++)
-        count += pick->from[from] ? values_range(pick->snap->values, pick->metric, (place_id)from, &first) : 0;
+    for (size_t from = 0; from < matrix->snap->graph->place_count; from++)
+        count += matrix->pick.from[from] ? values_range(matrix->snap->values, matrix->pick.metric, (place_id)from, &first) : 0;
     return count;
 }
 
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    const char *name = json_string_value(json_object_get(call->params, "metric"));
-    enum metric metric;
-    if (!metric_parse(name, &metric)) {
-        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
-        err_text(err, 0, name);
-        return err->code;
-    }
+    struct pick pick;
+    enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
+    if (code != BERTH_OK)
+        return code;
+    struct matrix *matrix = NULL;
     if (json_is_integer(json_object_get(call->params, "at_s")))
-        return err_set(err, BERTH_UNAVAILABLE, "this version answers with the latest values only: leave at_s out");
-    struct pick *pick = calloc(1, sizeof *pick);
-    if (pick == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    pick->snap = snapshot_ref(call->snap);
-    pick->metric = metric;
-    json_t *where = json_object_get(call->params, "where");
-    if (json_is_object(where))
-        pick->where = json_incref(where);
-    enum berth_code code = parse_places(call->snap->graph, json_object_get(call->params, "from"), &pick->from, err);
-    if (code == BERTH_OK)
-        code = parse_places(call->snap->graph, json_object_get(call->params, "to"), &pick->to, err);
-    if (code == BERTH_OK)
-        code = check_where(metric, pick->where, err);
+        code = err_set(err, BERTH_UNAVAILABLE, "this version answers with the latest values only: leave at_s out");
+    else if ((matrix = calloc(1, sizeof *matrix)) == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
     if (code != BERTH_OK) {
-        pick_free(pick);
+        pick_done(&pick);
         return code;
     }
-    *ret = (struct outcome){.kind = cells_of(pick) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
-                            .state = pick,
+    *matrix = (struct matrix){.snap = snapshot_ref(call->snap), .pick = pick};
+    *ret = (struct outcome){.kind = cells_of(matrix) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
+                            .state = matrix,
                             .write = print_matrix,
-                            .free_state = pick_free};
+                            .free_state = matrix_free};
     return BERTH_OK;
 }
