@@ -131,10 +131,13 @@ static struct server_limits limits_of(const struct config *config)
     return (struct server_limits){
         .message_bytes = (size_t)config->max_message_bytes,
         .unsent_bytes = (size_t)config->max_unsent_bytes,
+        .unsent_bytes_per_user = (size_t)config->max_unsent_bytes_per_user,
+        .large_calls_per_user = (unsigned)config->max_large_calls_per_user,
         .connections = (unsigned)config->max_connections,
         .connections_per_user = (unsigned)config->max_connections_per_user,
         .queued_calls = (unsigned)config->max_queued_calls,
         .idle_ms = (uint64_t)config->idle_timeout_s * 1000,
+        .unread_ms = (uint64_t)config->unread_timeout_s * 1000,
         .half_message_ms = (uint64_t)config->half_message_timeout_s * 1000,
     };
 }

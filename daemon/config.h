@@ -27,10 +27,13 @@ struct config {
     int64_t nominal_percent;
     int64_t max_message_bytes;
     int64_t max_unsent_bytes;
+    int64_t max_unsent_bytes_per_user;
+    int64_t max_large_calls_per_user;
     int64_t max_connections;
     int64_t max_connections_per_user;
     int64_t max_queued_calls;
     int64_t idle_timeout_s;
+    int64_t unread_timeout_s;
     int64_t half_message_timeout_s;
 };
 

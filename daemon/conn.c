@@ -1,19 +1,20 @@
 /*
  * States of a connection, and what moves it on:
  *
- *   BETWEEN ---call---> WORKING ---work done---> BETWEEN
- *      |                   `------work done---> STREAMING
+ *   BETWEEN ---call---> QUEUED ---room---> WORKING ---work done---> BETWEEN
+ *      |                                      `------work done---> STREAMING
  *      `------call---> STREAMING ---last reply, error---> BETWEEN
  *
  * Beside that, input may have ended (the peer shut its side down or left): what it asked for is still answered. Finishing
  * means that only what is already written goes out, then it closes. Closing is for good.
  *
  * Invariants:
- *  1. There is a call exactly while WORKING or STREAMING.
+ *  1. There is a call exactly while QUEUED, WORKING or STREAMING.
  *  2. It listens to the hub exactly while STREAMING.
  *  3. While WORKING, the call and the outcome's state belong to the pool: they are not freed before work_done.
- *  4. It is freed when its handle is closed and it is not WORKING.
- *  5. It reads only when it could keep what comes.
+ *  4. It asks for room exactly while QUEUED.
+ *  5. It is freed when its handle is closed and it is not WORKING.
+ *  6. It reads only when it could keep what comes.
  */
 #include "conn.h"
 
@@ -27,15 +28,9 @@
 #include "outbox.h"
 #include "wire.h"
 
-enum {
-    TURN_STEPS = 16,      /* calls or replies before other connections get their turn */
-    LOOK_AGAIN_MS = 1000, /* how often to look whether a peer left that we do not read from */
-};
+#define TURN_STEPS 16 /* calls or replies before other connections get their turn */
 
-enum conn_state { BETWEEN, WORKING, STREAMING };
-
-/* Which clock runs. */
-enum conn_wait { WAIT_NONE, WAIT_IDLE, WAIT_HALF, WAIT_FINISH, WAIT_PEER };
+enum conn_state { BETWEEN, QUEUED, WORKING, STREAMING };
 
 struct conn {
     uv_pipe_t pipe;
@@ -44,6 +39,7 @@ struct conn {
     struct peer peer;
     struct wire wire;
     struct outbox outbox;
+    struct conn_room room;
 
     enum conn_state state;
     struct dispatch call;
@@ -53,18 +49,28 @@ struct conn {
     struct conn_work work;
 
     bool is_ready, is_reading, input_ended, is_finishing, is_closing, is_closed;
-    enum conn_wait wait;
-    uint64_t since_ms; /* when wait began */
+    struct conn_clock clock;
 };
 
 static void conn_check(const struct conn *conn)
 {
     assert((conn->state != BETWEEN) == (conn->call.message != NULL));
+    assert((conn->state == QUEUED) == (conn->room.ticket > 0));
     assert(conn->state == STREAMING || conn->listener.prev == NULL);
     assert(!conn->is_reading || !(conn->input_ended || conn->is_finishing || conn->is_closing));
     assert(!conn->is_reading || !wire_is_full(&conn->wire));
-    assert(!conn->is_closing || conn->state != STREAMING);
+    assert(!conn->is_closing || conn->state == BETWEEN || conn->state == WORKING);
     (void)conn;
+}
+
+/* After something that may have made room. */
+static void wake_queued(struct conn_host *host)
+{
+    if (host->rooms.asking == 0)
+        return;
+    for (struct conn *conn = host->first; conn != NULL; conn = conn->next)
+        conn->is_ready |= conn->state == QUEUED;
+    host->soon(host);
 }
 
 /* The end. */
@@ -82,7 +88,9 @@ static void free_when_over(struct conn *conn)
         conn->next->prev = conn->prev;
     host->count--;
     wire_done(&conn->wire);
+    conn_room_leave(&conn->room);
     free(conn);
+    wake_queued(host);
     host->gone(host);
 }
 
@@ -101,6 +109,8 @@ static void end_call(struct conn *conn)
     conn->outcome = (struct outcome){.kind = OUTCOME_RESULT};
     dispatch_done(&conn->call);
     conn->state = BETWEEN;
+    conn_room_let_go(&conn->room);
+    wake_queued(conn->host);
 }
 
 void conn_close(struct conn *conn)
@@ -110,7 +120,7 @@ void conn_close(struct conn *conn)
     conn->is_closing = true;
     conn->is_reading = false;
     conn->is_ready = false;
-    if (conn->state == STREAMING)
+    if (conn->state == STREAMING || conn->state == QUEUED)
         end_call(conn);
     if (conn->state == WORKING)
         conn_work_cancel(&conn->work);
@@ -126,7 +136,7 @@ static void on_moved(struct outbox *outbox, bool ok)
         conn_close(conn);
         return;
     }
-    conn->since_ms = uv_now(conn->host->loop);
+    wake_queued(conn->host);
     conn_run(conn);
 }
 
@@ -135,6 +145,13 @@ static void send_reply(struct conn *conn, const struct print *reply)
 {
     if (!outbox_send(&conn->outbox, reply->data, reply->length))
         conn_close(conn);
+}
+
+static void give_reply(struct conn *conn, struct print *reply)
+{
+    if (!outbox_give(&conn->outbox, reply->data, reply->length))
+        conn_close(conn);
+    *reply = (struct print){0};
 }
 
 static void answer_error(struct conn *conn, struct berth_err *err)
@@ -182,7 +199,7 @@ static void work_done(struct conn_work *work)
         if (work->code != BERTH_OK)
             answer_error(conn, &work->err);
         else if (!conn->call.oneway && !conn->is_closing)
-            send_reply(conn, &work->reply);
+            give_reply(conn, &work->reply);
         end_call(conn);
     }
     print_done(&work->reply);
@@ -266,7 +283,8 @@ static void take_call(struct conn *conn, const char *text, size_t length)
     if (outcome.kind == OUTCOME_STREAM && conn->call.oneway) {
         end_call(conn); /* nobody would see what it yields */
     } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
-        start_work(conn);
+        conn->state = QUEUED;
+        conn_room_ask(&conn->room);
     } else {
         conn->state = STREAMING;
         hub_listen(conn->host->hub, &conn->listener);
@@ -316,7 +334,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         uv_read_stop(stream);
         conn->is_reading = false;
         conn->input_ended = true;
-        if (conn->state == STREAMING && peer_is_gone(conn)) {
+        if ((conn->state == STREAMING || conn->state == QUEUED) && peer_is_gone(conn)) {
             conn_close(conn);
             return;
         }
@@ -343,7 +361,7 @@ static void read_or_not(struct conn *conn)
 static enum conn_wait wait_of(const struct conn *conn)
 {
     if (conn->is_finishing)
-        return WAIT_FINISH;
+        return WAIT_NONE; /* but for what it has not read */
     if (conn->state != BETWEEN)
         return conn->is_reading ? WAIT_NONE : WAIT_PEER;
     return wire_is_partial(&conn->wire) ? WAIT_HALF : WAIT_IDLE;
@@ -361,10 +379,7 @@ static void settle(struct conn *conn, bool progressed)
     read_or_not(conn);
     if (conn->is_closing)
         return;
-    enum conn_wait wait = wait_of(conn);
-    if (wait != conn->wait || progressed)
-        conn->since_ms = uv_now(conn->host->loop);
-    conn->wait = wait;
+    conn_clock_set(&conn->clock, wait_of(conn), progressed, outbox_unsent(&conn->outbox), outbox_gone(&conn->outbox), uv_now(conn->host->loop));
     uint64_t due = conn_due(conn);
     if (due != CONN_NEVER)
         conn->host->due(conn->host, due);
@@ -378,7 +393,14 @@ static bool step(struct conn *conn)
         return false;
     if (conn->state == STREAMING)
         return outbox_unsent(&conn->outbox) == 0 && pull_stream(conn);
-    if (outbox_unsent(&conn->outbox) > conn->host->limits.unsent_bytes)
+    if (conn->state == QUEUED) {
+        if (conn_room_take(&conn->room, &conn->host->limits)) {
+            start_work(conn);
+            wake_queued(conn->host); /* the next one may have room, too */
+        }
+        return conn->state == BETWEEN;
+    }
+    if (!conn_room_for_call(&conn->room, &conn->host->limits))
         return false;
     const char *text;
     size_t length;
@@ -412,29 +434,15 @@ void conn_run(struct conn *conn)
 
 uint64_t conn_due(const struct conn *conn)
 {
-    const struct server_limits *limits = &conn->host->limits;
-    if (conn->is_closing)
-        return CONN_NEVER;
-    switch (conn->wait) {
-    case WAIT_IDLE:
-        return limits->idle_ms == 0 ? CONN_NEVER : conn->since_ms + limits->idle_ms;
-    case WAIT_HALF:
-    case WAIT_FINISH:
-        return conn->since_ms + limits->half_message_ms;
-    case WAIT_PEER:
-        return conn->since_ms + LOOK_AGAIN_MS;
-    case WAIT_NONE:
-        break;
-    }
-    return CONN_NEVER;
+    return conn->is_closing ? CONN_NEVER : conn_clock_due(&conn->clock, &conn->host->limits);
 }
 
 void conn_expire(struct conn *conn)
 {
-    if (conn->wait != WAIT_PEER || peer_is_gone(conn))
+    bool look;
+    if (conn_clock_expired(&conn->clock, &conn->host->limits, outbox_gone(&conn->outbox), uv_now(conn->host->loop), &look) ||
+        (look && peer_is_gone(conn)))
         conn_close(conn);
-    else
-        conn->since_ms = uv_now(conn->host->loop);
 }
 
 /* The beginning, and what the server asks. */
@@ -450,6 +458,7 @@ enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer 
     conn->peer = *peer;
     conn->listener.woken = on_woken;
     conn->outbox = (struct outbox){.stream = (uv_stream_t *)&conn->pipe, .moved = on_moved};
+    conn_room_join(&conn->room, &host->rooms, peer->uid, &conn->outbox);
     wire_init(&conn->wire, host->limits.message_bytes);
     uv_pipe_init(host->loop, &conn->pipe, 0);
     conn->pipe.data = conn;

@@ -4,12 +4,19 @@
  * Room: a call is not begun while more than unsent_bytes of replies wait for the peer to read, and a stream is asked for its next
  * reply only when nothing waits. So a peer that does not read costs at most unsent_bytes and one reply.
  *
+ * Together: while replies of more than unsent_bytes_per_user wait on all connections of a user, only those of them are answered that have
+ * read everything, and with small replies alone. Large ones, which the thread pool makes, are made for large_calls_per_user
+ * connections of a user at a time, in the order of their calls; a stream of what was made there counts until it ends. So a user costs
+ * at most unsent_bytes_per_user, a small reply for each connection, and that many large ones.
+ *
  * Reading: stops while a call is being answered and more than queued_calls whole messages, or message_bytes, wait behind it; the
  * kernel's buffer fills then and the peer's writes block. It goes on when all of them are answered.
  */
 #pragma once
 #include <uv.h>
 
+#include "conn_clock.h"
+#include "conn_room.h"
 #include "dispatch.h"
 #include "err.h"
 #include "hub.h"
@@ -29,13 +36,12 @@ struct conn_host {
     struct print reply;
     struct conn *first; /* all of them, until gone */
     unsigned count;
+    struct conn_rooms rooms;
 
     void (*soon)(struct conn_host *host); /* a connection is_ready: call conn_run on it in the next turn of the loop */
     void (*due)(struct conn_host *host, uint64_t due_ms); /* call conn_expire at that time of the loop, or earlier */
     void (*gone)(struct conn_host *host);                 /* a connection was freed */
 };
-
-#define CONN_NEVER UINT64_MAX
 
 /* Starts answering take_fd, which is closed in any case. Fails with NO_MEMORY and IO. The connection frees itself. */
 enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer *peer, struct berth_err *err);
@@ -46,7 +52,7 @@ void conn_run(struct conn *conn);
 /* When conn_expire must be called, in the loop's ms; CONN_NEVER. */
 uint64_t conn_due(const struct conn *conn);
 
-/* Closes a connection that has used up its time. */
+/* Closes a connection whose time is over. */
 void conn_expire(struct conn *conn);
 
 /* Ends it now; replies that did not fit the socket are lost. It is gone later, when its work is over. */

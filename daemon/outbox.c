@@ -7,39 +7,76 @@
 struct rest {
     uv_write_t request;
     struct outbox *outbox;
-    char data[];
+    char *data; /* owned */
+    size_t size;
 };
+
+static void rest_free(struct rest *rest)
+{
+    free(rest->data);
+    free(rest);
+}
 
 static void on_written(uv_write_t *request, int status)
 {
     struct rest *rest = (struct rest *)request;
     struct outbox *outbox = rest->outbox;
-    free(rest);
+    outbox->held_bytes -= rest->size;
+    rest_free(rest);
     if (!uv_is_closing((uv_handle_t *)outbox->stream))
         outbox->moved(outbox, status == 0);
 }
 
-bool outbox_send(struct outbox *outbox, const char *data, size_t length)
+/* How much of it goes at once; negative when nothing ever will. */
+static ssize_t try(struct outbox *outbox, const char *data, size_t length)
 {
     uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
     int sent = uv_try_write(outbox->stream, &buffer, 1);
-    if (sent == UV_EAGAIN)
-        sent = 0;
-    if (sent < 0)
+    return sent == UV_EAGAIN ? 0 : sent;
+}
+
+/* Queues what lies behind the first skip of the length bytes at take_data. */
+static bool queue(struct outbox *outbox, char *take_data, size_t length, size_t skip)
+{
+    struct rest *rest = malloc(sizeof *rest);
+    if (rest == NULL) {
+        free(take_data);
         return false;
+    }
+    *rest = (struct rest){.outbox = outbox, .data = take_data, .size = length};
+    uv_buf_t buffer = uv_buf_init(take_data + skip, (unsigned)(length - skip));
+    if (uv_write(&rest->request, outbox->stream, &buffer, 1, on_written) != 0) {
+        rest_free(rest);
+        return false;
+    }
+    outbox->held_bytes += length;
+    outbox->queued_bytes += length - skip;
+    return true;
+}
+
+bool outbox_send(struct outbox *outbox, const char *data, size_t length)
+{
+    ssize_t sent = try(outbox, data, length);
+    if (sent < 0 || (size_t)sent == length)
+        return sent >= 0;
     size_t left = length - (size_t)sent;
-    if (left == 0)
-        return true;
-    struct rest *rest = malloc(sizeof *rest + left);
-    if (rest == NULL)
+    char *copy = malloc(left);
+    if (copy == NULL)
         return false;
-    rest->outbox = outbox;
-    memcpy(rest->data, data + sent, left);
-    buffer = uv_buf_init(rest->data, (unsigned)left);
-    if (uv_write(&rest->request, outbox->stream, &buffer, 1, on_written) == 0)
-        return true;
-    free(rest);
-    return false;
+    memcpy(copy, data + sent, left);
+    return queue(outbox, copy, left, 0);
+}
+
+bool outbox_give(struct outbox *outbox, char *take_data, size_t length)
+{
+    ssize_t sent = try(outbox, take_data, length);
+    if (sent < 0 || (size_t)sent == length) {
+        free(take_data);
+        return sent >= 0;
+    }
+    return queue(outbox, take_data, length, (size_t)sent);
 }
 
 size_t outbox_unsent(const struct outbox *outbox) { return uv_stream_get_write_queue_size(outbox->stream); }
+
+uint64_t outbox_gone(const struct outbox *outbox) { return outbox->queued_bytes - outbox_unsent(outbox); }

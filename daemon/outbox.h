@@ -4,10 +4,14 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 struct outbox {
     uv_stream_t *stream; /* borrowed; close it through uv_close as usual, what is unsent is freed then */
+
+    size_t held_bytes;     /* of memory, for what waits */
+    uint64_t queued_bytes; /* that ever had to wait */
 
     /* Some of what waited is sent, or (ok false) nothing more can be. Not called for what went at once, nor once the stream
      * closes. */
@@ -17,5 +21,11 @@ struct outbox {
 /* Sends a copy of data. False when the peer is gone or memory is short; the stream is of no use then. */
 bool outbox_send(struct outbox *outbox, const char *data, size_t length);
 
+/* The same without a copy: data comes from malloc, and is freed when it is sent or cannot be. */
+bool outbox_give(struct outbox *outbox, char *take_data, size_t length);
+
 /* Bytes that wait for the peer to read. */
 size_t outbox_unsent(const struct outbox *outbox);
+
+/* Bytes that waited and have gone. */
+uint64_t outbox_gone(const struct outbox *outbox);

@@ -57,7 +57,8 @@ static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_
         err_set(err, BERTH_UNAVAILABLE, "there is nothing to record");
         return STREAM_ERROR;
     }
-    *ret_reply = json_incref(json_array_get(recording->files, recording->next++));
+    *ret_reply = json_incref(json_array_get(recording->files, recording->next));
+    json_array_set_new(recording->files, recording->next++, json_null()); /* it is the stream's now, and gone when it is sent */
     return recording->next == count ? STREAM_LAST : STREAM_REPLY;
 }
 

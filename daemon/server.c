@@ -21,10 +21,13 @@
 const struct server_limits server_default_limits = {
     .message_bytes = 1024 * 1024,
     .unsent_bytes = 4 * 1024 * 1024,
+    .unsent_bytes_per_user = 64 * 1024 * 1024,
+    .large_calls_per_user = 4,
     .connections = 2048,
     .connections_per_user = 512,
     .queued_calls = 64,
     .idle_ms = 10 * 60 * 1000,
+    .unread_ms = 30 * 1000,
     .half_message_ms = 10 * 1000,
 };
 
@@ -307,6 +310,9 @@ void server_configure(struct server *server, const struct server_limits *limits,
     server->host.limits = *limits;
     server->admins = peer_admins_of(admin_group);
     for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
-        if (!conn_is_closing(conn))
+        if (!conn_is_closing(conn)) {
             peer_read(conn_fd(conn), &server->admins, conn_peer(conn), NULL); /* on failure it stays as it was */
+            if (conn_due(conn) != CONN_NEVER)
+                due(&server->host, conn_due(conn)); /* which is earlier when its limit is shorter now */
+        }
 }

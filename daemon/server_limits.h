@@ -8,9 +8,12 @@
 struct server_limits {
     size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
     size_t unsent_bytes;  /* a peer with more than this unread gets no new reply started: 256 KiB; see conn.h for the rule */
+    size_t unsent_bytes_per_user; /* over all connections of a user; see conn.h, too */
+    unsigned large_calls_per_user; /* answered on the thread pool, or streams of what was made there, at once */
     unsigned connections; /* in all */
     unsigned connections_per_user; /* root and the daemon's user are exempt */
     unsigned queued_calls;         /* pipelined calls of one connection waiting */
     uint64_t idle_ms;              /* a connection with no call pending and no stream is closed after this; 0 never */
+    uint64_t unread_ms;            /* a peer for whom bytes wait must read some of them within this */
     uint64_t half_message_ms;      /* a message must be complete this long after its first byte */
 };

@@ -351,10 +351,10 @@ static inline void hears(struct client *client, const char *expected)
         bool open = receive(client);
         end = memchr(client->data, '\0', client->length);
         if (!open && end == NULL)
-            fail_msg("closed instead of %s", expected);
+            fail_msg("closed instead of %s", expected != NULL ? expected : "a reply");
     }
     if (end == NULL) {
-        fail_msg("nothing instead of %s", expected);
+        fail_msg("nothing instead of %s", expected != NULL ? expected : "a reply");
         return;
     }
     char buffer[1024];

@@ -7,6 +7,17 @@
 
 #define NOBODY 65534
 
+/* Only root can be somebody else for the moment of a connect. */
+static struct client *client_as(struct daemon *d, uid_t uid, gid_t gid, gid_t supplementary)
+{
+    assert_int_equal(setgroups(supplementary != 0, &supplementary), 0);
+    assert_int_equal(setegid(gid) | seteuid(uid), 0);
+    struct client *client = client_new(d);
+    assert_int_equal(seteuid(0) | setegid(0), 0);
+    assert_int_equal(setgroups(0, NULL), 0);
+    return client;
+}
+
 /* Room. */
 
 static void test_unread_stream(void **state)
@@ -45,6 +56,110 @@ static void test_unread_replies(void **state)
         hears(c, NULL);
     assert_int_equal(d->calls, 50);
     client_free(c);
+}
+
+/* Many connections of one user together get hardly more than what one may leave unread, and who reads is answered all the same. */
+static void test_unread_of_a_user(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.unsent_bytes_per_user = 10 * BIG;
+    restart(d, &limits);
+    enum { COUNT = 20, CALLS = 20 };
+    struct client *lazy[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        lazy[i] = client_new(d);
+        for (int n = 0; n < CALLS; n++)
+            say(lazy[i], "{'method':'io.berth.Fabric.GetNode'}");
+    }
+    for (int i = 0; i < 100; i++)
+        turn(d);
+    assert_in_range(d->calls, COUNT, COUNT * 4 + 10); /* three fit the socket, ten wait, and each may have one that does not fit */
+    struct client *good = client_new(d);
+    say(good, STATUS);
+    hears(good, NULL);
+    client_free(good);
+    for (int i = 0; i < COUNT; i++)
+        for (int n = 0; n < CALLS; n++)
+            hears(lazy[i], NULL);
+    assert_int_equal(d->calls, COUNT * CALLS + 1);
+    for (int i = 0; i < COUNT; i++)
+        client_free(lazy[i]);
+}
+
+/* What the thread pool makes is made for so many calls of a user at a time, in their order, and a stream of it counts to its end. */
+static void test_large_calls(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.large_calls_per_user = 1;
+    restart(d, &limits);
+    static const char *const work = "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}", *const worked = "{'parameters':{'worked':true}}";
+    struct client *c[5];
+    for (int i = 0; i < 5; i++) {
+        c[i] = client_new(d);
+        say(c[i], i == 2 ? "{'method':'io.berth.Fabric.Record','more':true}" : work);
+        hears_nothing(c[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        sem_post(&d->release);
+        hears(c[i], worked);
+        for (int k = i + 1; k < 5; k++)
+            hears_nothing(c[k]);
+    }
+    client_free(c[3]); /* who leaves while it waits is forgotten */
+    sem_post(&d->release);
+    hears(c[2], NULL);
+    sem_post(&d->release);
+    hears_nothing(c[4]);
+    say(c[0], STATUS);
+    hears(c[0], NULL);
+    if (geteuid() == 0) { /* others have room of their own */
+        struct client *other = client_as(d, NOBODY, NOBODY, 0);
+        say(other, work);
+        hears(other, worked);
+        client_free(other);
+        sem_post(&d->release);
+    }
+    client_free(c[2]);
+    hears(c[4], worked);
+    client_free(c[0]);
+    client_free(c[1]);
+    client_free(c[4]);
+    until_clients(d, 0);
+}
+
+/* Who reads nothing while replies wait is let go; who reads slowly is not. */
+static void test_unread_timeout(void **state)
+{
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.unread_ms = 700;
+    restart(d, &limits);
+    struct client *lazy = client_new(d), *slow = client_new(d), *content = client_new(d), *leaving = client_new(d);
+    say(content, STATUS);
+    hears(content, NULL);
+    for (int i = 0; i < 20; i++) {
+        say(lazy, "{'method':'io.berth.Fabric.GetNode'}");
+        say(slow, "{'method':'io.berth.Fabric.GetNode'}");
+        say(leaving, "{'method':'io.berth.Fabric.GetNode'}");
+    }
+    shutdown(leaving->fd, SHUT_WR);
+    uint64_t end = patience_end();
+    for (int heard = 0; heard < 15 && uv_hrtime() < end; heard++) {
+        hears(slow, NULL);
+        for (uint64_t until = uv_hrtime() + 150 * UINT64_C(1000000); uv_hrtime() < until;)
+            turn(d);
+    }
+    until_clients(d, 2);
+    for (int i = 15; i < 20; i++)
+        hears(slow, NULL);
+    say(content, STATUS);
+    hears(content, NULL);
+    client_free(lazy);
+    client_free(slow);
+    client_free(content);
+    client_free(leaving);
 }
 
 /* A stream keeps nothing of its call, whose text can be as long as a message and a hundred times that when it is parsed. */
@@ -244,6 +359,21 @@ static void test_idle(void **state)
     client_free(watching);
 }
 
+/* A limit that is shorter from now on holds for who is there already. */
+static void test_idle_is_shortened(void **state)
+{
+    struct daemon *d = *state;
+    struct client *silent = client_new(d);
+    say(silent, STATUS);
+    hears(silent, NULL);
+    hears_nothing(silent);
+    struct server_limits limits = server_default_limits;
+    limits.idle_ms = 100;
+    server_configure(d->server, &limits, NULL);
+    hears_the_end(silent);
+    client_free(silent);
+}
+
 static void test_half_message(void **state)
 {
     struct daemon *d = *state;
@@ -269,17 +399,7 @@ static void test_half_message(void **state)
     client_free(quiet);
 }
 
-/* Access. Only root can be somebody else for the moment of a connect. */
-
-static struct client *client_as(struct daemon *d, uid_t uid, gid_t gid, gid_t supplementary)
-{
-    assert_int_equal(setgroups(supplementary != 0, &supplementary), 0);
-    assert_int_equal(setegid(gid) | seteuid(uid), 0);
-    struct client *client = client_new(d);
-    assert_int_equal(seteuid(0) | setegid(0), 0);
-    assert_int_equal(setgroups(0, NULL), 0);
-    return client;
-}
+/* Access. */
 
 static void test_access(void **state)
 {
@@ -348,8 +468,9 @@ static void test_user_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_stream_keeps_no_message), TEST(test_queue), TEST(test_long_message),
-        TEST(test_connection_limit), TEST(test_no_descriptors), TEST(test_idle), TEST(test_half_message),
+        TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_unread_of_a_user), TEST(test_large_calls), TEST(test_unread_timeout),
+        TEST(test_stream_keeps_no_message), TEST(test_queue), TEST(test_long_message),
+        TEST(test_connection_limit), TEST(test_no_descriptors), TEST(test_idle), TEST(test_idle_is_shortened), TEST(test_half_message),
         TEST(test_access), TEST(test_user_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

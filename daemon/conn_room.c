@@ -1,0 +1,75 @@
+#include "conn_room.h"
+
+#include <stddef.h>
+
+/* What one user holds. */
+struct usage {
+    size_t unsent_bytes;
+    unsigned large_calls;
+    uint64_t next_ticket; /* whose turn it is */
+};
+
+static struct usage usage_of(const struct conn_rooms *rooms, uid_t uid)
+{
+    struct usage usage = {.next_ticket = UINT64_MAX};
+    for (const struct conn_room *room = rooms->first; room != NULL; room = room->next) {
+        if (room->uid != uid)
+            continue;
+        usage.unsent_bytes += room->outbox->held_bytes;
+        usage.large_calls += room->is_held;
+        if (room->ticket > 0 && room->ticket < usage.next_ticket)
+            usage.next_ticket = room->ticket;
+    }
+    return usage;
+}
+
+void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, uid_t uid, const struct outbox *outbox)
+{
+    *room = (struct conn_room){.rooms = rooms, .uid = uid, .outbox = outbox, .next = rooms->first};
+    if (rooms->first != NULL)
+        rooms->first->prev = room;
+    rooms->first = room;
+}
+
+void conn_room_leave(struct conn_room *room)
+{
+    conn_room_let_go(room);
+    if (room->prev != NULL)
+        room->prev->next = room->next;
+    else
+        room->rooms->first = room->next;
+    if (room->next != NULL)
+        room->next->prev = room->prev;
+}
+
+bool conn_room_for_call(const struct conn_room *room, const struct server_limits *limits)
+{
+    size_t unsent = outbox_unsent(room->outbox);
+    if (unsent == 0)
+        return true;
+    return unsent <= limits->unsent_bytes && usage_of(room->rooms, room->uid).unsent_bytes <= limits->unsent_bytes_per_user;
+}
+
+void conn_room_ask(struct conn_room *room)
+{
+    room->ticket = ++room->rooms->last_ticket;
+    room->rooms->asking++;
+}
+
+bool conn_room_take(struct conn_room *room, const struct server_limits *limits)
+{
+    struct usage usage = usage_of(room->rooms, room->uid);
+    if (usage.next_ticket != room->ticket || usage.large_calls >= limits->large_calls_per_user ||
+        usage.unsent_bytes > limits->unsent_bytes_per_user)
+        return false;
+    conn_room_let_go(room);
+    room->is_held = true;
+    return true;
+}
+
+void conn_room_let_go(struct conn_room *room)
+{
+    room->rooms->asking -= room->ticket > 0;
+    room->ticket = 0;
+    room->is_held = false;
+}

@@ -1,0 +1,41 @@
+/**
+ * What the connections of a user may hold of the daemon's memory together: see conn.h for the rule. Loop thread only.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "outbox.h"
+#include "server_limits.h"
+
+/* All connections. Zero-initialise. */
+struct conn_rooms {
+    struct conn_room *first;
+    unsigned asking;
+    uint64_t last_ticket;
+};
+
+/* One connection's part. A large call asks for room, holds it, and lets go of it. */
+struct conn_room {
+    struct conn_rooms *rooms;
+    uid_t uid;
+    const struct outbox *outbox;
+    uint64_t ticket; /* its place among those that ask; 0 it does not */
+    bool is_held;
+    struct conn_room *prev, *next;
+};
+
+void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, uid_t uid, const struct outbox *outbox);
+void conn_room_leave(struct conn_room *room);
+
+/* Whether another call may be taken. */
+bool conn_room_for_call(const struct conn_room *room, const struct server_limits *limits);
+
+void conn_room_ask(struct conn_room *room);
+
+/* Takes the room it asked for; false when it is not its turn or there is none. */
+bool conn_room_take(struct conn_room *room, const struct server_limits *limits);
+
+/* Neither asks nor holds any more; fine when it did not. */
+void conn_room_let_go(struct conn_room *room);
