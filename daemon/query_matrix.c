@@ -1,9 +1,13 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "query.h"
+#include "daemon.h"
 #include "jsonify.h"
 #include "pick.h"
+#include "query.h"
+#include "sched.h"
+#include "store_history.h"
 
 /* Above this many cells to look at the reply is made on the thread pool. */
 #define CELLS_AT_ONCE 500
@@ -39,6 +43,10 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
 struct matrix {
     struct snapshot *snap;
     struct pick pick;
+    const struct values *values; /* the snapshot's, or then */
+    struct values *then;         /* owned; NULL: the latest are asked for */
+    struct store *store;         /* NULL: likewise */
+    int64_t at_s;
 };
 
 static void matrix_free(void *state)
@@ -46,6 +54,7 @@ static void matrix_free(void *state)
     struct matrix *matrix = state;
     snapshot_unref(matrix->snap);
     pick_done(&matrix->pick);
+    values_free(matrix->then);
     free(matrix);
 }
 
@@ -65,7 +74,7 @@ static void print_axes(struct print *reply, const struct matrix *matrix, const s
         return;
     }
     size_t before = reply->length;
-    jsonify_print_axes(reply, matrix->pick.metric, values_axes(matrix->snap->values, value));
+    jsonify_print_axes(reply, matrix->pick.metric, values_axes(matrix->values, value));
     size_t length = reply->length - before;
     if (reply->failed || length > sizeof known->text)
         return;
@@ -109,17 +118,44 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
         const struct value *first;
         if (matrix->pick.from != NULL && !matrix->pick.from[from])
             continue;
-        size_t count = values_range(matrix->snap->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
+        size_t count = values_range(matrix->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
-            if (pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->snap->values, &first[i])))
+            if (pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->values, &first[i])))
                 print_cell(reply, matrix, &first[i], kept);
     }
 }
 
+/* The values as they were at at_s: what was not measured has always been so, and over it comes what the snapshot and the store have of then. */
+static enum berth_code look_back(struct matrix *matrix, struct berth_err *err)
+{
+    const struct values *latest = matrix->values;
+    const struct value *first;
+    size_t count = values_range(latest, matrix->pick.metric, PLACE_NONE, &first);
+    matrix->values = matrix->then = values_new();
+    bool ok = matrix->then != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        struct value v = first[i];
+        bool is_later = v.source == VALUE_MEASURED && v.measured_at_s > matrix->at_s;
+        if (is_later && v.nominal > 0)
+            v = (struct value){.metric = v.metric, .source = VALUE_NOMINAL, .from = v.from, .to = v.to, .value = v.nominal, .low = NAN, .high = NAN};
+        else if (is_later)
+            continue;
+        ok = values_add(matrix->then, &v, values_axes(latest, &first[i]), v.why_not);
+    }
+    if (!ok)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    enum berth_code code = store_load_at(matrix->store, matrix->snap->graph, matrix->pick.metric, matrix->at_s, matrix->then, err);
+    if (code == BERTH_OK)
+        values_finish(matrix->then);
+    return code;
+}
+
 static enum berth_code print_matrix(void *state, struct print *reply, struct berth_err *err)
 {
-    const struct matrix *matrix = state;
-    (void)err;
+    struct matrix *matrix = state;
+    enum berth_code code = matrix->store != NULL ? look_back(matrix, err) : BERTH_OK;
+    if (code != BERTH_OK)
+        return code;
     print_open(reply, '{');
     print_key(reply, "metric");
     print_string(reply, metric_info(matrix->pick.metric)->name);
@@ -140,10 +176,10 @@ static size_t cells_of(const struct matrix *matrix)
 {
     const struct value *first;
     if (matrix->pick.from == NULL)
-        return values_range(matrix->snap->values, matrix->pick.metric, PLACE_NONE, &first);
+        return values_range(matrix->values, matrix->pick.metric, PLACE_NONE, &first);
     size_t count = 0;
     for (size_t from = 0; from < matrix->snap->graph->place_count; from++)
-        count += matrix->pick.from[from] ? values_range(matrix->snap->values, matrix->pick.metric, (place_id)from, &first) : 0;
+        count += matrix->pick.from[from] ? values_range(matrix->values, matrix->pick.metric, (place_id)from, &first) : 0;
     return count;
 }
 
@@ -153,17 +189,18 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
     enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
-    struct matrix *matrix = NULL;
-    if (json_is_integer(json_object_get(call->params, "at_s")))
-        code = err_set(err, BERTH_UNAVAILABLE, "this version answers with the latest values only: leave at_s out");
-    else if ((matrix = calloc(1, sizeof *matrix)) == NULL)
-        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
-    if (code != BERTH_OK) {
+    struct matrix *matrix = calloc(1, sizeof *matrix);
+    if (matrix == NULL) {
         pick_done(&pick);
-        return code;
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
-    *matrix = (struct matrix){.snap = snapshot_ref(call->snap), .pick = pick};
-    *ret = (struct outcome){.kind = cells_of(matrix) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
+    *matrix = (struct matrix){.snap = snapshot_ref(call->snap), .pick = pick, .values = call->snap->values};
+    const json_t *at_s = json_object_get(call->params, "at_s");
+    if (json_is_integer(at_s)) {
+        matrix->store = sched_store(call->daemon->sched);
+        matrix->at_s = json_integer_value(at_s);
+    }
+    *ret = (struct outcome){.kind = matrix->store != NULL || cells_of(matrix) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
                             .state = matrix,
                             .write = print_matrix,
                             .free_state = matrix_free};

@@ -114,7 +114,11 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
         struct note note = {.severity = 1, .code = "store-write-failed", .place = "machine0", .since_s = run->started_at_s};
         snprintf(note.text, sizeof note.text, "the last measurements are served but not stored: %.190s", why.detail);
         noted = append_notes(&notes, &count, &note, 1);
-    } else if (store_note(store, &store_says)) {
+    } else {
+        for (size_t i = 0; run->values != NULL && i < run->values->count; i++)
+            run->values->item[i].run = run_id;
+    }
+    if (code == BERTH_OK && store_note(store, &store_says)) {
         noted = append_notes(&notes, &count, &store_says, 1);
     }
     noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count);

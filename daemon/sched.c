@@ -133,6 +133,8 @@ enum sched_state sched_state(const struct sched *sched)
 
 struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
 
+struct store *sched_store(struct sched *sched) { return sched->store; }
+
 enum store_state sched_store_state(const struct sched *sched) { return sched->store_state; }
 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view) { sched_probe_look(&sched->probe, ret_view); }

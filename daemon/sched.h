@@ -40,6 +40,7 @@ void sched_begin(struct sched *sched);
 enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
 enum store_state sched_store_state(const struct sched *sched);
+struct store *sched_store(struct sched *sched); /* for work on the thread pool: every call of it may block */
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store_db.h"
@@ -98,6 +99,45 @@ void store_core_bind_number(sqlite3_stmt *statement, int at, double number)
         sqlite3_bind_double(statement, at, number);
 }
 
+#define BOUND_UNIT 1e-9
+
+void store_core_bind_bound(sqlite3_stmt *statement, int at, double value, double bound, int sign)
+{
+    double share = bound / value;
+    if (share >= 0.1 && share <= 3) /* where eight digits stay certain; false for NAN */
+        sqlite3_bind_int64(statement, at, (int64_t)round(sign * (bound - value) / value / BOUND_UNIT));
+    else
+        store_core_bind_number(statement, at, bound);
+}
+
+/* A bound has the eight digits that BOUND_UNIT leaves certain, so that what was measured as 13.2 is 13.2 again. */
+static double eight_digits(double number)
+{
+    if (number == 0 || !isfinite(number))
+        return number;
+    int digits = 7 - (int)floor(log10(fabs(number)));
+    double scale = pow(10, abs(digits));
+    return digits >= 0 ? round(number * scale) / scale : round(number / scale) * scale;
+}
+
+double store_core_bound(sqlite3_stmt *row, int at, double value, int sign)
+{
+    if (sqlite3_column_type(row, at) == SQLITE_INTEGER)
+        return eight_digits(value + sign * value * (double)sqlite3_column_int64(row, at) * BOUND_UNIT);
+    return store_core_number(row, at);
+}
+
+double store_core_number(sqlite3_stmt *row, int at)
+{
+    return sqlite3_column_type(row, at) == SQLITE_NULL ? NAN : sqlite3_column_double(row, at);
+}
+
+const char *store_core_text(sqlite3_stmt *row, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(row, at);
+    return text != NULL ? text : "";
+}
+
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err)
 {
@@ -110,6 +150,12 @@ enum berth_code store_core_transact(struct store *store, enum berth_code (*work)
     if (code != BERTH_OK) /* after some errors SQLite has rolled back itself, and this one fails */
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return code;
+}
+
+enum berth_code store_core_read(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *), void *arg,
+                                struct berth_err *err)
+{
+    return work(store, arg, err);
 }
 
 static enum berth_code write_boot(struct store *store, void *arg, struct berth_err *err)

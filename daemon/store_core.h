@@ -32,6 +32,7 @@ struct store {
     const struct graph *graph;
     char boot_id[40];
     int64_t node, boot;   /* rows */
+    int64_t thinned_day, thinned_series; /* store_keep: how far it has come */
     char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
 };
 
@@ -53,6 +54,10 @@ enum berth_code store_core_done(struct store *store, enum berth_code code);
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err);
 
+/* work, which only reads, on all that has been written. */
+enum berth_code store_core_read(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *), void *arg,
+                                struct berth_err *err);
+
 /* SQLite's last error as ours, remembered when it means that the file is broken. */
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err);
 
@@ -67,3 +72,11 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
 /* Text is not copied and must live until the statement has run. Binding allocates nothing and cannot fail. */
 void store_core_bind_text(sqlite3_stmt *statement, int at, const char *text);
 void store_core_bind_number(sqlite3_stmt *statement, int at, double number); /* NAN is NULL */
+
+/* The bounds of a value as the table value has them, see 0002_history.sql: sign is -1 for low and 1 for high. */
+void store_core_bind_bound(sqlite3_stmt *statement, int at, double value, double bound, int sign);
+double store_core_bound(sqlite3_stmt *row, int at, double value, int sign);
+
+/* A column of the present row: NULL is NAN, NULL is "". */
+double store_core_number(sqlite3_stmt *row, int at);
+const char *store_core_text(sqlite3_stmt *row, int at);

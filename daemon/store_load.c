@@ -5,33 +5,22 @@
 
 #include "store_core.h"
 
-static double column_number(sqlite3_stmt *row, int at)
-{
-    return sqlite3_column_type(row, at) == SQLITE_NULL ? NAN : sqlite3_column_double(row, at);
-}
-
-static const char *column_text(sqlite3_stmt *row, int at)
-{
-    const char *text = (const char *)sqlite3_column_text(row, at);
-    return text != NULL ? text : "";
-}
-
 /* Keeps a row if this version knows its metric and the graph its places. */
 static enum berth_code add_row(sqlite3_stmt *row, const struct graph *graph, struct values *values, struct berth_err *err)
 {
     enum metric metric;
     struct value v = {
-        .source = VALUE_MEASURED, .from = graph_find(graph, column_text(row, 1)), .to = graph_find(graph, column_text(row, 2))};
-    if (!metric_parse(column_text(row, 0), &metric) || v.from == PLACE_NONE || v.to == PLACE_NONE)
+        .source = VALUE_MEASURED, .from = graph_find(graph, store_core_text(row, 1)), .to = graph_find(graph, store_core_text(row, 2))};
+    if (!metric_parse(store_core_text(row, 0), &metric) || v.from == PLACE_NONE || v.to == PLACE_NONE)
         return BERTH_OK;
     v.metric = metric;
     v.run = sqlite3_column_int64(row, 4);
-    v.value = column_number(row, 5);
-    v.low = column_number(row, 6);
-    v.high = column_number(row, 7);
+    v.value = store_core_number(row, 5);
+    v.low = store_core_number(row, 6);
+    v.high = store_core_number(row, 7);
     v.n = (uint32_t)sqlite3_column_int64(row, 8);
     v.measured_at_s = sqlite3_column_int64(row, 10);
-    if (!values_add(values, &v, column_text(row, 3), isnan(v.value) ? column_text(row, 9) : NULL))
+    if (!values_add(values, &v, store_core_text(row, 3), isnan(v.value) ? store_core_text(row, 9) : NULL))
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
     return BERTH_OK;
 }
@@ -70,9 +59,9 @@ static enum berth_code add_note(sqlite3_stmt *row, struct notes *notes, struct b
     notes->item = item;
     item = &notes->item[notes->count++];
     *item = (struct note){.severity = sqlite3_column_int(row, 1), .since_s = sqlite3_column_int64(row, 4)};
-    snprintf(item->code, sizeof item->code, "%s", column_text(row, 0));
-    snprintf(item->place, sizeof item->place, "%s", column_text(row, 2));
-    snprintf(item->text, sizeof item->text, "%s", column_text(row, 3));
+    snprintf(item->code, sizeof item->code, "%s", store_core_text(row, 0));
+    snprintf(item->place, sizeof item->place, "%s", store_core_text(row, 2));
+    snprintf(item->text, sizeof item->text, "%s", store_core_text(row, 3));
     return BERTH_OK;
 }
 

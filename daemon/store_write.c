@@ -120,8 +120,8 @@ static enum berth_code write_value(struct store *store, struct writer *writer, c
         sqlite3_bind_int64(insert, 3, why);
     } else {
         store_core_bind_number(insert, 3, v->value);
-        store_core_bind_number(insert, 4, v->low);
-        store_core_bind_number(insert, 5, v->high);
+        store_core_bind_bound(insert, 4, v->value, v->low, -1);
+        store_core_bind_bound(insert, 5, v->value, v->high, 1);
         sqlite3_bind_int64(insert, 6, v->n);
     }
     return store_core_step(store, insert, "writing a value", NULL, err);
