@@ -60,6 +60,8 @@ enum berth_status {
     BERTH_ERROR_NOTHING_ALLOWED = -30,
     BERTH_ERROR_BUSY = -31,
     BERTH_ERROR_UNAVAILABLE = -32,
+    BERTH_ERROR_ALREADY_CLAIMED = -33,
+    BERTH_ERROR_KEY_MISMATCH = -34,
     BERTH_ERROR_OTHER = -99 /* an error of a newer daemon: berth_error_name says which */
 };
 
@@ -190,7 +192,7 @@ struct berth_bind_request {
     enum berth_mechanism mechanism;
     enum berth_order order;
     enum berth_visible visible;
-    const char *key;                     /* a name for the plan; this version keeps no plan under it, and the answer warns */
+    const char *key;                     /* under the key of a claim of yours the first plan stands until it is released */
     const struct berth_allowed *allowed; /* NULL: berth_allowed_here, or the whole node with whole_node 1 */
     int whole_node;
 };

@@ -27,7 +27,7 @@ static const struct cmd_option options[] = {
     [VISIBLE] = {.name = "visible", .value = "VISIBLE", .help = "each task sees its own gpus only, or all with its own first", .choices = visibles},
     [ORDER] = {.name = "order", .value = "ORDER", .help = "gpus as is best, or in ascending order of task", .choices = orders},
     [MECHANISM] = {.name = "mechanism", .value = "MECHANISM", .help = "how gpus copy to each other", .choices = mechanisms},
-    [KEY] = {.name = "key", .value = "KEY", .help = "a name for the plan; this version keeps no plan under it, and the answer warns"},
+    [KEY] = {.name = "key", .value = "KEY", .help = "with a claim under this key (berth claim), the first plan stands until it is released"},
     [FORMAT] = {.name = "format", .value = "FORMAT", .help = "a table, env for a shell to evaluate, or for a launcher", .choices = formats},
     [TASK] = {.letter = 't', .name = "task", .value = "TASK", .help = "the task that --format env is for, from 0"},
 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "claim_keep.h"
 #include "daemon.h"
 #include "listen.h"
 #include "log.h"
@@ -163,6 +164,7 @@ static void server_closed(void *arg)
 {
     struct process *process = arg;
     process->daemon.server = NULL;
+    claim_keep_stop(process->daemon.claims);
     sched_stop(process->daemon.sched, sched_stopped, process);
 }
 
@@ -266,6 +268,9 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         return code;
     struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub};
     code = sched_new(&env, &daemon->sched, err);
+    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub, daemon->sched};
+    if (code == BERTH_OK)
+        code = claim_keep_new(&claims, &daemon->claims, err);
     if (code == BERTH_OK && daemon->config.node == NULL)
         code = open_memfree(daemon, err);
     struct server_config server = {
@@ -328,6 +333,21 @@ static void run(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
+static void nothing(void *arg) { (void)arg; }
+
+/* What has begun ends in order, although nobody was served. */
+static void give_up(struct process *process)
+{
+    struct daemon *daemon = &process->daemon;
+    if (daemon->sched == NULL)
+        return;
+    if (daemon->server != NULL)
+        server_close(daemon->server, nothing, NULL);
+    claim_keep_stop(daemon->claims);
+    sched_stop(daemon->sched, nothing, NULL);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+}
+
 static enum berth_code serve(struct process *process, struct berth_err *err)
 {
     struct daemon *daemon = &process->daemon;
@@ -340,6 +360,9 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     enum berth_code code = start(process, err);
     if (code == BERTH_OK)
         run(process);
+    else
+        give_up(process);
+    claim_keep_free(daemon->claims);
     sched_free(daemon->sched);
     memfree_free(daemon->memfree);
     notify_free(daemon->notify);

@@ -20,6 +20,10 @@ struct config {
     bool probe_at_start;
     int64_t quick_budget_ms;
     int64_t full_budget_s;
+    int64_t claim_ttl_max_s;
+    int64_t claims_per_user;
+    int64_t claims_in_all;
+    int64_t claim_resume_s; /* after the last claim ended */
     int64_t probe_silence_s; /* a probe that prints nothing this long is hung */
     int64_t drift_mads; /* this and the next ones: judge_limits.h */
     int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;

@@ -9,6 +9,7 @@
 #include "hub.h"
 #include "sysio.h"
 
+struct claim_keep;
 struct memfree;
 struct notify;
 struct sched;
@@ -20,6 +21,7 @@ struct daemon {
     struct sysio io;
     struct hub hub;
     struct sched *sched;
+    struct claim_keep *claims;
     struct server *server;
     struct memfree *memfree; /* NULL for a recorded node: its memory is not ours to look at */
     struct notify *notify;

@@ -29,4 +29,5 @@ ARRAY("embedded_interfaces",
 ARRAY("embedded_migrations",
       ROW("0001_init.sql")
       ROW("0002_history.sql")
-      ROW("0004_baseline.sql"));
+      ROW("0004_baseline.sql")
+      ROW("0005_claim.sql"));

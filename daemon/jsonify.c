@@ -1,6 +1,8 @@
 #include "jsonify.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "metric.h"
@@ -52,7 +54,9 @@ json_t *jsonify_details(const struct detail *details, size_t count)
 
 json_t *jsonify_basis(const struct snapshot *snap)
 {
-    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", "0", "origin", origin_name(snap->graph->origin));
+    char claims[24];
+    snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
+    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin", origin_name(snap->graph->origin));
 }
 
 void jsonify_print_basis(struct print *print, const struct snapshot *snap)
@@ -61,7 +65,9 @@ void jsonify_print_basis(struct print *print, const struct snapshot *snap)
     print_key(print, "snapshot");
     print_string(print, snap->id);
     print_key(print, "claims");
-    print_string(print, "0");
+    char claims[24];
+    snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
+    print_string(print, claims);
     print_key(print, "origin");
     print_string(print, origin_name(snap->graph->origin));
     print_close(print, '}');

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "answer.h"
+#include "claim_around.h"
+#include "claim_keep.h"
+#include "claim_plan.h"
+#include "daemon.h"
 #include "jsonify.h"
 #include "launcher.h"
 #include "plan_bind.h"
@@ -27,7 +31,7 @@ struct asked {
     int64_t world;   /* 0 not given */
     int64_t *ranks;  /* owned, one for each task; NULL not given */
     bool has_traffic;
-    bool has_key;
+    const char *key; /* borrowed; NULL none */
     bool shows_all;
 };
 
@@ -35,6 +39,7 @@ struct reply {
     const struct snapshot *snap;
     const struct asked *asked;
     struct bind_answer answer;
+    const struct claim *claim; /* the caller's under the key, to keep the plan; NULL none */
 };
 
 static int compare_ranks(const void *a, const void *b)
@@ -157,7 +162,7 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     request->in_rank_order = order == ORDER_RANK;
     request->allowed = &asked->allowed;
     asked->shows_all = visible == VISIBLE_ALL;
-    asked->has_key = json_is_string(key);
+    asked->key = json_string_value(key);
     return code;
 }
 
@@ -299,8 +304,8 @@ static void warn_of_limits(struct reply *reply)
     struct plan_warnings *warnings = &reply->answer.warnings;
     plan_warn(warnings, reply->asked->has_traffic ? "the traffic was not weighed: this version does not model contention; locality alone decided, no time is predicted"
                                                   : "no time is predicted: the request names no traffic; locality alone decided");
-    if (reply->asked->has_key)
-        plan_warn(warnings, "the plan is not kept under its key: this version has no claims; the same request gets the same answer from the same snapshot");
+    if (reply->asked->key != NULL && reply->claim == NULL)
+        plan_warn(warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
 }
 
 static enum berth_code put_answer(struct reply *reply, json_t *json, struct berth_err *err)
@@ -320,23 +325,93 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     return ok ? BERTH_OK : no_memory(err);
 }
 
-enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
+/* What others have claimed is not for this request, whatever it says is allowed. */
+static enum berth_code plan_around(const struct call *call, struct asked *asked, struct bind_answer *ret, struct berth_err *err)
 {
-    struct asked asked = {0};
-    struct reply reply = {.snap = call->snap, .asked = &asked};
-    json_t *json = NULL;
-    enum berth_code code = read_request(call->snap->graph, call->params, &asked, err);
+    struct plan_warnings left_out = {0};
+    bool any = false;
+    enum berth_code code = BERTH_OK;
+    if (call->daemon->claims != NULL) {
+        struct claim_caller caller = {call->peer->uid, call->peer->pid, asked->key};
+        code = claim_around(claim_keep_claims(call->daemon->claims), &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &left_out, &any,
+                            err);
+    }
     if (code == BERTH_OK)
-        code = plan_bind(call->snap, &asked.request, &reply.answer, err);
+        code = plan_bind(call->snap, &asked->request, ret, err);
+    for (size_t i = 0; code == BERTH_OK && i < left_out.count; i++)
+        plan_warn(&ret->warnings, "%s", left_out.line[i]);
+    if (code == BERTH_NOT_ENOUGH && any)
+        strncat(err->detail, "; what others have claimed is left out", sizeof err->detail - strlen(err->detail) - 1);
+    return code;
+}
+
+static enum berth_code answer_json(const struct call *call, struct asked *asked, const struct claim *claim, json_t **ret, struct berth_err *err)
+{
+    struct reply reply = {.snap = call->snap, .asked = asked, .claim = claim};
+    json_t *json = NULL;
+    enum berth_code code = plan_around(call, asked, &reply.answer, err);
     if (code == BERTH_OK) {
         json = json_object();
         code = json != NULL ? put_answer(&reply, json, err) : no_memory(err);
     }
+    plan_bind_done(&reply.answer);
     if (code == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
+        *ret = json;
     else
         json_decref(json);
-    plan_bind_done(&reply.answer);
+    return code;
+}
+
+/* Keeps the plan and answers once it is stored; one that is too large is answered with a warning. */
+static enum berth_code keep_and_answer(const struct call *call, const struct claim *claim, const char *text, json_t *take_json, struct outcome *ret,
+                                       struct berth_err *err)
+{
+    char *answered = json_dumps(take_json, JSON_COMPACT);
+    enum berth_code code = answered != NULL ? BERTH_OK : no_memory(err);
+    if (code == BERTH_OK && strlen(text) + strlen(answered) > CLAIM_PLAN_MAX) {
+        json_t *warnings = json_object_get(take_json, "warnings");
+        if (!answer_append(warnings, json_string("the plan is not kept under its key: it is too large for that")))
+            code = no_memory(err);
+    } else if (code == BERTH_OK && !claim_keep_plan(call->daemon->claims, claim, text, answered)) {
+        code = no_memory(err);
+    }
+    free(answered);
+    if (code == BERTH_OK)
+        return claim_keep_answer(call->daemon->claims, take_json, ret, err);
+    json_decref(take_json);
+    return code;
+}
+
+/* Under the key of a claim the first plan stands. */
+static enum berth_code answer_under_key(const struct call *call, struct asked *asked, const struct claim *claim, struct outcome *ret,
+                                        struct berth_err *err)
+{
+    json_t *json = NULL;
+    char *text = claim_plan_text(call->params);
+    enum berth_code code = text != NULL ? claim_plan_recall(claim, text, &json, err) : no_memory(err);
+    bool stands = json != NULL;
+    if (code == BERTH_OK && !stands)
+        code = answer_json(call, asked, claim, &json, err);
+    if (code == BERTH_OK && stands)
+        code = claim_keep_answer(call->daemon->claims, json, ret, err);
+    else if (code == BERTH_OK)
+        code = keep_and_answer(call, claim, text, json, ret, err);
+    free(text);
+    return code;
+}
+
+enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct asked asked = {0};
+    json_t *json = NULL;
+    const struct claim *claim = NULL;
+    enum berth_code code = read_request(call->snap->graph, call->params, &asked, err);
+    if (code == BERTH_OK && asked.key != NULL && call->daemon->claims != NULL)
+        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, asked.key);
+    if (code == BERTH_OK && claim != NULL)
+        code = answer_under_key(call, &asked, claim, ret, err);
+    else if (code == BERTH_OK && (code = answer_json(call, &asked, NULL, &json, err)) == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
     plan_allowed_done(&asked.allowed);
     free(asked.ranks);
     return code;

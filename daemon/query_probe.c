@@ -51,6 +51,11 @@ static enum stream_step next_progress(void *state, json_t **ret_reply, struct be
         return STREAM_WAIT;
     stream->begun = true;
     stream->told = view.progress;
+    if (over && mine && view.yielded_to != NULL) {
+        err_text(err, 0, view.yielded_to);
+        err_set(err, BERTH_BUSY, "stopped for claim %s; what was measured until then is kept", view.yielded_to);
+        return STREAM_ERROR;
+    }
     *ret_reply = progress_json(stream->daemon, &view, over);
     if (*ret_reply == NULL) {
         err_set(err, BERTH_NO_MEMORY, "out of memory");

@@ -1,11 +1,13 @@
 #include "sched.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "refresh.h"
+#include "store_claim.h"
 
 /*
  * Invariants:
@@ -23,6 +25,12 @@ struct sched {
     struct sched_jobs jobs;
     unsigned writing; /* how many struct refresh are in jobs */
     bool reload_due;
+    bool held;
+    char held_by[96];
+    bool own;         /* the request at hand is the daemon's, not a caller's */
+    bool owed;        /* measuring of its own that was cut short or put off */
+    unsigned cut;     /* how often in a row it was cut short */
+    uv_timer_t resume;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
@@ -49,6 +57,7 @@ static void probe_ran(void *arg, struct run *take_run);
 
 static void publish(struct sched *sched, struct snapshot *take_snapshot)
 {
+    snapshot_note_claims(take_snapshot, snapshot_claims(sched->snapshot));
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
     hub_wake(sched->env.hub);
@@ -79,6 +88,8 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
     struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_ran, sched};
     sched_probe_init(&sched->probe, &probe_env);
+    uv_timer_init(env->loop, &sched->resume);
+    sched->resume.data = sched;
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -110,6 +121,22 @@ static int64_t boot_time_s(const struct sysio *io)
     return time_s;
 }
 
+static void measure_what_is_owed(struct sched *sched)
+{
+    struct probe_request request = {0};
+    uint64_t number;
+    struct berth_err err = {0};
+    if (sched->held) {
+        log_line(LOG_LEVEL_INFO, "measuring waits for claim %s", sched->held_by);
+        return;
+    }
+    sched->owed = false;
+    if (sched_probe(sched, &request, &number, &err) == BERTH_OK)
+        sched->own = sched_probe_is_active(&sched->probe);
+    else
+        log_line(LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
+}
+
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
@@ -119,11 +146,8 @@ void sched_begin(struct sched *sched)
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         return;
     }
-    struct probe_request request = {0};
-    uint64_t number;
-    struct berth_err err = {0};
-    if (sched_probe(sched, &request, &number, &err) != BERTH_OK)
-        log_line(LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
+    sched->owed = true;
+    measure_what_is_owed(sched);
 }
 
 enum sched_state sched_state(const struct sched *sched)
@@ -220,6 +244,8 @@ static void next_step(struct sched *sched)
     if (sched_probe_is_active(&sched->probe)) {
         if (sched_probe_step(&sched->probe, sched->snapshot->graph))
             return;
+        if (sched->own && !sched->owed)
+            sched->cut = 0;
         hub_wake(sched->env.hub);
     }
     if (sched->stopped != NULL) {
@@ -245,10 +271,15 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
                                                 : "the node is being looked at again: ask in a moment");
         err_text(err, 0, probing ? "probe" : "discovery");
     }
+    if (code == BERTH_OK && sched->held) {
+        err_text(err, 0, sched->held_by);
+        code = err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them)", sched->held_by);
+    }
     if (code != BERTH_OK) {
         sched_probe_request_done(take_request);
         return code;
     }
+    sched->own = false;
     code = sched_probe_begin(&sched->probe, take_request, err);
     if (code != BERTH_OK)
         return code;
@@ -256,6 +287,57 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
     next_step(sched);
     hub_wake(sched->env.hub);
     return BERTH_OK;
+}
+
+/* ---- claims ---- */
+
+#define RESUME_MAX_S 600
+
+static void start_resume(struct sched *sched);
+
+static void resume_due(uv_timer_t *timer)
+{
+    struct sched *sched = timer->data;
+    if (sched_probe_is_active(&sched->probe) || sched->writing > 0)
+        start_resume(sched);
+    else
+        measure_what_is_owed(sched);
+}
+
+static void start_resume(struct sched *sched)
+{
+    uint64_t delay_s = (uint64_t)sched->env.config->claim_resume_s;
+    for (unsigned i = 1; i < sched->cut && delay_s < RESUME_MAX_S; i++)
+        delay_s = 2 * delay_s < RESUME_MAX_S ? 2 * delay_s : RESUME_MAX_S;
+    uv_timer_start(&sched->resume, resume_due, delay_s * 1000, 0);
+}
+
+void sched_hold(struct sched *sched, const char *by)
+{
+    sched->held = true;
+    snprintf(sched->held_by, sizeof sched->held_by, "%s", by);
+    uv_timer_stop(&sched->resume);
+    if (!sched_probe_is_active(&sched->probe) || sched->probe.cancelled)
+        return;
+    if (sched->own) {
+        sched->owed = true;
+        sched->cut++;
+    }
+    sched_probe_yield(&sched->probe, by);
+}
+
+void sched_release(struct sched *sched)
+{
+    sched->held = false;
+    if (sched->owed && sched->stopped == NULL)
+        start_resume(sched);
+}
+
+bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
+
+enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, struct berth_err *err)
+{
+    return store_load_claims(sched->store, claims, err);
 }
 
 bool sched_cancel(struct sched *sched)
@@ -279,6 +361,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched->stopped = done;
     sched->stopped_arg = arg;
     sched->reload_due = false;
+    uv_close((uv_handle_t *)&sched->resume, NULL);
     sched_cancel(sched);
     next_step(sched);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "claim_set.h"
 #include "clock.h"
 #include "config.h"
 #include "err.h"
@@ -34,8 +35,19 @@ struct sched_env {
  * node folder cannot be read, or this machine not seen. */
 enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err);
 
-/* Begins the measuring that is due: all of it unless every metric has been tried since the boot, and nothing when the configuration says no. */
+/* Begins the measuring that is due: all of it unless every metric has been tried since the boot, and nothing when the configuration says no.
+ * While held it is put off. */
 void sched_begin(struct sched *sched);
+
+/* Nothing is measured from now on: sched_probe is BUSY with by, a probe that runs is stopped (what it measured is kept) and has died
+ * when sched_is_measuring says so. Measuring of the daemon's own that was cut short or put off begins anew a while after sched_release: a
+ * longer while each time that it is cut short, so that many short jobs do not make it begin again and again. by is copied. */
+void sched_hold(struct sched *sched, const char *by);
+void sched_release(struct sched *sched);
+bool sched_is_measuring(const struct sched *sched); /* a probe program is alive */
+
+/* What is stored of the claims, for the time before the loop runs. As store_load_claims. */
+enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, struct berth_err *err);
 
 enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
@@ -44,7 +56,7 @@ struct store *sched_store(struct sched *sched); /* for work on the thread pool: 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a
- * probe runs; UNAVAILABLE for a recorded node, or when no probe measures what is asked. */
+ * probe runs, or held; UNAVAILABLE for a recorded node, or when no probe measures what is asked. */
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err);
 
 /* Stops a running probe; what it has measured is kept. False when none runs. */

@@ -71,6 +71,7 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
         .number = probe->number,
         .running = probe->active,
         .cancelled = probe->cancelled,
+        .yielded_to = probe->yielded_to[0] != '\0' ? probe->yielded_to : NULL,
         .progress = probe->collect.progress,
         .remaining_ns = NAN,
         .skipped = probe->skipped,
@@ -242,6 +243,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     probe->collect.progress = (struct collect_progress){.from = PLACE_NONE, .to = PLACE_NONE};
     probe->active = true;
     probe->cancelled = false;
+    probe->yielded_to[0] = '\0';
     probe->next = 0;
     probe->number++;
     return BERTH_OK;
@@ -252,4 +254,10 @@ void sched_probe_cancel(struct sched_probe *probe)
     probe->cancelled = true;
     if (probe->runner != NULL)
         runner_stop(probe->runner);
+}
+
+void sched_probe_yield(struct sched_probe *probe, const char *by)
+{
+    snprintf(probe->yielded_to, sizeof probe->yielded_to, "%s", by);
+    sched_probe_cancel(probe);
 }

@@ -28,6 +28,7 @@ struct probe_view {
     uint64_t number; /* of the request: 1, 2, 3, ...; 0 when there was none */
     bool running;
     bool cancelled;
+    const char *yielded_to; /* what it was stopped for, when not by a person's wish; NULL */
     struct collect_progress progress;
     double remaining_ns; /* NAN unknown */
     json_t *skipped;     /* borrowed array, valid until the next request; NULL none */
@@ -48,6 +49,7 @@ struct sched_probe {
     struct probe_request request;
     uint64_t number;
     bool active, cancelled;
+    char yielded_to[96];
     size_t next; /* index of the program that runs, or is to run next */
     struct runner *runner;
     struct runner_spec spec;
@@ -73,6 +75,9 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph);
 
 /* No further program is started, and the running one is stopped; env.ran comes all the same. */
 void sched_probe_cancel(struct sched_probe *probe);
+
+/* The same, because something else excludes measuring: by says what. */
+void sched_probe_yield(struct sched_probe *probe, const char *by);
 
 static inline bool sched_probe_is_active(const struct sched_probe *probe) { return probe->active; }
 static inline bool sched_probe_is_running(const struct sched_probe *probe) { return probe->runner != NULL; }

@@ -32,6 +32,9 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
     return snapshot;
 }
 
+void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation) { __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED); }
+uint64_t snapshot_claims(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED); }
+
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
     unsigned before = __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);

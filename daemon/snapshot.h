@@ -29,6 +29,7 @@ struct opened {
 
 struct snapshot {
     unsigned refs;               /* atomic, private */
+    uint64_t claims;             /* atomic, private: see snapshot_claims */
     char id[48];                 /* same id: same graph and values */
     uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
     const struct graph *graph;   /* one reference held */
@@ -46,5 +47,11 @@ struct snapshot {
  * id becomes the first 8 digits of the fingerprint, a dash and generation. NULL when out of memory (take_values is freed). */
 struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values, const struct note *notes, size_t note_count,
                               int64_t last_probe_at_s, uint64_t generation);
+
+/* The generation of the claims in force, which answers name beside the snapshot's id. It is no part of the snapshot: it is noted here, where every
+ * answer passes, and moves on while the rest stays. Any thread. */
+void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation);
+uint64_t snapshot_claims(const struct snapshot *snapshot);
+
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */

@@ -200,6 +200,21 @@ void sysio_names_free(char **names)
     free(names);
 }
 
+enum berth_code sysio_stat(const struct sysio *io, const char *path, struct stat *ret_status, struct berth_err *err)
+{
+    int fd = -1;
+    enum berth_code code = open_path(io, path, O_PATH, &fd, err);
+    if (code != BERTH_OK)
+        return code;
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        code = err_set_errno(err, BERTH_IO, errno, "cannot look at %s", path);
+    else
+        *ret_status = status;
+    close(fd);
+    return code;
+}
+
 bool sysio_exists(const struct sysio *io, const char *path)
 {
     int fd = -1;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "err.h"
 
@@ -22,5 +23,8 @@ enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max,
 /* A directory's entries, sorted (numbers by value), without . and ..; NULL-terminated, free with sysio_names_free. */
 enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err);
 void sysio_names_free(char **names);
+
+/* Whose it is and who may use it, a device's as well; links are followed. ABSENT, IO. */
+enum berth_code sysio_stat(const struct sysio *io, const char *path, struct stat *ret_status, struct berth_err *err);
 
 bool sysio_exists(const struct sysio *io, const char *path);

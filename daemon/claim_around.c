@@ -1,0 +1,127 @@
+#include "claim_around.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim_owner.h"
+
+#define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
+
+static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
+{
+    bool same_key = claim->key == NULL || caller->key == NULL ? claim->key == caller->key : strcmp(claim->key, caller->key) == 0;
+    return (claim->uid == caller->uid && same_key) || (caller->pid > 0 && claim_owner_holds(io, &claim->owner, caller->pid));
+}
+
+/* The list of what is allowed, by place; made when all is allowed. */
+static bool open_list(bool **list, size_t count)
+{
+    if (*list != NULL)
+        return true;
+    *list = malloc(count * sizeof **list);
+    if (*list != NULL)
+        memset(*list, true, count * sizeof **list);
+    return *list != NULL;
+}
+
+/* What one claim took, for a person: "gpu0, numa1, cpus 0-7". */
+struct taken {
+    struct cpuset cpus;
+    char places[80];
+    size_t more; /* places that did not fit */
+    bool any;
+};
+
+static void note_place(struct taken *taken, const char *name)
+{
+    size_t used = strlen(taken->places);
+    taken->any = true;
+    if (used + strlen(name) + 3 < sizeof taken->places)
+        snprintf(taken->places + used, sizeof taken->places - used, "%s, ", name);
+    else
+        taken->more++;
+}
+
+static void take_cpus(struct allowed *allowed, const struct cpuset *cpus, struct taken *taken)
+{
+    for (int c = cpuset_next(cpus, 0); c >= 0; c = cpuset_next(cpus, (unsigned)c + 1))
+        if (cpuset_has(&allowed->cpus, (unsigned)c)) {
+            cpuset_remove(&allowed->cpus, (unsigned)c);
+            cpuset_add(&taken->cpus, (unsigned)c);
+            taken->any = true;
+        }
+}
+
+static bool take_inside(const struct graph *graph, place_id outer, struct allowed *allowed, struct taken *taken)
+{
+    for (place_id p = 0; (size_t)p < graph->place_count; p++) {
+        enum place_kind kind = graph_place(graph, p)->kind;
+        if ((kind != PLACE_GPU && kind != PLACE_NUMA) || !claim_is_inside(graph, outer, p))
+            continue;
+        bool **list = kind == PLACE_GPU ? &allowed->gpus : &allowed->memory;
+        if (!open_list(list, graph->place_count))
+            return false;
+        if ((*list)[p])
+            note_place(taken, graph_place(graph, p)->name);
+        (*list)[p] = false;
+    }
+    return true;
+}
+
+static bool take_claim(const struct graph *graph, const struct claim *claim, struct allowed *allowed, struct taken *taken)
+{
+    char name[CLAIM_PLACE_SIZE];
+    for (const char *at = claim->places; claim_next_place(&at, name);) {
+        place_id place = graph_find(graph, name);
+        if (place == PLACE_NONE)
+            continue;
+        if (claim_cpus(graph_place(graph, place)) != NULL)
+            take_cpus(allowed, claim_cpus(graph_place(graph, place)), taken);
+        if (!take_inside(graph, place, allowed, taken))
+            return false;
+    }
+    return true;
+}
+
+static void warn(struct plan_warnings *warnings, const struct claim *claim, const struct taken *taken)
+{
+    char by[96], cpus[48] = "", more[40] = "";
+    claim_describe(claim, by, sizeof by);
+    if (taken->more > 0)
+        snprintf(more, sizeof more, "%zu more, ", taken->more);
+    if (!cpuset_is_empty(&taken->cpus)) {
+        char list[40];
+        if (cpuset_format_list(&taken->cpus, list, sizeof list) >= sizeof list)
+            snprintf(list, sizeof list, "%zu of them", cpuset_count(&taken->cpus));
+        snprintf(cpus, sizeof cpus, "cpus %s, ", list);
+    }
+    char what[160];
+    snprintf(what, sizeof what, "%s%s%s", taken->places, more, cpus);
+    what[strlen(what) - 2] = '\0'; /* the last comma */
+    plan_warn(warnings, "left out: %.110s, by claim %.60s", what, by);
+}
+
+enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
+                             struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err)
+{
+    size_t named = 0, others = 0;
+    bool had_cpus = !cpuset_is_empty(&allowed->cpus);
+    for (size_t i = 0; i < claims->count; i++) {
+        struct taken taken = {.any = false};
+        if (claims->item[i]->purpose != CLAIM_COMPUTE || is_own(io, claims->item[i], caller))
+            continue;
+        if (!take_claim(graph, claims->item[i], allowed, &taken))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for what is allowed");
+        if (taken.any && named++ < CLAIMS_NAMED)
+            warn(warnings, claims->item[i], &taken);
+    }
+    if (named > CLAIMS_NAMED)
+        others = named - CLAIMS_NAMED;
+    if (others > 0)
+        plan_warn(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
+    if (had_cpus && cpuset_is_empty(&allowed->cpus))
+        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed by others (berth claims lists them)");
+    *ret_left_out = named > 0;
+    return BERTH_OK;
+}

@@ -1,0 +1,22 @@
+/**
+ * Planning around claims: what others have claimed to compute on is taken out of the part of the node that a request may use. Reads
+ * /proc only to tell whether a caller stands within a claim's owner. Any thread that may read the set.
+ */
+#pragma once
+#include "claim_set.h"
+#include "err.h"
+#include "plan.h"
+#include "sysio.h"
+
+/* Who asks: a claim is its own when it has its user and its key (or both have none), or when its process stands within what owns the claim:
+ * a job that a hook has claimed for. */
+struct claim_caller {
+    uid_t uid;
+    pid_t pid;       /* 0 unknown */
+    const char *key; /* NULL none */
+};
+
+/* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose; nics are shared and stay. ret_left_out: whether
+ * anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */
+enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
+                             struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err);

@@ -1,0 +1,387 @@
+#include "claim_keep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "claim_owner.h"
+#include "claim_watch.h"
+#include "log.h"
+#include "sched.h"
+#include "store_claim.h"
+
+#define STORE_AGAIN_S 10
+#define TIMER_MAX_S   86400 /* a long way off is looked at once a day, so that no product overflows */
+
+/*
+ * Invariants:
+ * 1. A claim with an owner is watched, and only such a one.
+ * 2. The scheduler is held exactly while a claim is for computing.
+ * 3. The current snapshot names the generation of the set.
+ * 4. The timer runs exactly while there is a claim, or something that could not be stored.
+ */
+struct claim_keep {
+    struct claim_keep_env env;
+    struct claim_set claims;
+    struct claim_watch *watch;
+    uv_timer_t timer;
+    bool holding, stopping;
+    struct hub_listener listener;
+    uint64_t snapshot; /* generation of the snapshot that claims were last stored beside */
+
+    bool saving, failed;
+    uint64_t tried; /* generation that was stored last, or that storing failed for */
+};
+
+/* It owns references to what it writes, so that the set may change meanwhile. */
+struct save {
+    struct sched_job job; /* first */
+    struct claim_keep *keep;
+    struct claim **claims;
+    size_t count;
+    uint64_t generation;
+    enum berth_code code;
+    struct berth_err err;
+};
+
+/* ---- storing ---- */
+
+static void save_free(struct save *save)
+{
+    for (size_t i = 0; i < save->count; i++)
+        claim_unref(save->claims[i]);
+    free(save->claims);
+    free(save);
+}
+
+static void save_work(struct sched_job *job, struct store *store)
+{
+    struct save *save = (struct save *)job;
+    save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
+    if (save->code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
+        save->err = (struct berth_err){0};
+        save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
+    }
+}
+
+static void set_timer(struct claim_keep *keep);
+static void store_claims(struct claim_keep *keep);
+
+static void save_done(struct sched_job *job)
+{
+    struct save *save = (struct save *)job;
+    struct claim_keep *keep = save->keep;
+    if (save->code != BERTH_OK && !keep->failed)
+        log_line(LOG_LEVEL_WARNING, "claims are in force but not stored, a restart would lose them: %s", save->err.detail);
+    keep->failed = save->code != BERTH_OK;
+    keep->saving = false;
+    keep->tried = save->generation;
+    save_free(save);
+    if (keep->tried != keep->claims.generation)
+        store_claims(keep);
+    set_timer(keep);
+    hub_wake(keep->env.hub);
+}
+
+static struct save *save_new(struct claim_keep *keep)
+{
+    struct save *save = calloc(1, sizeof *save);
+    if (save == NULL)
+        return NULL;
+    *save = (struct save){.job = {.work = save_work, .done = save_done}, .keep = keep, .generation = keep->claims.generation};
+    save->claims = calloc(keep->claims.count + 1, sizeof *save->claims);
+    if (save->claims == NULL) {
+        free(save);
+        return NULL;
+    }
+    for (; save->count < keep->claims.count; save->count++)
+        save->claims[save->count] = claim_ref(keep->claims.item[save->count]);
+    return save;
+}
+
+/* One at a time: what changes meanwhile is stored next, together. */
+static void store_claims(struct claim_keep *keep)
+{
+    if (keep->saving)
+        return;
+    struct save *save = save_new(keep);
+    if (save == NULL) {
+        log_line(LOG_LEVEL_WARNING, "claims are in force but not stored: out of memory");
+        keep->failed = true;
+        keep->tried = keep->claims.generation;
+        return;
+    }
+    keep->saving = true;
+    sched_add_job(keep->env.sched, &save->job);
+}
+
+/* ---- what follows from a change ---- */
+
+static void timer_due(uv_timer_t *timer);
+
+static void set_timer(struct claim_keep *keep)
+{
+    uint64_t deadline_ns = claim_set_next_deadline(&keep->claims), now_ns = clock_mono_ns(keep->env.clock);
+    uint64_t wait_ms = deadline_ns == UINT64_MAX ? UINT64_MAX : deadline_ns <= now_ns ? 0 : (deadline_ns - now_ns) / 1000000 + 1;
+    if (keep->failed && wait_ms > STORE_AGAIN_S * 1000)
+        wait_ms = STORE_AGAIN_S * 1000;
+    if (keep->stopping)
+        return;
+    if (wait_ms == UINT64_MAX)
+        uv_timer_stop(&keep->timer);
+    else
+        uv_timer_start(&keep->timer, timer_due, wait_ms < TIMER_MAX_S * 1000 ? wait_ms : TIMER_MAX_S * 1000, 0);
+}
+
+static void hold_or_not(struct claim_keep *keep)
+{
+    char by[96];
+    const struct claim *computing = claim_set_computing(&keep->claims);
+    if (computing != NULL) {
+        claim_describe(computing, by, sizeof by);
+        sched_hold(keep->env.sched, by);
+    } else if (keep->holding) {
+        sched_release(keep->env.sched);
+    }
+    keep->holding = computing != NULL;
+}
+
+static void changed(struct claim_keep *keep)
+{
+    if (BERTH_DEBUG)
+        claim_set_check(&keep->claims, NULL);
+    snapshot_note_claims(sched_snapshot(keep->env.sched), keep->claims.generation);
+    store_claims(keep);
+    hold_or_not(keep);
+    set_timer(keep);
+    hub_wake(keep->env.hub);
+}
+
+static void timer_due(uv_timer_t *timer)
+{
+    struct claim_keep *keep = timer->data;
+    char id[CLAIM_ID_SIZE];
+    bool any = false;
+    while (claim_set_expire_one(&keep->claims, clock_mono_ns(keep->env.clock), id)) {
+        claim_watch_remove(keep->watch, id);
+        log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", id);
+        any = true;
+    }
+    if (any)
+        changed(keep);
+    else if (keep->failed)
+        store_claims(keep);
+    set_timer(keep);
+}
+
+static void owner_ended(void *arg, const char *id)
+{
+    struct claim_keep *keep = arg;
+    const struct claim *claim = claim_set_find(&keep->claims, id);
+    if (claim == NULL)
+        return;
+    log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id, claim->owner.pid != 0 ? "its process" : "its cgroup");
+    claim_keep_release(keep, claim);
+}
+
+/* A new snapshot may mean another file: the old one was broken, or taken away, and the claims are not in the new one. */
+static void woken(struct hub_listener *listener)
+{
+    struct claim_keep *keep = (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
+    uint64_t generation = sched_snapshot(keep->env.sched)->generation;
+    if (generation == keep->snapshot || keep->stopping)
+        return;
+    keep->snapshot = generation;
+    if (keep->claims.count > 0)
+        store_claims(keep);
+}
+
+/* ---- beginning and end ---- */
+
+static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t now_ns)
+{
+    return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
+}
+
+/* What is stored may be older than the last configuration, or not be what we wrote: nothing lasts longer than a new claim could. */
+static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
+{
+    uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
+    struct berth_err why = {0};
+    if (sched_load_claims(keep->env.sched, &keep->claims, &why) == BERTH_NO_MEMORY)
+        return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
+    if (why.code != BERTH_OK)
+        log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
+    size_t stored = keep->claims.count;
+    keep->tried = keep->claims.generation;
+    for (size_t i = 0; i < keep->claims.count;) {
+        struct claim *claim = keep->claims.item[i];
+        struct berth_err not_watched = {0};
+        if (claim->deadline_ns > most_ns)
+            claim->deadline_ns = most_ns; /* nobody else has seen it yet */
+        if (is_over(keep, claim, now_ns) || claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
+            claim_set_remove(&keep->claims, claim);
+        else
+            i++;
+    }
+    if (stored > 0)
+        log_line(LOG_LEVEL_INFO, "claims stored: %zu, still in force: %zu", stored, keep->claims.count);
+    return BERTH_OK;
+}
+
+enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_keep **ret_keep, struct berth_err *err)
+{
+    struct claim_keep *keep = calloc(1, sizeof *keep);
+    if (keep == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for claims");
+    keep->env = *env;
+    enum berth_code code = claim_watch_new(env->loop, env->io, owner_ended, keep, &keep->watch, err);
+    if (code == BERTH_OK)
+        code = take_up(keep, err);
+    if (code != BERTH_OK) {
+        claim_watch_close(keep->watch);
+        claim_set_done(&keep->claims);
+        free(keep);
+        return code;
+    }
+    uv_timer_init(env->loop, &keep->timer);
+    keep->timer.data = keep;
+    keep->listener.woken = woken;
+    hub_listen(env->hub, &keep->listener);
+    keep->snapshot = sched_snapshot(env->sched)->generation;
+    if (keep->tried != keep->claims.generation || keep->claims.count > 0)
+        changed(keep);
+    snapshot_note_claims(sched_snapshot(env->sched), keep->claims.generation);
+    *ret_keep = keep;
+    return BERTH_OK;
+}
+
+void claim_keep_stop(struct claim_keep *keep)
+{
+    if (keep == NULL || keep->stopping)
+        return;
+    keep->stopping = true;
+    hub_leave(keep->env.hub, &keep->listener);
+    claim_watch_close(keep->watch);
+    keep->watch = NULL;
+    uv_close((uv_handle_t *)&keep->timer, NULL);
+}
+
+void claim_keep_free(struct claim_keep *keep)
+{
+    if (keep == NULL)
+        return;
+    claim_set_done(&keep->claims);
+    free(keep);
+}
+
+/* ---- what is asked ---- */
+
+const struct claim_set *claim_keep_claims(const struct claim_keep *keep) { return &keep->claims; }
+
+int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct claim *claim)
+{
+    uint64_t now_ns = clock_mono_ns(keep->env.clock);
+    uint64_t left_ns = claim->deadline_ns > now_ns ? claim->deadline_ns - now_ns : 0;
+    return clock_now_s(keep->env.clock) + (int64_t)((left_ns + 500000000u) / 1000000000u);
+}
+
+/* An id is for people to type and must not be one that a claim had before, of this daemon or the last: a number by chance. */
+static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
+{
+    uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
+    do {
+        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+            number = number * 1664525u + 1013904223u; /* too early in the boot */
+        snprintf(id, CLAIM_ID_SIZE, "c%08" PRIx32, number);
+    } while (claim_set_find(&keep->claims, id) != NULL);
+}
+
+enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s, bool is_exempt, const struct claim **ret_claim,
+                               struct berth_err *err)
+{
+    const struct config *config = keep->env.config;
+    struct claim spec = *asked;
+    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, is_exempt};
+    const struct claim *claim;
+    size_t before = keep->claims.count;
+    if (ttl_s > config->claim_ttl_max_s)
+        ttl_s = config->claim_ttl_max_s;
+    spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
+    make_id(keep, spec.id);
+    enum berth_code code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits, &claim, err);
+    if (code != BERTH_OK)
+        return code;
+    bool is_new = keep->claims.count > before;
+    struct berth_err why = {0};
+    code = is_new ? claim_watch_add(keep->watch, claim, &why) : BERTH_OK;
+    if (code != BERTH_OK) {
+        claim_set_remove(&keep->claims, claim);
+        if (code != BERTH_ABSENT)
+            return err_set(err, code, "%s", why.detail);
+        err_text(err, 0, spec.owner.pid != 0 ? "owner_pid" : "owner_cgroup");
+        return err_set(err, BERTH_INVALID_PARAMETER, "%s", why.detail);
+    }
+    char by[96];
+    claim_describe(claim, by, sizeof by);
+    if (is_new)
+        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
+    changed(keep);
+    *ret_claim = claim;
+    return BERTH_OK;
+}
+
+void claim_keep_release(struct claim_keep *keep, const struct claim *claim)
+{
+    claim_watch_remove(keep->watch, claim->id);
+    claim_set_remove(&keep->claims, claim);
+    changed(keep);
+}
+
+bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked, const char *answered)
+{
+    if (!claim_set_keep_plan(&keep->claims, claim, asked, answered))
+        return false;
+    changed(keep);
+    return true;
+}
+
+/* ---- answering when it is true ---- */
+
+struct pending {
+    struct claim_keep *keep;
+    uint64_t generation;
+    json_t *result;
+};
+
+static enum stream_step next_answer(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct pending *pending = state;
+    const struct claim_keep *keep = pending->keep;
+    (void)err;
+    if (keep->tried < pending->generation || (keep->holding && sched_is_measuring(keep->env.sched)))
+        return STREAM_WAIT;
+    *ret_reply = json_incref(pending->result);
+    return STREAM_LAST;
+}
+
+static void free_pending(void *state)
+{
+    struct pending *pending = state;
+    json_decref(pending->result);
+    free(pending);
+}
+
+enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, struct outcome *ret, struct berth_err *err)
+{
+    struct pending *pending = take_result != NULL ? malloc(sizeof *pending) : NULL;
+    if (pending == NULL) {
+        json_decref(take_result);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for an answer");
+    }
+    *pending = (struct pending){keep, keep->claims.generation, take_result};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
+    return BERTH_OK;
+}

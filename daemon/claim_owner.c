@@ -1,0 +1,112 @@
+#include "claim_owner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim_proc.h"
+
+#define CGROUP_ROOT  "/sys/fs/cgroup/"
+#define CGROUP_MAX   1024
+#define PARENTS_MAX  64 /* deeper than that a process is nobody's child: pids may change while we climb */
+
+__attribute__((format(printf, 3, 4))) static enum berth_code wrong(struct berth_err *err, const char *parameter, const char *format, ...)
+{
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    err_text(err, 0, parameter);
+    return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
+}
+
+enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err)
+{
+    struct claim_proc process;
+    struct berth_err why = {0};
+    uint64_t before = 0, after = 0;
+    if (pid <= 0 || pid > INT32_MAX)
+        return wrong(err, "owner_pid", "%" PRId64 " is no process", pid);
+    /* Its start on both sides of its user: what is read in between is of one process. */
+    enum berth_code code = claim_proc_start(io, (pid_t)pid, &before, &why);
+    if (code == BERTH_OK)
+        code = claim_proc_read(io, (pid_t)pid, &process, &why);
+    if (code == BERTH_OK)
+        code = claim_proc_start(io, (pid_t)pid, &after, &why);
+    if (code == BERTH_OK && before != after)
+        code = err_set(&why, BERTH_ABSENT, "process %" PRId64 " has ended", pid);
+    if (code == BERTH_ABSENT)
+        return wrong(err, "owner_pid", "%s", why.detail);
+    if (code != BERTH_OK)
+        return err_set(err, code, "%s", why.detail);
+    if (peer->uid != 0 && process.uid != peer->uid)
+        return err_set(err, BERTH_PERMISSION_DENIED, "process %" PRId64 " is not yours", pid);
+    *ret = (struct claim_owner){.pid = (pid_t)pid, .start_ticks = before};
+    return BERTH_OK;
+}
+
+/* ABSENT when there is no such cgroup. */
+static enum berth_code is_populated(const struct sysio *io, const char *cgroup, bool *ret_populated, struct berth_err *err)
+{
+    char path[CGROUP_MAX + 32], *text = NULL;
+    snprintf(path, sizeof path, "%s/cgroup.events", cgroup);
+    enum berth_code code = sysio_read(io, path, 4096, &text, err);
+    if (code != BERTH_OK)
+        return code;
+    const char *line = strncmp(text, "populated ", 10) == 0 ? text : strstr(text, "\npopulated ");
+    bool populated = line != NULL && strtol(strchr(line, ' '), NULL, 10) == 1;
+    free(text);
+    *ret_populated = populated;
+    return BERTH_OK;
+}
+
+enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, struct claim_owner *ret, struct berth_err *err)
+{
+    bool populated = false;
+    size_t length = strlen(path);
+    if (strncmp(path, CGROUP_ROOT, sizeof CGROUP_ROOT - 1) != 0 || length >= CGROUP_MAX || path[length - 1] == '/' || strstr(path, "/..") != NULL ||
+        strstr(path, "//") != NULL || strstr(path, "/./") != NULL)
+        return wrong(err, "owner_cgroup", "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT "system.slice/job7");
+    enum berth_code code = is_populated(io, path, &populated, NULL);
+    if (code == BERTH_NO_MEMORY)
+        return err_set(err, code, "no memory for a claim");
+    if (code != BERTH_OK)
+        return wrong(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
+    if (!populated)
+        return wrong(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
+    *ret = (struct claim_owner){.cgroup = (char *)path};
+    return BERTH_OK;
+}
+
+bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner)
+{
+    uint64_t ticks;
+    bool populated;
+    enum berth_code code = BERTH_OK;
+    if (owner->pid != 0) {
+        code = claim_proc_start(io, owner->pid, &ticks, NULL);
+        return code == BERTH_OK ? ticks == owner->start_ticks : code == BERTH_NO_MEMORY;
+    }
+    if (owner->cgroup != NULL) {
+        code = is_populated(io, owner->cgroup, &populated, NULL);
+        return code == BERTH_OK ? populated : code == BERTH_NO_MEMORY;
+    }
+    return true;
+}
+
+bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, pid_t pid)
+{
+    struct claim_proc process;
+    if (owner->cgroup != NULL)
+        return claim_proc_is_in_cgroup(io, pid, owner->cgroup);
+    for (int i = 0; owner->pid != 0 && pid > 1 && i < PARENTS_MAX; i++) {
+        if (pid == owner->pid)
+            return claim_owner_lives(io, owner);
+        if (claim_proc_read(io, pid, &process, NULL) != BERTH_OK)
+            break;
+        pid = process.parent;
+    }
+    return false;
+}

@@ -1,0 +1,25 @@
+/**
+ * What a claim ends with beside its time: a process or a cgroup. Here they are looked up and looked at; claim_watch.h waits for them.
+ * Any thread.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "claim.h"
+#include "err.h"
+#include "method.h"
+#include "sysio.h"
+
+/* Process pid, which must be the peer's (root may name any). INVALID_PARAMETER owner_pid when there is none; PERMISSION_DENIED. */
+enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err);
+
+/* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it now: its claim ends when it has
+ * none any more. Whose it is does not matter, because naming it gives no right to it. path is borrowed. INVALID_PARAMETER owner_cgroup. */
+enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, struct claim_owner *ret, struct berth_err *err);
+
+/* Whether the claim still has what it ends with; true when it ends with nothing but its time. */
+bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner);
+
+/* Whether the process stands within the owner: it is that process or descends from it, it is in that cgroup. */
+bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, pid_t pid);

@@ -1,0 +1,34 @@
+/**
+ * What the kernel says of another process, in files that everybody may read. A daemon without privileges can ask no more.
+ * Any thread.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cpuset.h"
+#include "err.h"
+#include "sysio.h"
+
+#define CLAIM_PROC_GROUPS_MAX 64
+
+struct claim_proc {
+    uid_t uid, effective_uid;
+    gid_t gid;
+    gid_t groups[CLAIM_PROC_GROUPS_MAX]; /* supplementary; of more than fit, the first */
+    size_t group_count;
+    pid_t parent;
+    struct cpuset cpus;   /* it may run on */
+    struct cpuset memory; /* NUMA nodes it may allocate on */
+};
+
+/* /proc/PID/status. ABSENT when there is no such process, IO, BAD_DATA, NO_MEMORY. */
+enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_proc *ret, struct berth_err *err);
+
+/* When it started, in ticks since the boot: with the pid, this names a process once and for all. A process that has ended and was not
+ * reaped is ABSENT, too. */
+enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks, struct berth_err *err);
+
+/* Whether its cgroup (v2) is this one, a path below /sys/fs/cgroup, or below it. */
+bool claim_proc_is_in_cgroup(const struct sysio *io, pid_t pid, const char *cgroup);

@@ -1,0 +1,191 @@
+/* io.berth.Placement.Claim, Release and ListClaims. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "claim_keep.h"
+#include "claim_owner.h"
+#include "claim_right.h"
+#include "daemon.h"
+#include "jsonify.h"
+#include "query.h"
+#include "request.h"
+
+static const char *const purposes[] = {"compute", "profiling", NULL}; /* as enum claim_purpose */
+
+static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for a claim"); }
+
+static json_t *optional(const char *text) { return text != NULL ? json_string(text) : json_null(); }
+
+static json_t *claim_json(const struct claim_keep *keep, const struct claim *claim)
+{
+    char name[CLAIM_PLACE_SIZE];
+    json_t *json = json_object(), *places = json_array();
+    bool ok = json != NULL && places != NULL;
+    for (const char *at = claim->places; ok && claim_next_place(&at, name);)
+        ok = answer_append(places, json_string_nocheck(name));
+    ok = answer_set(json, "claim", json_string_nocheck(claim->id)) && ok;
+    ok = answer_set(json, "places", places) && ok;
+    ok = ok && answer_set(json, "purpose", json_string_nocheck(claim_purpose_name(claim->purpose))) &&
+         answer_set(json, "configuration", optional(claim->configuration)) && answer_set(json, "key", optional(claim->key)) &&
+         answer_set(json, "uid", json_integer((json_int_t)claim->uid)) &&
+         answer_set(json, "expires_at_s", json_integer(claim_keep_expires_at_s(keep, claim))) &&
+         answer_set(json, "owner_pid", claim->owner.pid != 0 ? json_integer(claim->owner.pid) : json_null()) &&
+         answer_set(json, "owner_cgroup", optional(claim->owner.cgroup));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+/* The places by the names that the node has for them, in its order, each once. The caller frees. */
+static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret, struct berth_err *err)
+{
+    const json_t *names = NULL, *name;
+    size_t i, size = 1;
+    enum berth_code code = request_array(params, "places", CLAIM_PLACES_MAX, &names, err);
+    if (code == BERTH_OK && json_array_size(names) == 0)
+        code = plan_invalid(err, "places", "a claim names at least one");
+    bool *asked = code == BERTH_OK ? calloc(graph->place_count, sizeof *asked) : NULL;
+    if (code == BERTH_OK && asked == NULL)
+        code = no_memory(err);
+    json_array_foreach(names, i, name)
+    {
+        place_id place = PLACE_NONE;
+        if (code == BERTH_OK)
+            code = request_place(graph, name, "places", &place, err);
+        if (code == BERTH_OK)
+            asked[place] = true;
+    }
+    for (size_t p = 0; code == BERTH_OK && p < graph->place_count; p++)
+        size += asked[p] ? strlen(graph->places[p].name) + 1 : 0;
+    char *text = code == BERTH_OK ? malloc(size) : NULL, *end = text;
+    if (code == BERTH_OK && text == NULL)
+        code = no_memory(err);
+    for (size_t p = 0; code == BERTH_OK && p < graph->place_count; p++)
+        if (asked[p]) {
+            *end = ',';
+            end = stpcpy(end + (end > text), graph->places[p].name);
+        }
+    free(asked);
+    if (code == BERTH_OK)
+        *ret = text;
+    return code;
+}
+
+/* Borrowed from params; NULL when absent. */
+static enum berth_code read_text(const json_t *params, const char *name, char **ret, struct berth_err *err)
+{
+    const json_t *value = json_object_get(params, name);
+    if (value == NULL || json_is_null(value))
+        return BERTH_OK;
+    if (!json_is_string(value) || json_string_length(value) - 1 >= CLAIM_TEXT_MAX)
+        return plan_invalid(err, name, "it has 1 to %d bytes", CLAIM_TEXT_MAX);
+    *ret = (char *)json_string_value(value);
+    return BERTH_OK;
+}
+
+static enum berth_code read_owner(const struct call *call, struct claim_owner *ret, struct berth_err *err)
+{
+    const json_t *pid = json_object_get(call->params, "owner_pid"), *cgroup = json_object_get(call->params, "owner_cgroup");
+    if (json_is_integer(pid) && json_is_string(cgroup))
+        return plan_invalid(err, "owner_cgroup", "a claim has one owner, and owner_pid names another");
+    if (json_is_integer(pid))
+        return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret, err);
+    if (json_is_string(cgroup))
+        return claim_owner_cgroup(&call->daemon->io, json_string_value(cgroup), ret, err);
+    return BERTH_OK;
+}
+
+static enum berth_code read_claim(const struct call *call, struct claim *spec, int64_t *ret_ttl_s, struct berth_err *err)
+{
+    int purpose = CLAIM_COMPUTE;
+    enum berth_code code = read_places(call->snap->graph, call->params, &spec->places, err);
+    if (code == BERTH_OK)
+        code = request_word(call->params, "purpose", purposes, CLAIM_COMPUTE, &purpose, err);
+    spec->purpose = (enum claim_purpose)purpose;
+    if (code == BERTH_OK)
+        code = read_text(call->params, "configuration", &spec->configuration, err);
+    if (code == BERTH_OK && spec->configuration != NULL && spec->purpose != CLAIM_PROFILING)
+        code = plan_invalid(err, "configuration", "it says how a gpu is profiled, and this claim is for computing");
+    if (code == BERTH_OK)
+        code = read_text(call->params, "key", &spec->key, err);
+    if (code == BERTH_OK)
+        code = request_int(call->params, "ttl_s", 1, INT64_MAX, 0, ret_ttl_s, err);
+    if (code == BERTH_OK)
+        code = read_owner(call, &spec->owner, err);
+    return code;
+}
+
+enum berth_code query_claim(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct claim_keep *keep = call->daemon->claims;
+    struct claim spec = {.uid = call->peer->uid};
+    const struct claim *claim = NULL;
+    int64_t ttl_s = 0;
+    size_t before = claim_keep_claims(keep)->count;
+    enum berth_code code = read_claim(call, &spec, &ttl_s, err);
+    if (code == BERTH_OK)
+        code = claim_right(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
+    if (code == BERTH_OK)
+        code = claim_keep_add(keep, &spec, ttl_s, call->peer->is_admin, &claim, err);
+    free(spec.places);
+    if (code != BERTH_OK)
+        return code;
+    json_t *json = claim_json(keep, claim), *result = json != NULL ? json_pack("{s:o}", "claim", json) : NULL;
+    bool is_new = claim_keep_claims(keep)->count > before;
+    code = claim_keep_answer(keep, result, ret, err);
+    if (code != BERTH_OK && is_new) /* nobody would know of it */
+        claim_keep_release(keep, claim);
+    return code;
+}
+
+static enum berth_code find_to_release(const struct call *call, const struct claim **ret, struct berth_err *err)
+{
+    const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
+    char *id = NULL, *key = NULL;
+    enum berth_code code = read_text(call->params, "claim", &id, err);
+    if (code == BERTH_OK)
+        code = read_text(call->params, "key", &key, err);
+    if (code == BERTH_OK && (id == NULL) == (key == NULL))
+        code = plan_invalid(err, id == NULL ? "claim" : "key", "either the claim or its key says what to release");
+    if (code != BERTH_OK)
+        return code;
+    const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
+    if (claim != NULL && claim->uid != call->peer->uid && !call->peer->is_admin)
+        return err_set(err, BERTH_PERMISSION_DENIED, "claim %s is not yours", claim->id);
+    *ret = claim;
+    return BERTH_OK;
+}
+
+enum berth_code query_release(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    const struct claim *claim = NULL;
+    enum berth_code code = find_to_release(call, &claim, err);
+    if (code != BERTH_OK)
+        return code;
+    json_t *result = json_pack("{s:i}", "released", claim != NULL ? 1 : 0);
+    if (result == NULL)
+        return no_memory(err);
+    if (claim != NULL)
+        claim_keep_release(call->daemon->claims, claim);
+    return claim_keep_answer(call->daemon->claims, result, ret, err);
+}
+
+enum berth_code query_list_claims(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < claims->count; i++)
+        ok = answer_append(array, claim_json(call->daemon->claims, claims->item[i]));
+    if (!ok)
+        json_decref(array);
+    json_t *result = ok ? json_pack("{s:o}", "claims", array) : NULL;
+    if (result == NULL)
+        return no_memory(err);
+    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
+    return BERTH_OK;
+}
