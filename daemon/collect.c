@@ -13,8 +13,9 @@ enum berth_code collect_init(struct collect *ret_collect, const struct graph *gr
 {
     struct collect collect = {.graph = graph, .now_s = now_s, .progress = {.from = PLACE_NONE, .to = PLACE_NONE}};
     collect.run.values = values_new();
+    collect.run.sets = sets_new();
     collect.skipped = json_array();
-    if (collect.run.values == NULL || collect.skipped == NULL) {
+    if (collect.run.values == NULL || collect.run.sets == NULL || collect.skipped == NULL) {
         collect_done(&collect);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
@@ -48,6 +49,14 @@ static void take_value(struct collect *collect, const struct record *record, str
     collect->progress.from = last->from;
     collect->progress.to = last->to;
     collect->progress.value = last->value;
+}
+
+static void take_set(struct collect *collect, const struct record *record, struct berth_err *err)
+{
+    if (collect->run.sets->count >= COLLECT_SETS_MAX)
+        err_set(err, BERTH_BAD_DATA, "more than %d sets", COLLECT_SETS_MAX);
+    else
+        record_add_set(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.sets, err);
 }
 
 static void take_skip(struct collect *collect, const struct record *record)
@@ -88,6 +97,7 @@ static void take(struct collect *collect, const struct record *record, struct be
         if (err->code == BERTH_OK)
             take_skip(collect, record);
         break;
+    case RECORD_SET: take_set(collect, record, err); break;
     case RECORD_PROGRESS:
         collect->progress.done = record->progress.done;
         collect->progress.total = record->progress.total;
@@ -98,8 +108,7 @@ static void take(struct collect *collect, const struct record *record, struct be
         break;
     case RECORD_DEVICE:
     case RECORD_LINK:
-    case RECORD_SET:
-        break; /* facts belong to discovery; sets to the contention model */
+        break; /* facts belong to discovery */
     }
 }
 

@@ -14,6 +14,7 @@
 
 #define COLLECT_BAD_LINES_MAX 100 /* after so many the rest is not worth reading */
 #define COLLECT_VALUES_MAX 1000000
+#define COLLECT_SETS_MAX 4096
 
 /* How far it is, and the last thing it measured. */
 struct collect_progress {

@@ -77,6 +77,8 @@ static enum berth_code read_measurements(const char *text, struct discovery *fou
                 source = record.run.source;
                 started_at = record.run.started_at;
                 found->measured_at_s = started_at > found->measured_at_s ? started_at : found->measured_at_s;
+            } else if (record.kind == RECORD_SET) {
+                record_add_set(&record, found->graph, source, started_at, found->sets, &own);
             } else if (record.kind == RECORD_VALUE || record.kind == RECORD_SKIP) {
                 record_add_values(&record, found->graph, source, started_at, found->values, &own);
             }
@@ -121,6 +123,8 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         code = draft_finish(&draft, replay.name, replay.origin, &found.graph, &found.values, err);
     else
         draft_done(&draft);
+    if (code == BERTH_OK && (found.sets = sets_new()) == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     if (code == BERTH_OK && replay.measurements != NULL)
         code = read_measurements(replay.measurements, &found, err);
     if (code == BERTH_OK && !curve_fill_large(found.values, found.graph))
@@ -138,5 +142,6 @@ void discovery_done(struct discovery *discovery)
 {
     graph_unref(discovery->graph);
     values_free(discovery->values);
+    sets_free(discovery->sets);
     *discovery = (struct discovery){0};
 }

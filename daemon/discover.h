@@ -6,12 +6,14 @@
 
 #include "err.h"
 #include "graph.h"
+#include "sets.h"
 #include "sysio.h"
 #include "values.h"
 
 struct discovery {
     struct graph *graph;   /* finished; the caller's reference */
     struct values *values; /* finished: nominal values of the firmware, and a folder's measurements */
+    struct sets *sets;     /* a folder's; NULL none */
     int64_t measured_at_s; /* of a folder's measurements; 0 none */
 };
 
@@ -26,7 +28,7 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
 void discovery_done(struct discovery *discovery);
 
 /* A node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl, measurements.jsonl. visit gets each
- * once; it returns false to stop. folder is NULL for the live machine. Slow (tens of ms): call it on a worker thread. */
+ * once; it returns false to stop. sets NULL: none. folder is NULL for the live machine. Slow (tens of ms): call it on a worker thread. */
 typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
 enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph,
-                                const struct values *values, record_visit visit, void *arg, struct berth_err *err);
+                                const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err);

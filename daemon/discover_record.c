@@ -119,18 +119,56 @@ static const struct value *next_group(const struct values *values, const struct 
     return next;
 }
 
-static enum berth_code record_values(struct recording *recording, const struct graph *graph, const struct values *values, struct berth_err *err)
+static json_t *run_json(enum value_source source, int64_t measured_at_s)
+{
+    return json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "all", "backend", "store", "started_at",
+                     (json_int_t)measured_at_s, "source", value_source_name(source));
+}
+
+static json_t *set_json(const struct graph *graph, const struct set *set)
+{
+    json_t *flows = json_array();
+    json_t *object = json_pack("{s:s, s:s, s:o}", "record", "set", "metric", metric_info(set->metric)->name, "flows", flows);
+    bool ok = object != NULL;
+    for (size_t i = 0; ok && i < set->flow_count; i++) {
+        const struct set_flow *flow = &set->flow[i];
+        json_t *one = json_pack("{s:s, s:s, s:o*, s:f}", "from", graph->places[flow->from].name, "to", graph->places[flow->to].name, "axes",
+                                flow->axes[0] != '\0' ? axes_json(flow->axes) : NULL, "bytes_per_s", flow->bytes_per_s);
+        ok = json_array_append(flows, one) == 0 && set_number(one, "low", flow->low) && set_number(one, "high", flow->high);
+        json_decref(one);
+    }
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* Each under a run line of its own time. */
+static bool append_sets(struct text *text, const struct graph *graph, const struct sets *sets)
+{
+    bool ok = true;
+    for (size_t i = 0; sets != NULL && ok && i < sets->count; i++) {
+        const struct set *set = &sets->item[i];
+        if (i == 0 || set->source != set[-1].source || set->measured_at_s != set[-1].measured_at_s)
+            ok = append_json(text, run_json(set->source, set->measured_at_s));
+        ok = ok && append_json(text, set_json(graph, set));
+    }
+    return ok;
+}
+
+static enum berth_code record_values(struct recording *recording, const struct graph *graph, const struct values *values,
+                                     const struct sets *sets, struct berth_err *err)
 {
     struct text text = {0};
     bool ok = true;
     const struct value *group = NULL;
     while (ok && (group = next_group(values, group)) != NULL) {
-        ok = append_json(&text, json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "record", "run", "schema", RECORD_SCHEMA, "probe", "all", "backend", "store",
-                                          "started_at", (json_int_t)group->measured_at_s, "source", value_source_name(group->source)));
+        ok = append_json(&text, run_json(group->source, group->measured_at_s));
         for (size_t i = 0; ok && i < values->count; i++)
             if (values->item[i].source == group->source && values->item[i].measured_at_s == group->measured_at_s)
                 ok = append_json(&text, value_json(graph, values, &values->item[i]));
     }
+    ok = ok && append_sets(&text, graph, sets);
     if (ok && text.length > 0)
         hand_out(recording, "measurements.jsonl", text.bytes);
     free(text.bytes);
@@ -203,13 +241,13 @@ static enum berth_code record_kfd(struct recording *recording, const struct sysi
     return code;
 }
 
-static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, const struct values *values, bool has_xml,
+static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, bool has_measurements, bool has_xml,
                                         bool has_kfd, bool has_facts, struct berth_err *err)
 {
     enum origin origin = graph->origin == ORIGIN_LIVE ? ORIGIN_RECORDED : graph->origin;
     json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin", origin_name(origin), "hwloc",
                              has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL, "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
-                             next_group(values, NULL) != NULL ? "measurements.jsonl" : NULL);
+                             has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
     bool ok = node != NULL && software != NULL;
     for (size_t i = 0; ok && i < graph->software_count; i++)
@@ -226,20 +264,21 @@ static enum berth_code record_node_json(struct recording *recording, const struc
 }
 
 static enum berth_code record_sources(struct recording *recording, const struct sysio *io, const char *xml, const char *kfd, const char *facts,
-                                      const struct graph *graph, const struct values *values, struct berth_err *err)
+                                      const struct graph *graph, const struct values *values, const struct sets *sets, struct berth_err *err)
 {
-    enum berth_code code = record_node_json(recording, graph, values, xml != NULL, kfd != NULL, facts != NULL, err);
+    bool has_measurements = next_group(values, NULL) != NULL || (sets != NULL && sets->count > 0);
+    enum berth_code code = record_node_json(recording, graph, has_measurements, xml != NULL, kfd != NULL, facts != NULL, err);
     if (code == BERTH_OK && xml != NULL)
         hand_out(recording, "topology.xml", xml);
     if (code == BERTH_OK && kfd != NULL)
         code = record_kfd(recording, io, kfd, err);
     if (code == BERTH_OK && facts != NULL)
         hand_out(recording, "facts.jsonl", facts);
-    return code == BERTH_OK ? record_values(recording, graph, values, err) : code;
+    return code == BERTH_OK ? record_values(recording, graph, values, sets, err) : code;
 }
 
 enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph,
-                                const struct values *values, record_visit visit, void *arg, struct berth_err *err)
+                                const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err)
 {
     struct recording recording = {.visit = visit, .arg = arg};
     enum berth_code code;
@@ -249,7 +288,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
         if (code != BERTH_OK)
             return code;
         const struct sysio inside = {replay.root};
-        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, values, err);
+        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, values, sets, err);
         backend_replay_done(&replay);
         return code;
     }
@@ -258,5 +297,5 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, values, err);
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, values, sets, err);
 }

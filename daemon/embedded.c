@@ -29,5 +29,6 @@ ARRAY("embedded_interfaces",
 ARRAY("embedded_migrations",
       ROW("0001_init.sql")
       ROW("0002_history.sql")
+      ROW("0003_set.sql")
       ROW("0004_baseline.sql")
       ROW("0005_claim.sql"));

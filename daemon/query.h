@@ -9,6 +9,7 @@ enum berth_code query_get_node(const struct call *call, struct outcome *ret, str
 enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_curves(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);

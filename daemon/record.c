@@ -23,7 +23,6 @@
 #define COUNT_MAX 1000000000        /* of progress */
 #define YEAR_9999 INT64_C(253402300799)
 #define SAMPLES_MAX 256
-#define FLOWS_MAX 1024
 #define CONDITIONS_MAX 256
 #define AXES_MAX 8
 
@@ -239,21 +238,35 @@ static void read_value(const struct cursor *cursor, struct record *record)
         read_samples(cursor, samples, record);
 }
 
+static void read_flow(const struct cursor *at, enum metric metric, struct record_flow *flow)
+{
+    if (!json_is_object(at->object))
+        err_set(at->err, BERTH_BAD_DATA, "flow: not an object");
+    flow->from = read_word(at, "from", PLACE_MAX_LENGTH);
+    flow->to = read_word(at, "to", PLACE_MAX_LENGTH);
+    flow->bytes_per_s = read_number(at, "bytes_per_s", true, false);
+    read_interval(at, flow->bytes_per_s, "low", "high", &flow->low, &flow->high);
+    if (at->err->code == BERTH_OK)
+        read_axes(at, metric, 0, flow->axes, sizeof flow->axes);
+}
+
 static void read_set(const struct cursor *cursor, struct record *record)
 {
     record->set.metric = read_metric(cursor);
-    record->set.flows = get(cursor, "flows", true, "an array", is_array);
-    size_t count = json_array_size(record->set.flows);
-    if (count == 0 || count > FLOWS_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu flows, not 1 to %d", cursor->in, count, FLOWS_MAX);
-    for (size_t i = 0; i < count && cursor->err->code == BERTH_OK; i++) {
-        struct cursor at = {json_array_get(record->set.flows, i), "flow", cursor->err};
-        if (!json_is_object(at.object))
-            err_set(cursor->err, BERTH_BAD_DATA, "flow: not an object");
-        read_word(&at, "from", PLACE_MAX_LENGTH);
-        read_word(&at, "to", PLACE_MAX_LENGTH);
-        read_number(&at, "bytes_per_s", true, false);
-    }
+    json_t *flows = get(cursor, "flows", true, "an array", is_array);
+    size_t count = json_array_size(flows);
+    if (count == 0 || count > SETS_FLOWS_MAX)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu flows, not 1 to %d", cursor->in, count, SETS_FLOWS_MAX);
+    if (cursor->err->code == BERTH_OK && strcmp(metric_info(record->set.metric)->unit, "bytes_per_s") != 0)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no rate", cursor->in, metric_info(record->set.metric)->name);
+    if (cursor->err->code != BERTH_OK)
+        return;
+    record->set.flows = calloc(count, sizeof *record->set.flows);
+    if (record->set.flows == NULL)
+        err_set(cursor->err, BERTH_NO_MEMORY, "out of memory for %zu flows", count);
+    for (; record->set.flow_count < count && cursor->err->code == BERTH_OK; record->set.flow_count++)
+        read_flow(&(struct cursor){json_array_get(flows, record->set.flow_count), "flow", cursor->err}, record->set.metric,
+                  &record->set.flows[record->set.flow_count]);
 }
 
 static void read_skip(const struct cursor *cursor, struct record *record)
@@ -354,6 +367,8 @@ void record_done(struct record *record)
 {
     if (record->object != NULL && record->kind == RECORD_VALUE)
         free(record->value.samples);
+    if (record->object != NULL && record->kind == RECORD_SET)
+        free(record->set.flows);
     json_decref(record->object);
     *record = (struct record){0};
 }
@@ -431,4 +446,20 @@ enum berth_code record_add_values(const struct record *record, const struct grap
     v.high = record->value.high;
     v.n = record->value.n;
     return add(values, &v, record->value.axes, NULL, err);
+}
+
+enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
+                               struct sets *sets, struct berth_err *err)
+{
+    assert(record->kind == RECORD_SET);
+    struct set_flow flows[SETS_FLOWS_MAX];
+    struct set set = {record->set.metric, source, measured_at_s, flows, record->set.flow_count};
+    for (size_t i = 0; i < set.flow_count; i++) {
+        struct record_flow *flow = &record->set.flows[i];
+        flows[i] = (struct set_flow){
+            graph_find(graph, flow->from), graph_find(graph, flow->to), flow->axes, flow->bytes_per_s, flow->low, flow->high};
+        if (flows[i].from == PLACE_NONE || flows[i].to == PLACE_NONE)
+            return err_no_such_place(err, flows[i].from == PLACE_NONE ? flow->from : flow->to);
+    }
+    return sets_add(sets, &set) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "out of memory for %zu sets", sets->count);
 }

@@ -12,6 +12,7 @@
 
 #include "err.h"
 #include "graph.h"
+#include "sets.h"
 #include "values.h"
 
 #define RECORD_SCHEMA 1
@@ -25,9 +26,15 @@ struct record_sample {
     uint32_t n;
 };
 
+struct record_flow {
+    const char *from, *to;
+    char axes[256];
+    double bytes_per_s, low, high; /* low, high: NAN absent */
+};
+
 struct record {
     enum record_kind kind;
-    json_t *object; /* the whole line, owned; conditions, axes and flows are read from here */
+    json_t *object; /* the whole line, owned; conditions and axes are read from here */
     union {
         struct { const char *probe, *backend; int64_t started_at; enum value_source source; json_t *conditions; } run;
         struct { const char *gpu; } device;         /* the rest stays in object for backend_facts */
@@ -42,7 +49,7 @@ struct record {
             struct record_sample *samples;
             size_t sample_count;
         } value;
-        struct { enum metric metric; json_t *flows; } set;
+        struct { enum metric metric; struct record_flow *flows; size_t flow_count; } set;
         struct { enum metric metric; const char *from, *to, *why; char axes[256]; } skip;
         struct { int64_t done, total; } progress;
         struct { const char *status; int64_t elapsed_ns; } end; /* status: complete, cancelled, budget, failed */
@@ -54,6 +61,10 @@ struct record {
  * a schema other than RECORD_SCHEMA. Nothing to free on failure. */
 enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err);
 void record_done(struct record *record);
+
+/* Adds a set record's flows as one set on this graph. Fails with NO_SUCH_PLACE or NO_MEMORY. */
+enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
+                               struct sets *sets, struct berth_err *err);
 
 /* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis, a t0 of a
  * transfer a value of transfer_overhead.

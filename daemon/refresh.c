@@ -6,6 +6,7 @@
 
 #include "discover.h"
 #include "nvproc.h"
+#include "store_set.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more, size_t more_count)
 {
@@ -29,13 +30,15 @@ static enum berth_code first_snapshot(struct store *store, const struct discover
     int64_t last_probe_at_s = found->measured_at_s;
     enum berth_code code = BERTH_NO_MEMORY;
     struct values *values = values_new();
-    if (values == NULL || !values_add_all(values, found->values))
+    struct sets *sets = sets_new();
+    if (values == NULL || sets == NULL || !values_add_all(values, found->values) || !sets_add_all(sets, found->sets))
         goto out;
     int64_t stored_at_s = 0;
     struct berth_err why = {0};
     /* A store that fails is said, and the node is served all the same. */
     if (store_begin(store, found->graph, boot_id, &why) != BERTH_OK ||
-        store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s, &why) != BERTH_OK) {
+        store_load_latest(store, found->graph, values, &stored, &stored_count, &stored_at_s, &why) != BERTH_OK ||
+        store_set_load(store, found->graph, sets, &why) != BERTH_OK) {
         struct note note = {.severity = 1, .code = "store-unreadable", .place = "machine0"};
         snprintf(note.text, sizeof note.text, "what is stored could not be read: %.200s", why.detail);
         if (!append_notes(&notes, &count, &note, 1))
@@ -50,11 +53,14 @@ static enum berth_code first_snapshot(struct store *store, const struct discover
     struct snapshot *snapshot = snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
     values = NULL;
     if (snapshot != NULL) {
+        snapshot->sets = sets;
+        sets = NULL;
         *ret_snapshot = snapshot;
         code = BERTH_OK;
     }
 out:
     values_free(values);
+    sets_free(sets);
     free(notes);
     free(stored);
     return code == BERTH_OK ? code : err_set(err, code, "out of memory");
@@ -123,6 +129,8 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     }
     noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count);
     struct values *values = values_new();
+    struct sets *sets = sets_new();
+    noted = noted && sets != NULL && sets_add_all(sets, base->sets) && sets_add_all(sets, run->sets);
     if (noted && values != NULL && values_add_all(values, base->values) && values_add_all(values, run->values)) {
         values_finish(values);
         snapshot = snapshot_new(base->graph, values, notes, count, run->started_at_s, generation);
@@ -130,8 +138,11 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
         values_free(values);
     }
     free(notes);
-    if (snapshot == NULL)
+    if (snapshot == NULL) {
+        sets_free(sets);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
+    snapshot->sets = sets;
     past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;

@@ -51,6 +51,7 @@ void snapshot_unref(struct snapshot *snapshot)
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
     curve_free_all((struct curves *)snapshot->curves);
+    sets_free(snapshot->sets);
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);

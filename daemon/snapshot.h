@@ -8,6 +8,7 @@
 #include "baseline.h"
 #include "curve.h"
 #include "graph.h"
+#include "sets.h"
 #include "values.h"
 
 /* Something about the node that is not a value: a probe that crashed, a store that could not be read. */
@@ -35,6 +36,7 @@ struct snapshot {
     const struct graph *graph;   /* one reference held */
     const struct values *values; /* owned */
     const struct curves *curves; /* owned: of values */
+    struct sets *sets;           /* owned; NULL none */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */

@@ -11,6 +11,7 @@ void run_done(struct run *run)
 {
     free(run->conditions);
     values_free(run->values);
+    sets_free(run->sets);
     free(run->notes);
 }
 

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "err.h"
 #include "graph.h"
+#include "sets.h"
 #include "snapshot.h"
 #include "values.h"
 
@@ -32,6 +33,7 @@ struct run {
     char status[16];            /* complete, cancelled, budget, failed, crashed, timeout, garbage */
     char *conditions;           /* owned JSON object text; NULL none */
     struct values *values;      /* owned, measured ones only; NULL none; store_write_run finishes them */
+    struct sets *sets;          /* owned, measured ones only; NULL none */
     struct note *notes;         /* owned: what went wrong */
     size_t note_count;
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "store_core.h"
+#include "store_set.h"
 
 enum statement {
     INSERT_RUN,
@@ -145,6 +146,8 @@ static enum berth_code write_all(struct store *store, void *arg, struct berth_er
     enum berth_code code = write_run_row(store, writer, err);
     for (size_t i = 0; run->values != NULL && i < run->values->count && code == BERTH_OK; i++)
         code = write_value(store, writer, &run->values->item[i], err);
+    if (run->sets != NULL && code == BERTH_OK)
+        code = store_set_write(store, writer->graph, run->sets, err);
     for (size_t i = 0; i < run->note_count && code == BERTH_OK; i++)
         code = write_note(store, writer, &run->notes[i], err);
     return code;

@@ -88,7 +88,7 @@ static void the_other_kinds(void **state)
     record_done(&record);
 
     record = parsed("{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":4.11e10}]}");
-    assert_int_equal(json_array_size(record.set.flows), 1);
+    assert_true(record.set.flow_count == 1 && record.set.flows[0].bytes_per_s == 4.11e10 && isnan(record.set.flows[0].low));
     record_done(&record);
 
     record = parsed("{\"record\":\"progress\",\"done\":12,\"total\":96}");
@@ -155,6 +155,8 @@ static const struct {
     {PING "\"value\":10,\"n\":2.5}", "n is not an integer"},
     {PING "\"value\":10,\"n\":4294967297}", "n is 4294967297"},
     {PING "\"value\":10,\"t0_call_ns\":-1}", "t0_call_ns"},
+    {PING "\"value\":10,\"t0_call_ns\":5}", "no transfer"},
+    {COPY "\"value\":10,\"t0_queue_ns\":0}", "t0_queue_ns is 0"},
     {PING "\"value\":10,\"axes\":[]}", "axes is not an object"},
     {PING "\"value\":10,\"axes\":{\"how\":1.5}}", "axis how"},
     {PING "\"value\":10,\"axes\":{\"flag\":-1}}", "axis flag"},
@@ -175,6 +177,11 @@ static const struct {
     {COPY "\"value\":1,\"samples\":[{\"bytes\":64,\"median_ns\":10}]}", "exclude each other"},
     {COPY "\"axes\":{\"bytes\":64},\"samples\":[{\"bytes\":64,\"median_ns\":10}]}", "exclude each other"},
     {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[]}", "0 flows"},
+    {"{\"record\":\"set\",\"metric\":\"cpu_pingpong\",\"flows\":[{\"from\":\"core0\",\"to\":\"core1\",\"bytes_per_s\":1}]}", "no rate"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":0}]}", "bytes_per_s is 0"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":1e300}]}", "bytes_per_s is 1e+300"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":5,\"low\":6,\"high\":7}]}", "excludes"},
+    {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\",\"bytes_per_s\":5,\"axes\":{\"x\":1}}]}", "no axis x"},
     {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[1]}", "flow: not an object"},
     {"{\"record\":\"set\",\"metric\":\"host_gpu_copy_engine\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\"}]}", "bytes_per_s is missing"},
     {"{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\"}", "why is missing"},

@@ -1,0 +1,94 @@
+#include <stdlib.h>
+
+#include "jsonify.h"
+#include "query.h"
+#include "sets.h"
+
+/* Above this many sets to look at the reply is made on the thread pool. */
+#define SETS_AT_ONCE 100
+
+/* A GetSets under way. */
+struct listing {
+    struct snapshot *snap;
+    bool all;
+    enum metric metric; /* unless all */
+};
+
+static void listing_free(void *state)
+{
+    struct listing *listing = state;
+    snapshot_unref(listing->snap);
+    free(listing);
+}
+
+static void print_flow(struct print *reply, const struct graph *graph, enum metric metric, const struct set_flow *flow)
+{
+    print_open(reply, '{');
+    print_key(reply, "from");
+    print_string(reply, graph->places[flow->from].name);
+    print_key(reply, "to");
+    print_string(reply, graph->places[flow->to].name);
+    print_key(reply, "axes");
+    jsonify_print_axes(reply, metric, flow->axes);
+    print_key(reply, "bytes_per_s");
+    print_real(reply, flow->bytes_per_s);
+    print_key(reply, "low");
+    print_real(reply, flow->low);
+    print_key(reply, "high");
+    print_real(reply, flow->high);
+    print_close(reply, '}');
+}
+
+static void print_set(struct print *reply, const struct graph *graph, const struct set *set)
+{
+    print_open(reply, '{');
+    print_key(reply, "metric");
+    print_string(reply, metric_info(set->metric)->name);
+    print_key(reply, "flows");
+    print_open(reply, '[');
+    for (size_t i = 0; i < set->flow_count; i++)
+        print_flow(reply, graph, set->metric, &set->flow[i]);
+    print_close(reply, ']');
+    print_key(reply, "source");
+    print_string(reply, value_source_name(set->source));
+    print_key(reply, "measured_at_s");
+    print_count(reply, set->measured_at_s > 0 ? set->measured_at_s : -1);
+    print_close(reply, '}');
+}
+
+static enum berth_code print_sets(void *state, struct print *reply, struct berth_err *err)
+{
+    const struct listing *listing = state;
+    const struct sets *sets = listing->snap->sets;
+    (void)err;
+    print_open(reply, '{');
+    print_key(reply, "sets");
+    print_open(reply, '[');
+    for (size_t i = 0; sets != NULL && i < sets->count; i++)
+        if (listing->all || sets->item[i].metric == listing->metric)
+            print_set(reply, listing->snap->graph, &sets->item[i]);
+    print_close(reply, ']');
+    print_key(reply, "basis");
+    jsonify_print_basis(reply, listing->snap);
+    print_close(reply, '}');
+    return BERTH_OK;
+}
+
+enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    const char *name = json_string_value(json_object_get(call->params, "metric"));
+    enum metric metric = 0;
+    if (name != NULL && !metric_parse(name, &metric)) {
+        err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
+        err_text(err, 0, name);
+        return err->code;
+    }
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (listing == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
+    bool many = call->snap->sets != NULL && call->snap->sets->count > SETS_AT_ONCE;
+    *ret = (struct outcome){
+        .kind = many ? OUTCOME_WORK : OUTCOME_RESULT, .state = listing, .write = print_sets, .free_state = listing_free};
+    return BERTH_OK;
+}
