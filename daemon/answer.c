@@ -43,11 +43,11 @@ static void print_one(struct print *print, const struct snapshot *snap, const st
     const struct metric_info *info = metric_info(v->metric);
     print_open(print, '{');
     print_key(print, "metric");
-    print_string(print, info->name);
+    print_name(print, info->name);
     print_key(print, "from");
-    print_string(print, graph_place(snap->graph, v->from)->name);
+    print_name(print, graph_place(snap->graph, v->from)->name);
     print_key(print, "to");
-    print_string(print, graph_place(snap->graph, v->to)->name);
+    print_name(print, graph_place(snap->graph, v->to)->name);
     print_key(print, "axes");
     jsonify_print_axes(print, v->metric, values_axes(snap->values, v));
     print_key(print, "value");
@@ -57,9 +57,9 @@ static void print_one(struct print *print, const struct snapshot *snap, const st
     print_key(print, "high");
     print_real(print, v->high);
     print_key(print, "unit");
-    print_string(print, info->unit);
+    print_name(print, info->unit);
     print_key(print, "source");
-    print_string(print, value_source_name(v->source));
+    print_name(print, value_source_name(v->source));
     print_key(print, "measured_at_s");
     print_count(print, v->measured_at_s > 0 ? v->measured_at_s : -1);
     print_close(print, '}');

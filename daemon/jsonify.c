@@ -63,13 +63,13 @@ void jsonify_print_basis(struct print *print, const struct snapshot *snap)
 {
     print_open(print, '{');
     print_key(print, "snapshot");
-    print_string(print, snap->id);
+    print_name(print, snap->id);
     print_key(print, "claims");
     char claims[24];
     snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
-    print_string(print, claims);
+    print_name(print, claims);
     print_key(print, "origin");
-    print_string(print, origin_name(snap->graph->origin));
+    print_name(print, origin_name(snap->graph->origin));
     print_close(print, '}');
 }
 

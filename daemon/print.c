@@ -23,65 +23,32 @@ void print_clear(struct print *print)
     print->failed = false;
 }
 
-/* Room for count bytes more; NULL when there is none. The caller adds what it wrote to length. */
-static char *room(struct print *print, size_t count)
+char *print_grow(struct print *print, size_t count)
 {
     if (print->failed)
         return NULL;
-    if (count > print->size - print->length) {
-        size_t size = print->size > 0 ? print->size * 2 : 1024;
-        while (count > size - print->length)
-            size *= 2;
-        char *larger = realloc(print->data, size);
-        if (larger == NULL) {
-            print->failed = true;
-            return NULL;
-        }
-        print->data = larger;
-        print->size = size;
+    size_t size = print->size > 0 ? print->size * 2 : 1024;
+    while (count > size - print->length)
+        size *= 2;
+    char *larger = realloc(print->data, size);
+    if (larger == NULL) {
+        print->failed = true;
+        return NULL;
     }
-    return print->data + print->length;
-}
-
-void print_bytes(struct print *print, const char *bytes, size_t count)
-{
-    char *at = room(print, count);
-    if (at == NULL)
-        return;
-    memcpy(at, bytes, count);
-    print->length += count;
+    print->data = larger;
+    print->size = size;
+    return larger + print->length;
 }
 
 static void put(struct print *print, char c) { print_bytes(print, &c, 1); }
 
-/* A comma, unless a bracket was opened or a key stands there. */
-static void separate(struct print *print)
+/* Words that need no quotes. */
+static void print_word(struct print *print, const char *word, size_t length)
 {
-    char last = print->length > 0 ? print->data[print->length - 1] : '[';
-    if (last != '{' && last != '[' && last != ':')
-        put(print, ',');
-}
-
-void print_open(struct print *print, char bracket)
-{
-    separate(print);
-    put(print, bracket);
-}
-
-void print_close(struct print *print, char bracket) { put(print, bracket); }
-
-void print_key(struct print *print, const char *key)
-{
-    size_t length = strlen(key);
-    separate(print);
-    char *at = room(print, length + 3);
-    if (at == NULL)
+    if (print_room(print, length + 1) == NULL)
         return;
-    at[0] = '"';
-    memcpy(at + 1, key, length);
-    at[length + 1] = '"';
-    at[length + 2] = ':';
-    print->length += length + 3;
+    print_comma(print);
+    print_bytes(print, word, length);
 }
 
 /* Text. */
@@ -116,20 +83,31 @@ static size_t put_special(struct print *print, const unsigned char *c)
     return length > 0 ? length : 1;
 }
 
+#define PIECE_BYTES 256 /* of a text that are made room for at once */
+
 void print_string(struct print *print, const char *text)
 {
     if (text == NULL) {
         print_null(print);
         return;
     }
-    separate(print);
+    const unsigned char *c = (const unsigned char *)text;
+    if (print_room(print, 2) == NULL)
+        return;
+    print_comma(print);
     put(print, '"');
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        const unsigned char *begin = c;
-        while (is_plain(*c))
-            c++;
-        print_bytes(print, (const char *)begin, (size_t)(c - begin));
-        if (*c != '\0')
+    for (;;) {
+        size_t length = 0, most = strnlen((const char *)c, PIECE_BYTES);
+        char *at = print_room(print, most + 1);
+        if (at == NULL)
+            return;
+        for (; length < most && is_plain(c[length]); length++)
+            at[length] = (char)c[length];
+        print->length += length;
+        c += length;
+        if (*c == '\0')
+            break;
+        if (length < most)
             c += put_special(print, c);
     }
     put(print, '"');
@@ -151,8 +129,7 @@ void print_integer(struct print *print, int64_t value)
     char *c = digits(value < 0 ? -(uint64_t)value : (uint64_t)value, 1, end);
     if (value < 0)
         *--c = '-';
-    separate(print);
-    print_bytes(print, c, (size_t)(end - c));
+    print_word(print, c, (size_t)(end - c));
 }
 
 void print_count(struct print *print, int64_t value)
@@ -164,54 +141,51 @@ void print_count(struct print *print, int64_t value)
 }
 
 /* Most of what is measured has six digits. When value is the double nearest to whole / 10^places and whole has at most fifteen digits,
- * these are its digits; the division rounds correctly, so comparing tells. Returns the length of the text, 0 when value is not like that. */
-static size_t short_real(double value, char *text, size_t size)
+ * these are its digits; the division rounds correctly, so comparing tells. They end before end; returns where they begin, end when value is not
+ * like that. */
+static char *short_real(double value, char *end)
 {
-    static const double power[] = {1, 10, 100, 1e3, 1e4, 1e5, 1e6};
+    static const double power[] = {1, 1e3, 1e6};
+    static const int64_t scale[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
     double size_of = fabs(value);
     if (size_of < 1e-4 && size_of > 0) /* printed with an exponent */
-        return 0;
-    for (int places = 0; places < (int)(sizeof power / sizeof *power) && size_of * power[places] < 1e15; places++) {
-        double whole = rint(size_of * power[places]);
-        if (whole / power[places] != size_of)
+        return end;
+    for (int i = 0; i < 3 && size_of * power[i] < 1e15; i++) {
+        int64_t whole = (int64_t)(size_of * power[i] + 0.5);
+        if ((double)whole / power[i] != size_of)
             continue;
-        char *end = text + size, *c;
-        uint64_t scale = (uint64_t)power[places], before = (uint64_t)whole / scale, after = (uint64_t)whole % scale;
-        c = digits(after, places > 0 ? places : 1, end);
+        int places = 3 * i;
+        for (; places > 1 && whole % 10 == 0; places--)
+            whole /= 10;
+        char *c = digits((uint64_t)(whole % scale[places]), places > 0 ? places : 1, end);
         *--c = '.';
-        c = digits(before, 1, c);
-        if (signbit(value) && value != 0)
+        c = digits((uint64_t)(whole / scale[places]), 1, c);
+        if (value < 0)
             *--c = '-';
-        memmove(text, c, (size_t)(end - c));
-        return (size_t)(end - c);
+        return c;
     }
-    return 0;
+    return end;
 }
 
 void print_real(struct print *print, double value)
 {
-    char text[40];
+    char text[40], *end = text + sizeof text;
     if (!isfinite(value)) {
         print_null(print);
         return;
     }
-    separate(print);
-    size_t length = short_real(value, text, sizeof text);
-    if (length > 0) {
-        print_bytes(print, text, length);
+    const char *c = short_real(value, end);
+    if (c < end) {
+        print_word(print, c, (size_t)(end - c));
         return;
     }
-    length = (size_t)snprintf(text, sizeof text, "%.15g", value);
-    print_bytes(print, text, length);
+    int length = snprintf(text, sizeof text, "%.15g", value);
+    print_word(print, text, (size_t)length);
     if (strpbrk(text, ".e") == NULL)
         print_bytes(print, ".0", 2);
 }
 
-void print_null(struct print *print)
-{
-    separate(print);
-    print_bytes(print, "null", 4);
-}
+void print_null(struct print *print) { print_word(print, "null", 4); }
 
 /* Trees. jansson's own printing notes every container in a hash table, to find loops; ours cannot have any, and it costs half of
  * a reply. */
@@ -257,12 +231,10 @@ void print_json(struct print *print, const json_t *value)
         print_real(print, json_real_value(value));
         return;
     case JSON_TRUE:
-        separate(print);
-        print_bytes(print, "true", 4);
+        print_word(print, "true", 4);
         return;
     case JSON_FALSE:
-        separate(print);
-        print_bytes(print, "false", 5);
+        print_word(print, "false", 5);
         return;
     case JSON_NULL:
         break;

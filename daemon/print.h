@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct print {
     char *data;
@@ -23,14 +24,70 @@ void print_done(struct print *print);
 /* Empty again; the memory stays. */
 void print_clear(struct print *print);
 
-void print_bytes(struct print *print, const char *bytes, size_t count); /* as they are, no comma */
+/* Memory for count bytes more, NULL when there is none. print_grow is for when it must grow. */
+char *print_grow(struct print *print, size_t count);
+static inline char *print_room(struct print *print, size_t count)
+{
+    return !print->failed && count <= print->size - print->length ? print->data + print->length : print_grow(print, count);
+}
+
+/* As they are, no comma. Inline, as are those below, because a matrix is made of a million of these. */
+static inline void print_bytes(struct print *print, const char *bytes, size_t count)
+{
+    char *at = print_room(print, count);
+    if (at == NULL)
+        return;
+    memcpy(at, bytes, count);
+    print->length += count;
+}
+
+/* Writes the comma that comes before the next key or value where one is due: not behind an opened bracket or a key. There is room for it. */
+static inline void print_comma(struct print *print)
+{
+    char last = print->length > 0 ? print->data[print->length - 1] : '[';
+    if (last != '{' && last != '[' && last != ':')
+        print->data[print->length++] = ',';
+}
 
 /* One of { [ as the next value; one of } ] as its end. */
-void print_open(struct print *print, char bracket);
-void print_close(struct print *print, char bracket);
+static inline void print_open(struct print *print, char bracket)
+{
+    if (print_room(print, 2) == NULL)
+        return;
+    print_comma(print);
+    print->data[print->length++] = bracket;
+}
+
+static inline void print_close(struct print *print, char bracket) { print_bytes(print, &bracket, 1); }
 
 /* The name of the next member: a word of ours that needs no escape. */
-void print_key(struct print *print, const char *key);
+static inline void print_key(struct print *print, const char *key)
+{
+    size_t length = strlen(key);
+    if (print_room(print, length + 4) == NULL)
+        return;
+    print_comma(print);
+    char *at = print->data + print->length;
+    at[0] = '"';
+    memcpy(at + 1, key, length);
+    at[length + 1] = '"';
+    at[length + 2] = ':';
+    print->length += length + 3;
+}
+
+/* A string as the next value: a word of ours that needs no escape. */
+static inline void print_name(struct print *print, const char *name)
+{
+    size_t length = strlen(name);
+    if (print_room(print, length + 3) == NULL)
+        return;
+    print_comma(print);
+    char *at = print->data + print->length;
+    at[0] = '"';
+    memcpy(at + 1, name, length);
+    at[length + 1] = '"';
+    print->length += length + 2;
+}
 
 /* Values. Bytes that are no UTF-8 become question marks; NULL and what is not finite become null. A number has the fifteen digits that
  * survive the way through a double, and a real keeps a mark of being one: 96.2, 7.0. */

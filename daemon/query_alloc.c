@@ -95,11 +95,11 @@ static void print_option(struct print *print, const struct reply *reply, const s
     snprintf(call, sizeof call, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")", reply->bytes, memory->number);
     print_open(print, '{');
     print_key(print, "memory");
-    print_string(print, memory->name);
+    print_name(print, memory->name);
     print_key(print, "kind");
-    print_string(print, kinds[KIND_SYSTEM]);
+    print_name(print, kinds[KIND_SYSTEM]);
     print_key(print, "call");
-    print_string(print, call);
+    print_name(print, call);
     print_key(print, "predicted");
     answer_print_prediction(print, &option->predicted);
     print_key(print, "free_bytes");

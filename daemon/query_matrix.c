@@ -9,8 +9,9 @@
 #include "sched.h"
 #include "store_history.h"
 
-/* Above this many cells to look at the reply is made on the thread pool. */
+/* With more cells to print or to look at the reply is made on the thread pool. */
 #define CELLS_AT_ONCE 500
+#define LOOKS_AT_ONCE 10000
 
 enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
@@ -87,9 +88,9 @@ static void print_cell(struct print *reply, const struct matrix *matrix, const s
     const struct graph *graph = matrix->snap->graph;
     print_open(reply, '{');
     print_key(reply, "from");
-    print_string(reply, graph->places[value->from].name);
+    print_name(reply, graph->places[value->from].name);
     print_key(reply, "to");
-    print_string(reply, graph->places[value->to].name);
+    print_name(reply, graph->places[value->to].name);
     print_key(reply, "axes");
     print_axes(reply, matrix, value, kept);
     print_key(reply, "value");
@@ -101,13 +102,15 @@ static void print_cell(struct print *reply, const struct matrix *matrix, const s
     print_key(reply, "repetitions");
     print_count(reply, value->n > 0 ? (int64_t)value->n : -1);
     print_key(reply, "source");
-    print_string(reply, value_source_name(value->source));
+    print_name(reply, value_source_name(value->source));
     print_key(reply, "measured_at_s");
     print_count(reply, value->measured_at_s > 0 ? value->measured_at_s : -1);
     print_key(reply, "why_not");
     print_string(reply, value->why_not);
     print_close(reply, '}');
 }
+
+static inline bool is_to(const struct pick *pick, place_id to) { return pick->to == NULL || pick->to[to]; }
 
 /* Cells ascend by from, so a few places to start from need not look at the others. */
 static void print_cells(struct print *reply, const struct matrix *matrix)
@@ -120,7 +123,7 @@ static void print_cells(struct print *reply, const struct matrix *matrix)
             continue;
         size_t count = values_range(matrix->values, matrix->pick.metric, matrix->pick.from != NULL ? (place_id)from : PLACE_NONE, &first);
         for (size_t i = 0; i < count; i++)
-            if (pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->values, &first[i])))
+            if (is_to(&matrix->pick, first[i].to) && pick_matches(&matrix->pick, first[i].from, first[i].to, values_axes(matrix->values, &first[i])))
                 print_cell(reply, matrix, &first[i], kept);
     }
 }
@@ -158,9 +161,9 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
         return code;
     print_open(reply, '{');
     print_key(reply, "metric");
-    print_string(reply, metric_info(matrix->pick.metric)->name);
+    print_name(reply, metric_info(matrix->pick.metric)->name);
     print_key(reply, "unit");
-    print_string(reply, metric_info(matrix->pick.metric)->unit);
+    print_name(reply, metric_info(matrix->pick.metric)->unit);
     print_key(reply, "cells");
     print_open(reply, '[');
     print_cells(reply, matrix);
@@ -171,16 +174,21 @@ static enum berth_code print_matrix(void *state, struct print *reply, struct ber
     return BERTH_OK;
 }
 
-/* How many cells will be looked at. */
-static size_t cells_of(const struct matrix *matrix)
+/* Whether to leave it to the thread pool. Printing a cell costs many times what looking at it does. */
+static bool is_large(const struct matrix *matrix)
 {
+    const struct pick *pick = &matrix->pick;
     const struct value *first;
-    if (matrix->pick.from == NULL)
-        return values_range(matrix->values, matrix->pick.metric, PLACE_NONE, &first);
-    size_t count = 0;
-    for (size_t from = 0; from < matrix->snap->graph->place_count; from++)
-        count += matrix->pick.from[from] ? values_range(matrix->values, matrix->pick.metric, (place_id)from, &first) : 0;
-    return count;
+    size_t looked = 0, printed = 0, end = pick->from != NULL ? matrix->snap->graph->place_count : 1;
+    for (size_t from = 0; from < end && looked <= LOOKS_AT_ONCE && printed <= CELLS_AT_ONCE; from++) {
+        if (pick->from != NULL && !pick->from[from])
+            continue;
+        size_t count = values_range(matrix->values, pick->metric, pick->from != NULL ? (place_id)from : PLACE_NONE, &first);
+        looked += count;
+        for (size_t i = 0; i < count && printed <= CELLS_AT_ONCE && looked <= LOOKS_AT_ONCE; i++)
+            printed += is_to(pick, first[i].to);
+    }
+    return looked > LOOKS_AT_ONCE || printed > CELLS_AT_ONCE;
 }
 
 enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, struct berth_err *err)
@@ -200,7 +208,7 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
         matrix->store = sched_store(call->daemon->sched);
         matrix->at_s = json_integer_value(at_s);
     }
-    *ret = (struct outcome){.kind = matrix->store != NULL || cells_of(matrix) > CELLS_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,
+    *ret = (struct outcome){.kind = matrix->store != NULL || is_large(matrix) ? OUTCOME_WORK : OUTCOME_RESULT,
                             .state = matrix,
                             .write = print_matrix,
                             .free_state = matrix_free};
