@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BENCH_REPLY_MAX (8u << 20)
+#define BENCH_REPLY_MAX (32u << 20)
 
 __attribute__((noreturn)) static inline void bench_die(const char *what)
 {

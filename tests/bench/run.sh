@@ -13,7 +13,7 @@ missed=0
 cpu=$(taskset -pc $$ | sed 's/.*[-, ]//')
 
 # row FIGURE MEASURED REFERENCE RATIO TARGET MET
-row() { printf '%-46s %12s %12s %7s  %-10s %s\n' "$@"; }
+row() { printf '%-50s %12s %12s %7s  %-10s %s\n' "$@"; }
 verdict() { awk -v a="$1" -v limit="$2" 'BEGIN { print (a <= limit) ? "met" : "NOT met" }'; }
 
 # ratio FIGURE MEASURED_NS REFERENCE_NS LIMIT
@@ -33,6 +33,8 @@ absolute() {
     [ "$met" = met ] || missed=$((missed + 1))
 }
 human_ns() { awk -v ns="$1" 'BEGIN { if (ns < 1e6) printf "%.1f us", ns / 1e3; else printf "%.2f ms", ns / 1e6 }'; }
+# information FIGURE MEASURED REFERENCE RATIO: no target stands beside it
+information() { row "$1" "$2" "$3" "$4" "" ""; }
 value() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 
 # daemon NAME ARG...: a berthd of its own on $work/NAME.sock, ready when this returns; its pid in $pid
@@ -54,24 +56,60 @@ taskset -acp "$cpu" "$live" >/dev/null
 echo "berth $("$BIN/berthd" --version 2>/dev/null | awk '{ print $NF }') on $(nproc) CPUs, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
 echo "Median of the quietest of 10 batches, taken in turns with the reference. The references are"
 echo "tests/bench/echo_server.c (libuv and jansson, 75 bytes) and tests/bench/echo_client.c (jansson)."
+echo "*  the reference is the echo of the same 64 cells   ** the reference is GetStatus alone"
 echo
 row figure measured reference ratio target ""
+
+# A recorded node with many places, and one with 288 cores, each with a daemon on the same CPU.
+daemon gpus --node tests/nodes/h200x4
+taskset -acp "$cpu" "$pid" >/dev/null
+gpus=$pid
+python3 tests/lib/large_node.py "$work/node288"
+daemon large --node "$work/node288"
+large=$pid
 
 numa=$("$BIN/berth" --socket "$work/live.sock" --json topo | python3 -c 'import json, sys
 print(next(p["name"] for p in json.load(sys.stdin)["places"] if p["kind"] == "numa"))')
 call() { printf '{"method":"io.berth.%s","parameters":%s}' "$1" "$2"; }
+cores() { seq -f '"core%g"' "$1" "$2" | paste -sd ,; }
+cells64=$(call Fabric.GetMatrix "{\"metric\":\"cpu_pingpong\",\"from\":[$(cores 0 7)],\"to\":[$(cores 8 15)]}")
+# What the echo says to be compared with 64 cells: the same 64 cells.
+same=$(python3 -c 'import json, sys
+sys.path.insert(0, "tests/lib")
+from varlink import call
+cells = call(sys.argv[1], "io.berth.Fabric.GetMatrix", json.loads(sys.argv[2])["parameters"])[1]
+assert len(cells["cells"]) == 64, len(cells["cells"])
+print(json.dumps({"parameters": cells}, separators=(",", ":")))' "$work/large.sock" "$cells64")
+taskset -acp "$cpu" "$large" >/dev/null
 taskset -c "$cpu" "$BENCH/roundtrip" 1000 20 \
     echo "$work/echo.sock" '{"method":"io.berth.Bench.Echo","parameters":{"text":"123456789012345678"}}' \
     GetStatus "$work/live.sock" "$(call Fabric.GetStatus '{}')" \
     Allocate "$work/live.sock" "$(call Placement.Allocate '{"bytes":1073741824}')" \
+    Allocate-gpus "$work/gpus.sock" "$(call Placement.Allocate '{"bytes":1073741824}')" \
     GetMatrix "$work/live.sock" "$(call Fabric.GetMatrix '{"metric":"numa_distance"}')" \
     one-cell "$work/live.sock" "$(call Fabric.GetMatrix "{\"metric\":\"memory_latency\",\"to\":[\"$numa\"],\"where\":{\"bytes\":\"memory\"}}")" \
+    64-cells "$work/large.sock" "$cells64" \
+    64-cells-echo "$work/echo.sock" "$same" \
     >"$work/roundtrip"
-echo_ns=$(value echo "$work/roundtrip")
-ratio "round trip, one core: GetStatus" "$(value GetStatus "$work/roundtrip")" "$echo_ns" 2
-ratio "round trip, one core: Allocate" "$(value Allocate "$work/roundtrip")" "$echo_ns" 2
-ratio "round trip, one core: GetMatrix, distances" "$(value GetMatrix "$work/roundtrip")" "$echo_ns" 2
-ratio "round trip, one core: GetMatrix, latency" "$(value one-cell "$work/roundtrip")" "$echo_ns" 2
+kill "$gpus"
+took() { value "$1" "$work/roundtrip"; }
+ratio "round trip, one core: GetStatus" "$(took GetStatus)" "$(took echo)" 1.5
+ratio "round trip, one core: Allocate" "$(took Allocate)" "$(took echo)" 1.5
+ratio "round trip, one core: Allocate, 64 cores 4 GPUs" "$(took Allocate-gpus)" "$(took echo)" 1.5
+ratio "round trip, one core: GetMatrix, distances" "$(took GetMatrix)" "$(took echo)" 1.5
+ratio "round trip, one core: GetMatrix, latency" "$(took one-cell)" "$(took echo)" 1.5
+ratio "round trip, one core: GetMatrix, 64 cells*" "$(took 64-cells)" "$(took 64-cells-echo)" 1.5
+information "  the same beside the echo of 75 bytes" "$(human_ns "$(took 64-cells)")" "$(human_ns "$(took echo)")" \
+    "$(awk -v a="$(took 64-cells)" -v b="$(took echo)" 'BEGIN { printf "%.2f", a / b }')"
+
+taskset -acp "$(taskset -pc $$ | sed 's/.*: //')" "$large" >/dev/null
+"$BENCH/beside" "$work/large.sock" "$(call Fabric.GetStatus '{}')" "$(call Fabric.GetMatrix '{"metric":"cpu_pingpong"}')" 9 >"$work/beside"
+kill "$large"
+beside() { value "$1" "$work/beside"; }
+millis() { awk -v ns="$1" 'BEGIN { printf "%.1f", ns / 1e6 }'; }
+absolute "GetMatrix of $(beside cells) cells ($(millis "$(beside bytes)") MB)" "$(millis "$(beside large)")" 150 ms
+ratio "GetStatus while that is made and read slowly**" "$(beside beside)" "$(beside alone)" 1.5
+absolute "  the slowest in a thousand (alone $(millis "$(beside alone_worst)") ms)" "$(millis "$(beside beside_worst)")" 15 ms
 
 taskset -c "$cpu" "$BENCH/spawn" 1000 echo "$BENCH/echo_client" "$work/echo.sock" -- \
     alloc "$BIN/berth" --socket "$work/live.sock" alloc 1G >"$work/spawn"
