@@ -64,10 +64,38 @@ static bool is_beyond(const struct baseline *baseline, enum metric metric, doubl
            (loss > LOSS_ALWAYS || away > part * limits->mads * fmax(baseline->deviation, judge_limits_floor(metric) * baseline->median));
 }
 
+static bool is_compared(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+{
+    return is_ready(baseline) && limits->drift[judge_limits_kind(metric)] > 0;
+}
+
+/* is_beyond, solved for the value: both limits must be passed, so the farther one counts, unless LOSS_ALWAYS comes before it. */
+static double beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits, double sign)
+{
+    if (!is_compared(baseline, metric, limits))
+        return NAN;
+    double median = baseline->median, away = limits->mads * fmax(baseline->deviation, judge_limits_floor(metric) * median);
+    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)], always = 1 - sign * LOSS_ALWAYS;
+    bool higher = metric_info(metric)->higher_is_better, is_down = higher == (sign > 0);
+    double by_share = higher ? median * goodness : median / goodness, by_loss = higher ? median * always : median / always;
+    double by_away = is_down ? median - away : median + away;
+    return is_down ? fmax(fmin(by_share, by_away), by_loss) : fmin(fmax(by_share, by_away), by_loss);
+}
+
+double baseline_worse_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+{
+    return beyond(baseline, metric, limits, 1);
+}
+
+double baseline_better_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+{
+    return beyond(baseline, metric, limits, -1);
+}
+
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
 {
     enum metric metric = v->metric;
-    if (!is_ready(baseline) || limits->drift[judge_limits_kind(metric)] <= 0)
+    if (!is_compared(baseline, metric, limits))
         return BASELINE_NONE;
     bool higher = metric_info(metric)->higher_is_better;
     double best = higher ? v->high : v->low, worst = higher ? v->low : v->high;

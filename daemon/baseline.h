@@ -41,6 +41,10 @@ enum baseline_verdict { BASELINE_NONE, BASELINE_IN_LINE, BASELINE_WORSE, BASELIN
  * enough, and the interval does not excuse, when the latest one before was worse. BETTER likewise, by the worse end. The value must be a measured number. */
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits);
 
+/* From where on a value is WORSE (or BETTER) when the latest one before was not; NAN when nothing is compared. */
+double baseline_worse_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits);
+double baseline_better_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits);
+
 /* How good value is, as a share of what is expected: 1 as expected, 0.5 half as good. */
 double baseline_goodness(enum metric metric, double value, double expected);
 

@@ -27,6 +27,7 @@ static const struct key keys[] = {
     {"socket_group", KEY_TEXT, FIELD(socket_group), 0, 0, "", "its group; empty: the daemon's"},
     {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "", "group that may start and cancel measuring, beside root and the daemon's user"},
     {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth", "where berth.db is kept; empty: keep nothing"},
+    {"baseline", KEY_TEXT, FIELD(baseline), 0, 0, "", "folder that baselines are imported from and exported to, for nodes that keep nothing over a reboot; empty: none"},
     {"probe_dir", KEY_TEXT, FIELD(probe_dir), 0, 0, "", "where the probes are; empty: beside berthd, then where they were installed"},
     {"node", KEY_TEXT, FIELD(node), 0, 0, "", "node folder to serve instead of this machine"},
     {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes", "measure at the first start after a boot"},

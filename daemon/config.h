@@ -14,6 +14,7 @@ struct config {
     char *socket_group; /* NULL: leave */
     char *admin_group;  /* may probe and accept baselines; NULL: root and the daemon's user alone */
     char *state_dir;    /* where berth.db is; NULL: keep nothing */
+    char *baseline;     /* a folder of baseline files; NULL: none */
     char *probe_dir;    /* where berth-probe-cpu is; NULL: beside berthd, then the installed place */
     char *node;         /* a node folder to serve instead of this machine; NULL: this machine */
     int64_t socket_mode;

@@ -51,9 +51,22 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
         if (finding == NULL)
             return no_memory(err);
         snprintf(finding->text, sizeof finding->text, "%s", note->text);
+        finding->drain = strcmp(note->code, "gpu-missing") == 0;
         finding->at_s = finding->since_s = note->since_s;
     }
     return BERTH_OK;
+}
+
+/* The text with long numbers as #: what firmware and kernel say of the memory's size moves from boot to boot. */
+static void without_sizes(char *buffer, size_t size, const char *text)
+{
+    size_t used = 0;
+    while (*text != '\0' && used + 1 < size) {
+        size_t digits = strspn(text, "0123456789");
+        buffer[used++] = digits > 4 ? '#' : *text;
+        text += digits > 4 ? digits : 1;
+    }
+    buffer[used] = '\0';
 }
 
 static enum berth_code judge_disagreements(struct judge_work *work, struct berth_err *err)
@@ -63,7 +76,7 @@ static enum berth_code judge_disagreements(struct judge_work *work, struct berth
         struct finding *finding = judge_part_add(work, SEVERITY_INFO, "sources-disagree", graph_place(graph, 0)->name);
         if (finding == NULL)
             return no_memory(err);
-        snprintf(finding->subject, sizeof finding->subject, "%.90s", graph->disagreements[i]);
+        without_sizes(finding->subject, sizeof finding->subject, graph->disagreements[i]);
         snprintf(finding->text, sizeof finding->text, "%s", graph->disagreements[i]);
     }
     return BERTH_OK;

@@ -1,11 +1,15 @@
 #include "past.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "baseline_file.h"
 #include "judge.h"
 #include "store_baseline.h"
 #include "store_finding.h"
+#include "store_place.h"
 
 static enum berth_code recall_baselines(struct store *store, struct snapshot *snapshot, struct berth_err *err)
 {
@@ -42,20 +46,53 @@ static enum berth_code keep_findings(struct store *store, struct snapshot *snaps
 }
 
 /* Without memory for a note there is none. */
-static void note_failure(struct snapshot *snapshot, const struct past_env *env, const struct berth_err *why)
+__attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snapshot, const char *code, int severity, const char *place, int64_t since_s,
+                                                           const char *format, ...)
 {
     struct note *notes = realloc(snapshot->notes, (snapshot->note_count + 1) * sizeof *notes);
     if (notes == NULL)
         return;
     snapshot->notes = notes;
     struct note *note = &notes[snapshot->note_count++];
-    *note = (struct note){.code = "past-unknown", .severity = 1, .place = "machine0", .since_s = env->now_s};
-    snprintf(note->text, sizeof note->text, "what was measured earlier could not be compared with: %.190s", why->detail);
+    *note = (struct note){.severity = severity, .since_s = since_s};
+    snprintf(note->code, sizeof note->code, "%s", code);
+    snprintf(note->place, sizeof note->place, "%s", place);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(note->text, sizeof note->text, format, args);
+    va_end(args);
+}
+
+static void note_failure(struct snapshot *snapshot, const struct past_env *env, const struct berth_err *why)
+{
+    add_note(snapshot, "past-unknown", SEVERITY_WARNING, "machine0", env->now_s, "what was measured earlier could not be compared with: %.190s", why->detail);
+}
+
+/* A drain reason for a gpu: jobs that count on it would fail. */
+static void note_gone(struct snapshot *snapshot, const struct expected_place *gone)
+{
+    bool is_gpu = strcmp(gone->kind, place_kind_name(PLACE_GPU)) == 0;
+    char code[32];
+    snprintf(code, sizeof code, "%s-missing", gone->kind);
+    add_note(snapshot, code, is_gpu ? SEVERITY_CRITICAL : SEVERITY_WARNING, gone->place, 0, "the %s that was %s (%s%s%s) is gone; berth accept expects it no longer",
+             gone->kind, gone->place, gone->identity, gone->model[0] != '\0' ? ", " : "", gone->model);
+}
+
+static enum berth_code compare_places(struct store *store, struct snapshot *snapshot, const struct past_env *env, struct berth_err *err)
+{
+    struct baseline_set gone = {0};
+    enum berth_code code = store_place_compare(store, snapshot->graph, env->now_s, false, &gone, err);
+    for (size_t i = 0; i < gone.place_count; i++)
+        note_gone(snapshot, &gone.place[i]);
+    baseline_set_done(&gone);
+    return code;
 }
 
 static enum berth_code recall(struct store *store, struct snapshot *snapshot, const struct past_env *env, struct berth_err *err)
 {
-    enum berth_code code = recall_baselines(store, snapshot, err);
+    enum berth_code code = compare_places(store, snapshot, env, err);
+    if (code == BERTH_OK)
+        code = recall_baselines(store, snapshot, err);
     return code == BERTH_OK ? keep_findings(store, snapshot, env, err) : code;
 }
 
@@ -72,4 +109,34 @@ void past_advance(struct store *store, struct snapshot *snapshot, const struct v
     enum berth_code code = measured != NULL ? store_baseline_take(store, snapshot->graph, measured, &env->limits, &why) : BERTH_OK;
     if (recall(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);
+}
+
+/* Once: what this node has measured itself since goes before what the folder has. */
+static enum berth_code import(struct store *store, struct snapshot *snapshot, const struct past_env *env, struct berth_err *err)
+{
+    struct baseline_set set;
+    bool same = false;
+    size_t count = 0;
+    enum berth_code code = store_baseline_count(store, &count, err);
+    if (code != BERTH_OK || count > 0)
+        return code;
+    code = baseline_set_init(&set) ? baseline_file_read(env->folder, snapshot->graph, &set, &same, err) : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    if (code == BERTH_OK)
+        code = store_place_put(store, snapshot->graph, &set, err);
+    if (code == BERTH_OK)
+        code = store_baseline_put(store, snapshot->graph, &set, err);
+    if (code == BERTH_OK && !same)
+        add_note(snapshot, "baseline-other-hardware", SEVERITY_INFO, "machine0", env->now_s,
+                 "the baseline in %.100s was written for other hardware; berth accept replaces it", env->folder);
+    baseline_set_done(&set);
+    return code;
+}
+
+void past_begin(struct store *store, struct snapshot *snapshot, const struct past_env *env)
+{
+    struct berth_err why = {0};
+    enum berth_code code = env->folder[0] != '\0' ? import(store, snapshot, env, &why) : BERTH_OK;
+    if (code != BERTH_OK && code != BERTH_ABSENT)
+        add_note(snapshot, "baseline-unreadable", SEVERITY_WARNING, "machine0", env->now_s, "the baseline was not imported: %.200s", why.detail);
+    past_recall(store, snapshot, env);
 }

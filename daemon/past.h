@@ -15,7 +15,12 @@
 struct past_env {
     struct judge_limits limits;
     int64_t now_s;
+    char folder[4096]; /* where baselines are imported from and exported to; "" nowhere */
 };
+
+/* Before anything else of a snapshot that comes from discovery: imports the baseline from the folder when the store has none of this
+ * node, and notes hardware that the machine of this name had earlier and has no longer. Then as past_recall. */
+void past_begin(struct store *store, struct snapshot *snapshot, const struct past_env *env);
 
 /* Gives the snapshot its baselines, judges it, and keeps what is found. env->now_s is when what is new appeared, unless a finding knows better. */
 void past_recall(struct store *store, struct snapshot *snapshot, const struct past_env *env);

@@ -16,6 +16,9 @@ enum berth_code query_record(const struct call *call, struct outcome *ret, struc
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_cancel_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_accept(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_get_baseline(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_list_findings(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_allocate(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err);

@@ -5,11 +5,8 @@
 #include "daemon.h"
 #include "jsonify.h"
 #include "judge.h"
-#include "plan.h"
 #include "query.h"
 #include "request.h"
-
-#define PLACES_MAX 65536
 
 struct check {
     struct snapshot *snap; /* referenced */
@@ -23,30 +20,6 @@ static void check_free(void *state)
     snapshot_unref(check->snap);
     free(check->selected);
     free(check);
-}
-
-static enum berth_code select_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)
-{
-    const json_t *array, *name;
-    size_t i;
-    enum berth_code code = request_array(params, "places", PLACES_MAX, &array, err);
-    if (code != BERTH_OK || json_array_size(array) == 0)
-        return code;
-    bool *selected = calloc(graph->place_count, sizeof *selected);
-    if (selected == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for places");
-    json_array_foreach(array, i, name)
-    {
-        place_id id = PLACE_NONE;
-        code = request_place(graph, name, "places", &id, err);
-        if (code != BERTH_OK) {
-            free(selected);
-            return code;
-        }
-        selected[id] = true;
-    }
-    *ret = selected;
-    return BERTH_OK;
 }
 
 static json_t *finding_json(const struct finding *finding)
@@ -101,7 +74,7 @@ static enum berth_code check_work(void *state, json_t **ret_result, struct berth
 enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     bool *selected = NULL;
-    enum berth_code code = select_places(call->snap->graph, call->params, &selected, err);
+    enum berth_code code = request_places(call->snap->graph, call->params, &selected, err);
     if (code != BERTH_OK)
         return code;
     struct check *check = malloc(sizeof *check);

@@ -21,6 +21,16 @@ static bool append_notes(struct note **notes, size_t *count, const struct note *
     return true;
 }
 
+/* What stays true of the node after another run. */
+static bool append_lasting(struct note **notes, size_t *count, const struct snapshot *base)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < base->note_count; i++)
+        if (strncmp(base->notes[i].code, "baseline-", 9) == 0)
+            ok = append_notes(notes, count, &base->notes[i], 1);
+    return ok;
+}
+
 /* The folder's values, then over them what the store has of this node. */
 static enum berth_code first_snapshot(struct store *store, const struct discovery *found, const char *boot_id, uint64_t generation,
                                       struct snapshot **ret_snapshot, struct berth_err *err)
@@ -97,7 +107,7 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
     code = first_snapshot(store, &found, boot_id, generation, ret_snapshot, err);
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
-        past_recall(store, *ret_snapshot, past);
+        past_begin(store, *ret_snapshot, past);
     return code;
 }
 
@@ -127,7 +137,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     if (code == BERTH_OK && store_note(store, &store_says)) {
         noted = append_notes(&notes, &count, &store_says, 1);
     }
-    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count);
+    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) && append_lasting(&notes, &count, base);
     struct values *values = values_new();
     struct sets *sets = sets_new();
     noted = noted && sets != NULL && sets_add_all(sets, base->sets) && sets_add_all(sets, run->sets);

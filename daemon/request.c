@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define NAMES_MAX 65536
+#define AXES_MAX  16
 
 static const json_t *member(const json_t *object, const char *name)
 {
@@ -161,4 +162,50 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
     else
         plan_allowed_done(&allowed);
     return code;
+}
+
+enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)
+{
+    const json_t *array, *name;
+    size_t i;
+    enum berth_code code = request_array(params, "places", NAMES_MAX, &array, err);
+    bool *selected = NULL;
+    if (code == BERTH_OK && json_array_size(array) > 0) {
+        selected = calloc(graph->place_count, sizeof *selected);
+        if (selected == NULL)
+            return err_set(err, BERTH_NO_MEMORY, "no memory for places");
+        json_array_foreach(array, i, name)
+        {
+            place_id id = PLACE_NONE;
+            code = request_place(graph, name, "places", &id, err);
+            if (code != BERTH_OK) {
+                free(selected);
+                return code;
+            }
+            selected[id] = true;
+        }
+    }
+    if (code == BERTH_OK)
+        *ret = selected;
+    return code;
+}
+
+enum berth_code request_axes(const json_t *params, enum metric metric, char *buffer, size_t size, struct berth_err *err)
+{
+    json_t *where = (json_t *)member(params, "where"), *value;
+    const char *key, *text[2 * AXES_MAX];
+    size_t count = 0;
+    struct berth_err why = {0};
+    if (where != NULL && (!json_is_object(where) || json_object_size(where) > AXES_MAX))
+        return plan_invalid(err, "where", "it is no object of at most %d axes", AXES_MAX);
+    json_object_foreach(where, key, value)
+    {
+        if (!json_is_string(value))
+            return plan_invalid(err, "where", "the value of %.40s is no string", key);
+        text[2 * count] = key;
+        text[2 * count++ + 1] = json_string_value(value);
+    }
+    if (axes_canonical(metric, text, count, buffer, size, &why) != BERTH_OK)
+        return plan_invalid(err, "where", "%s", why.detail);
+    return BERTH_OK;
 }

@@ -24,3 +24,9 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
 
 /* The place that a JSON string names; parameter is for the error. */
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err);
+
+/* The places that the array "places" names, by place id; NULL when it is absent or empty. NO_SUCH_PLACE, INVALID_PARAMETER, NO_MEMORY. The caller frees. */
+enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err);
+
+/* The object "where" as canonical axes of the metric; "" when it is absent. INVALID_PARAMETER. */
+enum berth_code request_axes(const json_t *params, enum metric metric, char *buffer, size_t size, struct berth_err *err);

@@ -35,14 +35,20 @@ struct sched {
     void *stopped_arg;
 };
 
-/* A job that makes the next snapshot: writes a run, or discovers again. It owns all that it touches. */
+enum refresh_kind { REFRESH_RUN, REFRESH_DISCOVER, REFRESH_ACCEPT };
+
+/* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns all that it touches. */
 struct refresh {
     struct sched_job job; /* first */
     struct sched *sched;
     const struct sysio *io;
-    bool rediscover;
+    enum refresh_kind kind;
     struct past_env past;
     struct run run;
+    bool *selected; /* ACCEPT, and so are the next three */
+    struct accepted accepted;
+    sched_accepted accepted_done;
+    void *accepted_arg;
     struct snapshot *base; /* referenced */
     uint64_t generation;
     struct snapshot *result;
@@ -65,7 +71,10 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
 
 static struct past_env past_env_now(const struct sched *sched)
 {
-    return (struct past_env){.limits = judge_limits_of(sched->env.config), .now_s = clock_now_s(sched->env.clock)};
+    struct past_env past = {.limits = judge_limits_of(sched->env.config), .now_s = clock_now_s(sched->env.clock)};
+    if (sched->env.config->baseline != NULL)
+        snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
+    return past;
 }
 
 enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched, struct berth_err *err)
@@ -168,10 +177,15 @@ void sched_probe_view(const struct sched *sched, struct probe_view *ret_view) { 
 static void refresh_work(struct sched_job *job, struct store *store)
 {
     struct refresh *refresh = (struct refresh *)job;
-    if (refresh->rediscover)
-        refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
-    else
+    switch (refresh->kind) {
+    case REFRESH_RUN:
         refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        break;
+    case REFRESH_DISCOVER: refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
+    case REFRESH_ACCEPT:
+        accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
+        break;
+    }
 }
 
 static void refresh_done(struct sched_job *job)
@@ -183,35 +197,52 @@ static void refresh_done(struct sched_job *job)
         publish(sched, refresh->result);
     else
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", refresh->err.detail);
+    if (refresh->kind == REFRESH_ACCEPT)
+        refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
     snapshot_unref(refresh->base);
     run_done(&refresh->run);
+    free(refresh->selected);
     free(refresh);
+}
+
+/* NULL when out of memory. The caller fills in what its kind takes and adds it. */
+static struct refresh *new_refresh(struct sched *sched, enum refresh_kind kind)
+{
+    struct refresh *refresh = calloc(1, sizeof *refresh);
+    if (refresh == NULL)
+        return NULL;
+    refresh->job.work = refresh_work;
+    refresh->job.done = refresh_done;
+    refresh->sched = sched;
+    refresh->io = sched->env.io;
+    refresh->kind = kind;
+    refresh->past = past_env_now(sched);
+    refresh->base = snapshot_ref(sched->snapshot);
+    refresh->generation = ++sched->generation;
+    return refresh;
+}
+
+static void add_refresh(struct sched *sched, struct refresh *refresh)
+{
+    sched->writing++;
+    sched_jobs_add(&sched->jobs, &refresh->job);
 }
 
 /* take_run is moved into the job; NULL for a rediscovery. */
 static void start_refresh(struct sched *sched, struct run *take_run)
 {
-    struct refresh *refresh = calloc(1, sizeof *refresh);
+    struct refresh *refresh = new_refresh(sched, take_run != NULL ? REFRESH_RUN : REFRESH_DISCOVER);
     if (refresh == NULL) {
         log_line(LOG_LEVEL_ERROR, take_run != NULL ? "out of memory: a probe run is lost" : "out of memory: the node is not looked at again");
         if (take_run != NULL)
             run_done(take_run);
         return;
     }
-    refresh->job.work = refresh_work;
-    refresh->job.done = refresh_done;
-    refresh->sched = sched;
-    refresh->io = sched->env.io;
-    refresh->rediscover = take_run == NULL;
-    refresh->past = past_env_now(sched);
-    refresh->base = snapshot_ref(sched->snapshot);
-    refresh->generation = ++sched->generation;
     if (take_run != NULL) {
         refresh->run = *take_run;
         *take_run = (struct run){0};
     }
-    sched->writing++;
-    sched_jobs_add(&sched->jobs, &refresh->job);
+    add_refresh(sched, refresh);
 }
 
 static void jobs_moved(struct sched_jobs *jobs)
@@ -260,17 +291,41 @@ static void next_step(struct sched *sched)
     }
 }
 
+/* Only a live node that is not being written changes. */
+static enum berth_code check_idle(const struct sched *sched, const char *what, struct berth_err *err)
+{
+    bool probing = sched_probe_is_active(&sched->probe);
+    if (sched->env.config->node != NULL)
+        return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s", sched->snapshot->graph->name, what);
+    if (!probing && sched->writing == 0)
+        return BERTH_OK;
+    enum berth_code code = err_set(err, BERTH_BUSY, probing ? "a probe is running already (berth cancel stops it)"
+                                                            : "the node is being looked at again: ask in a moment");
+    err_text(err, 0, probing ? "probe" : "discovery");
+    return code;
+}
+
+enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err)
+{
+    enum berth_code code = check_idle(sched, "has no baseline to accept", err);
+    struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
+    if (code == BERTH_OK && refresh == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
+    if (code != BERTH_OK) {
+        free(take_selected);
+        return code;
+    }
+    refresh->selected = take_selected;
+    refresh->accepted_done = done;
+    refresh->accepted_arg = arg;
+    add_refresh(sched, refresh);
+    hub_wake(sched->env.hub);
+    return BERTH_OK;
+}
+
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
 {
-    enum berth_code code = BERTH_OK;
-    bool probing = sched_probe_is_active(&sched->probe);
-    if (sched->env.config->node != NULL) {
-        code = err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node cannot be measured", sched->snapshot->graph->name);
-    } else if (probing || sched->writing > 0) {
-        code = err_set(err, BERTH_BUSY, probing ? "a probe is running already (berth cancel stops it)"
-                                                : "the node is being looked at again: ask in a moment");
-        err_text(err, 0, probing ? "probe" : "discovery");
-    }
+    enum berth_code code = check_idle(sched, "cannot be measured", err);
     if (code == BERTH_OK && sched->held) {
         err_text(err, 0, sched->held_by);
         code = err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them)", sched->held_by);

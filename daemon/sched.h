@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "accept.h"
 #include "claim_set.h"
 #include "clock.h"
 #include "config.h"
@@ -58,6 +59,12 @@ void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a
  * probe runs, or held; UNAVAILABLE for a recorded node, or when no probe measures what is asked. */
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err);
+
+/* Makes what is measured now what is expected (accept.h) and publishes. take_selected, by place id, is taken in every case; NULL: the whole node. done is
+ * called on the loop, with code OK or what went wrong. BUSY when a probe runs: what it measures would be a part of what is accepted; UNAVAILABLE for a
+ * recorded node. done is called exactly when this gives OK. */
+typedef void (*sched_accepted)(void *arg, enum berth_code code, const struct accepted *accepted, const struct berth_err *err);
+enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err);
 
 /* Stops a running probe; what it has measured is kept. False when none runs. */
 bool sched_cancel(struct sched *sched);

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "store_core.h"
@@ -121,44 +120,31 @@ enum berth_code store_baseline_load(struct store *store, const struct graph *gra
 
 struct listing {
     const struct graph *graph;
-    struct baseline_series *series;
-    size_t count, room;
+    struct baseline_set *set;
 };
 
 static enum berth_code list_row(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct listing *list = arg;
-    struct baseline_series series = {0};
-    if (!read_key(row, list->graph, &series.metric, &series.from, &series.to) || strlen(column_text(row, 3)) >= sizeof series.axes)
+    enum metric metric;
+    place_id from, to;
+    struct baseline baseline;
+    struct baseline_values samples;
+    if (!read_key(row, list->graph, &metric, &from, &to))
         return BERTH_OK;
-    strcpy(series.axes, column_text(row, 3));
-    read_row(row, &series.baseline, &series.values);
-    if (list->count == list->room) {
-        size_t room = list->room + list->room / 2 + 64;
-        struct baseline_series *grown = realloc(list->series, room * sizeof *grown);
-        if (grown == NULL)
-            return err_set(err, BERTH_NO_MEMORY, "no memory for %zu baselines", room);
-        list->series = grown;
-        list->room = room;
-    }
-    list->series[list->count++] = series;
+    read_row(row, &baseline, &samples);
+    if (!baseline_set_add(list->set, metric, from, to, column_text(row, 3), &baseline, &samples))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
     return BERTH_OK;
 }
 
-enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_series **ret_series, size_t *ret_count,
-                                    struct berth_err *err)
+enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_set *set, struct berth_err *err)
 {
-    struct listing list = {.graph = graph};
+    struct listing list = {graph, set};
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
         code = each_row(store, list_row, &list, err);
-    if (code != BERTH_OK) {
-        free(list.series);
-        return store_core_done(store, code);
-    }
-    *ret_series = list.series;
-    *ret_count = list.count;
     return store_core_done(store, code);
 }
 
@@ -187,8 +173,7 @@ struct writing {
     const struct judge_limits *limits; /* taken */
     const bool *chosen;                /* accepted */
     int64_t now_s;
-    const struct baseline_series *series; /* imported */
-    size_t count;
+    const struct baseline_set *set; /* imported */
     sqlite3_stmt *select, *replace;
 };
 
@@ -242,12 +227,11 @@ static enum berth_code accept_all(struct store *store, void *arg, struct berth_e
 static enum berth_code put_all(struct store *store, void *arg, struct berth_err *err)
 {
     struct writing *writing = arg;
+    const struct baseline_set *set = writing->set;
     enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < writing->count && code == BERTH_OK; i++) {
-        const struct baseline_series *series = &writing->series[i];
-        struct value key = {.metric = series->metric, .from = series->from, .to = series->to};
-        code = write_row(store, writing->replace, writing->graph, &key, series->axes, &series->baseline, &series->values, err);
-    }
+    for (size_t i = 0; i < set->values->count && code == BERTH_OK; i++)
+        code = write_row(store, writing->replace, writing->graph, &set->values->item[i], values_axes(set->values, &set->values->item[i]), &set->baseline[i],
+                         &set->samples[i], err);
     return code;
 }
 
@@ -281,9 +265,8 @@ enum berth_code store_baseline_accept(struct store *store, const struct graph *g
     return write_with(store, &writing, accept_all, err);
 }
 
-enum berth_code store_baseline_put(struct store *store, const struct graph *graph, const struct baseline_series *series, size_t count,
-                                   struct berth_err *err)
+enum berth_code store_baseline_put(struct store *store, const struct graph *graph, const struct baseline_set *set, struct berth_err *err)
 {
-    struct writing writing = {.graph = graph, .series = series, .count = count};
+    struct writing writing = {.graph = graph, .set = set};
     return write_with(store, &writing, put_all, err);
 }

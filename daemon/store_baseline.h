@@ -2,17 +2,8 @@
  * The baselines of this node's series, in the store's file. Threads and failures as in store.h.
  */
 #pragma once
-#include "baseline.h"
+#include "baseline_set.h"
 #include "store.h"
-
-/* One series with its baseline, as it is exported and imported. */
-struct baseline_series {
-    enum metric metric;
-    place_id from, to;
-    char axes[512]; /* canonical */
-    struct baseline baseline;
-    struct baseline_values values;
-};
 
 /* Each baseline that values has a number for, at that item's index of ret_baseline, which has room for values->count; the others there are
  * left alone. values must be finished. */
@@ -28,13 +19,11 @@ enum berth_code store_baseline_take(struct store *store, const struct graph *gra
 enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen, int64_t now_s,
                                       struct berth_err *err);
 
-/* All baselines of this node with places that graph has, in a new array (free). */
-enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_series **ret_series, size_t *ret_count,
-                                    struct berth_err *err);
+/* Adds all baselines of this node with places that graph has. */
+enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_set *set, struct berth_err *err);
 
-/* Writes these, over what is there; all or none. */
-enum berth_code store_baseline_put(struct store *store, const struct graph *graph, const struct baseline_series *series, size_t count,
-                                   struct berth_err *err);
+/* Writes the baselines of set, over what is there; all or none. */
+enum berth_code store_baseline_put(struct store *store, const struct graph *graph, const struct baseline_set *set, struct berth_err *err);
 
 /* How many this node has. */
 enum berth_code store_baseline_count(struct store *store, size_t *ret_count, struct berth_err *err);

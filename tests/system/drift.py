@@ -1,10 +1,12 @@
 """Drift: whole daemons whose probe prints what the test says, over several runs and restarts. Prints TAP."""
 import contextlib
 import json
+import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -47,6 +49,11 @@ def probe(daemon, times=1):
 
 def check(daemon):
     return daemon.call("io.berth.Health.Check")
+
+
+def past(daemon):
+    """What was found until now, but for what the sources of this machine say about it."""
+    return [finding for finding in daemon.call("io.berth.Health.ListFindings")["findings"] if finding["code"] != "sources-disagree"]
 
 
 def berth(daemon, *arguments):
@@ -135,7 +142,120 @@ def better_is_said_and_harms_nothing():
         assert check(daemon)["verdict"] == "healthy"
 
 
+def what_was_found_is_remembered():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 6)
+        machine.says(80e9)
+        probe(daemon)
+        [standing] = past(daemon)
+        assert (standing["code"], standing["severity"], standing["cleared_s"]) == ("slower-than-baseline", "warning", None), standing
+        machine.says(100e9)
+        probe(daemon)
+        daemon.stop(signal.SIGKILL)
+        with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
+            [cleared] = past(restarted)
+            assert cleared["cleared_s"] >= cleared["since_s"] == standing["since_s"], cleared
+            assert {**cleared, "cleared_s": None} == standing
+            assert restarted.call("io.berth.Health.ListFindings", {"since_s": int(time.time()) + 100}) == {"findings": []}
+
+
+def what_is_accepted_is_expected():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        where = {"metric": "memory_bandwidth", "from": PLACE[0], "to": PLACE[1]}
+        assert daemon.call("io.berth.Health.GetBaseline", where)["baseline"] is None
+        probe(daemon, 6)
+        baseline = daemon.call("io.berth.Health.GetBaseline", where)
+        assert (baseline["unit"], baseline["better"]) == ("bytes_per_s", "higher")
+        baseline = baseline["baseline"]
+        assert (baseline["expected"], baseline["values"], baseline["accepted"], baseline["worse"]) == (100e9, 6, False, False), baseline
+        assert (round(baseline["worse_beyond"] / 1e9), round(baseline["better_beyond"] / 1e9)) == (90, 110), baseline
+        machine.says(75e9)
+        probe(daemon, 3)
+        assert check(daemon)["drain"]
+        assert daemon.call("io.berth.Health.AcceptBaseline", {"places": ["core0"]})["accepted"] in (0, 2)  # llc0's core, or not
+        assert daemon.call("io.berth.Health.AcceptBaseline")["accepted"] == 2
+        assert check(daemon)["verdict"] == "healthy" and not check(daemon)["drain"], check(daemon)
+        baseline = daemon.call("io.berth.Health.GetBaseline", where)["baseline"]
+        assert (baseline["expected"], baseline["values"], baseline["accepted"], baseline["low_runs"]) == (75e9, 1, True, 0), baseline
+        daemon.stop()
+        with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
+            assert check(restarted)["verdict"] == "healthy"
+            machine.says(60e9)
+            probe(restarted)
+            assert findings(restarted)["slower-than-baseline"]["expected"] == 75e9
+            code, _ = call(restarted.socket, "io.berth.Health.AcceptBaseline", {"places": ["gpu99"]})
+            assert code == "io.berth.Health.NoSuchPlace", code
+
+
+def a_diskless_node_gets_its_baseline_from_a_folder():
+    with node() as machine, tempfile.TemporaryDirectory() as folder:
+        config = machine.config + f"baseline = {folder}\nstate_dir =\n"
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            probe(daemon)
+            answer = daemon.call("io.berth.Health.AcceptBaseline")
+            assert answer["accepted"] == 2 and answer["not_written"] is None, answer
+            file = pathlib.Path(answer["file"])
+            assert file.parent == pathlib.Path(folder) and [file.name] == [entry.name for entry in file.parent.iterdir()], answer
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert lines[0]["record"] == "baseline" and lines[-1] == {"record": "end", "count": len(lines) - 2}
+        machine.says(85e9)
+        with Daemon("--no-probe", "--state-dir", "", config=config) as rebooted:
+            probe(rebooted)
+            assert findings(rebooted)["slower-than-baseline"]["expected"] == 100e9, check(rebooted)
+        # A broken file is refused whole, and said; so is one that cannot be written.
+        whole = file.read_text()
+        for broken in (whole[:-5], whole.replace('"values":[', '"values":["x",'), "\0" + whole, whole + whole, "{}\n", "x" * 10000):
+            file.write_text(broken)
+            with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+                assert file.name in findings(daemon)["baseline-unreadable"]["text"], (broken[:40], findings(daemon))
+                probe(daemon)
+                assert "slower-than-baseline" not in findings(daemon) and "baseline-unreadable" in findings(daemon)
+        file.unlink()
+        os.mkfifo(file)
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            assert "baseline-unreadable" in findings(daemon)
+        file.unlink()
+        with Daemon("--no-probe", "--state-dir", "", config=machine.config + "baseline = /nonexistent\n") as daemon:
+            probe(daemon)
+            answer = daemon.call("io.berth.Health.AcceptBaseline")
+            assert answer["accepted"] == 2 and answer["file"] is None and "/nonexistent" in answer["not_written"], answer
+            assert check(daemon)["verdict"] == "healthy"
+
+
+def other_hardware_does_not_get_the_baseline():
+    with node() as machine, tempfile.TemporaryDirectory() as folder:
+        config = machine.config + f"baseline = {folder}\n"
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            probe(daemon)
+            file = pathlib.Path(daemon.call("io.berth.Health.AcceptBaseline")["file"])
+        head, *rest = file.read_text().splitlines()
+        head = json.loads(head)
+        # It had a gpu.
+        gone = {"record": "place", "kind": "gpu", "place": "gpu0", "identity": "0000:c1:00.0", "model": "Instinct", "seen_s": 1790000000}
+        end = {**json.loads(rest[-1]), "count": json.loads(rest[-1])["count"] + 1}
+        file.write_text("\n".join([json.dumps({**head, "fingerprint": "0" * 32}), json.dumps(gone), *rest[:-1], json.dumps(end)]) + "\n")
+        machine.says(85e9)
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            probe(daemon)
+            found = findings(daemon)
+            assert "slower-than-baseline" not in found and found["baseline-other-hardware"]["severity"] == "info", found
+            assert found["gpu-missing"]["severity"] == "critical" and "0000:c1:00.0" in found["gpu-missing"]["text"], found
+            assert check(daemon)["drain"] and check(daemon)["verdict"] == "unhealthy"
+            daemon.call("io.berth.Health.AcceptBaseline")
+            assert check(daemon)["verdict"] == "healthy" and not findings(daemon).keys() - {"sources-disagree"}, check(daemon)
+        # Equal nodes can share a file that is called by their fingerprint.
+        file.rename(pathlib.Path(folder) / (head["fingerprint"] + ".baseline"))
+        machine.says(70e9)
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            probe(daemon)
+            assert findings(daemon)["slower-than-baseline"]["expected"] == 85e9
+
+
 TESTS = [
+    what_was_found_is_remembered,
+    what_is_accepted_is_expected,
+    a_diskless_node_gets_its_baseline_from_a_folder,
+    other_hardware_does_not_get_the_baseline,
     a_step_is_found_at_once_lasts_over_restarts_and_clears,
     three_low_runs_advise_to_drain_also_over_a_restart,
     limits_are_read_again,

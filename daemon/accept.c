@@ -1,0 +1,87 @@
+#include "accept.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseline_file.h"
+#include "judge_part.h"
+#include "store_baseline.h"
+#include "store_place.h"
+
+/* Without the notes that accepting settles. */
+static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
+{
+    struct values *values = values_new();
+    if (values == NULL || !values_add_all(values, base->values)) {
+        values_free(values);
+        return NULL;
+    }
+    values_finish(values);
+    struct note *kept = calloc(base->note_count + 1, sizeof *kept);
+    size_t count = 0;
+    for (size_t i = 0; kept != NULL && i < base->note_count; i++)
+        if (strstr(base->notes[i].code, "-missing") == NULL && strncmp(base->notes[i].code, "baseline-", 9) != 0)
+            kept[count++] = base->notes[i];
+    struct snapshot *snapshot = NULL;
+    if (kept != NULL)
+        snapshot = snapshot_new(base->graph, values, kept, count, base->last_probe_at_s, generation);
+    else
+        values_free(values);
+    free(kept);
+    return snapshot;
+}
+
+static bool *choose(const struct snapshot *snapshot, const bool *selected, size_t *ret_count)
+{
+    struct judge_work asked = {.snap = snapshot, .selected = selected};
+    bool *chosen = calloc(snapshot->values->count + 1, sizeof *chosen);
+    size_t count = 0;
+    for (size_t i = 0; chosen != NULL && i < snapshot->values->count; i++) {
+        const struct value *v = &snapshot->values->item[i];
+        chosen[i] = v->source == VALUE_MEASURED && v->value > 0 && (judge_part_asks(&asked, v->from) || judge_part_asks(&asked, v->to));
+        count += chosen[i];
+    }
+    *ret_count = count;
+    return chosen;
+}
+
+static void export(struct store *store, const struct snapshot *snapshot, const struct past_env *env, struct accepted *accepted)
+{
+    struct baseline_set set;
+    struct berth_err why = {0};
+    enum berth_code code = baseline_set_init(&set) ? store_baseline_list(store, snapshot->graph, &set, &why) : BERTH_NO_MEMORY;
+    if (code == BERTH_OK)
+        code = store_place_list(store, snapshot->graph, &set, &why);
+    if (code == BERTH_OK)
+        code = baseline_file_write(env->folder, snapshot->graph, &set, env->now_s, accepted->file, sizeof accepted->file, &why);
+    if (code != BERTH_OK)
+        snprintf(accepted->why_not, sizeof accepted->why_not, "%s", why.detail[0] != '\0' ? why.detail : "out of memory");
+    baseline_set_done(&set);
+}
+
+enum berth_code accept_baseline(struct store *store, const struct snapshot *base, const bool *selected, const struct past_env *env, uint64_t generation,
+                            struct accepted *ret_accepted, struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct accepted accepted = {0};
+    struct snapshot *snapshot = copy(base, generation);
+    bool *chosen = snapshot != NULL ? choose(snapshot, selected, &accepted.count) : NULL;
+    struct baseline_set gone = {0};
+    enum berth_code code = chosen != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory to accept a baseline");
+    if (code == BERTH_OK)
+        code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen, env->now_s, err);
+    if (code == BERTH_OK && selected == NULL)
+        code = store_place_compare(store, snapshot->graph, env->now_s, true, &gone, err);
+    baseline_set_done(&gone);
+    free(chosen);
+    if (code != BERTH_OK) {
+        snapshot_unref(snapshot);
+        return code;
+    }
+    past_recall(store, snapshot, env);
+    if (env->folder[0] != '\0')
+        export(store, snapshot, env, &accepted);
+    *ret_accepted = accepted;
+    *ret_snapshot = snapshot;
+    return BERTH_OK;
+}

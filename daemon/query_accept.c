@@ -1,0 +1,87 @@
+/* io.berth.Health.AcceptBaseline: the scheduler does it, the caller waits. */
+#include <stdlib.h>
+
+#include "answer.h"
+#include "daemon.h"
+#include "jsonify.h"
+#include "query.h"
+#include "request.h"
+#include "sched.h"
+
+/* Shared by the caller's stream and the scheduler's job, which may each end first. Loop thread only. */
+struct acceptance {
+    bool is_done, is_left;
+    struct accepted accepted;
+    struct berth_err err;
+};
+
+static void job_done(void *arg, enum berth_code code, const struct accepted *accepted, const struct berth_err *err)
+{
+    struct acceptance *acceptance = arg;
+    if (acceptance->is_left) {
+        free(acceptance);
+        return;
+    }
+    acceptance->is_done = true;
+    if (code == BERTH_OK)
+        acceptance->accepted = *accepted;
+    acceptance->err = *err;
+}
+
+static void caller_left(void *state)
+{
+    struct acceptance *acceptance = state;
+    if (acceptance->is_done)
+        free(acceptance);
+    else
+        acceptance->is_left = true;
+}
+
+static json_t *reply(const struct accepted *accepted)
+{
+    json_t *json = json_object();
+    bool ok = json != NULL && answer_set(json, "accepted", jsonify_count((int64_t)accepted->count)) &&
+              answer_set(json, "file", jsonify_text(accepted->file[0] != '\0' ? accepted->file : NULL)) &&
+              answer_set(json, "not_written", jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    const struct acceptance *acceptance = state;
+    if (!acceptance->is_done)
+        return STREAM_WAIT;
+    if (acceptance->err.code != BERTH_OK) {
+        *err = acceptance->err;
+        return STREAM_ERROR;
+    }
+    *ret_reply = reply(&acceptance->accepted);
+    if (*ret_reply != NULL)
+        return STREAM_LAST;
+    err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    return STREAM_ERROR;
+}
+
+enum berth_code query_accept(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    bool *selected = NULL;
+    enum berth_code code = request_places(call->snap->graph, call->params, &selected, err);
+    if (code != BERTH_OK)
+        return code;
+    struct acceptance *acceptance = calloc(1, sizeof *acceptance);
+    if (acceptance == NULL) {
+        free(selected);
+        return err_set(err, BERTH_NO_MEMORY, "no memory to accept a baseline");
+    }
+    code = sched_accept(call->daemon->sched, selected, job_done, acceptance, err);
+    if (code != BERTH_OK) {
+        free(acceptance);
+        return code;
+    }
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = acceptance, .next = next, .free_state = caller_left};
+    return BERTH_OK;
+}
