@@ -1,0 +1,164 @@
+"""Curves and sets, from a probe's lines to the answers: live, after a restart, and from a recorded folder. Prints TAP."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES, RUN, cells, fake_probe, findings  # noqa: E402
+
+FABRIC = "io.berth.Fabric."
+END = {"record": "end", "status": "complete", "elapsed_ns": 5}
+T0, RATE = 700.0, 2e10
+SIZES = [4096 << 2 * i for i in range(7)]
+
+
+def sample(size):
+    ns = T0 + size / RATE * 1e9
+    return {"bytes": size, "median_ns": ns, "low_ns": ns * 0.99, "high_ns": ns * 1.01, "n": 9}
+
+
+COPY = {"record": "value", "metric": "cpu_copy", "from": "core0", "to": "numa0", "t0_call_ns": 900, "t0_queue_ns": 700.5,
+        "samples": [sample(size) for size in SIZES]}
+TWO_SIZES = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "core0", "samples": [sample(SIZES[2]), sample(SIZES[5])]}
+ONE_SIZE = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "numa0", "samples": [sample(SIZES[2])]}
+SOLO = {"record": "set", "metric": "memory_bandwidth_concurrent", "flows": [{"from": "core0", "to": "numa0", "bytes_per_s": 3e10}]}
+BOTH = {"record": "set", "metric": "memory_bandwidth_concurrent",
+        "flows": [{"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": 2}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10},
+                  {"from": "core0", "to": "numa0", "bytes_per_s": 2.2e10}]}
+
+
+def script(*records):
+    """A probe that prints these records and ends."""
+    lines = [RUN] + [json.dumps(record) for record in records]
+    return "".join(f"echo '{line}'\n" for line in lines)
+
+
+def everything(daemon):
+    """What there is to know of transfers, without the name of the snapshot."""
+    metrics = [m["name"] for m in daemon.call(FABRIC + "ListMetrics")["metrics"]]
+    return ({m: daemon.call(FABRIC + "GetCurves", {"metric": m})["curves"] for m in metrics},
+            daemon.call(FABRIC + "GetSets")["sets"], {m: cells(daemon, m) for m in ("cpu_copy", "transfer_overhead")})
+
+
+def berth(daemon, *arguments, node=None):
+    where = ["--node", node] if node else ["--socket", daemon.socket]
+    done = subprocess.run([BIN / "berth", *where, *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def curves_and_sets_survive_everything():
+    with fake_probe(script(COPY, TWO_SIZES, ONE_SIZE, SOLO, BOTH, END)) as folder, \
+            Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        assert everything(daemon)[1] == [], "nothing was measured yet"
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        curves, sets, matrices = everything(daemon)
+
+        one = [c for c in curves["cpu_copy"] if (c["from"], c["to"]) == ("core0", "numa0")][0]
+        assert one["t0_call_ns"] == 900 and one["t0_queue_ns"] == 700.5 and one["repetitions"] == 9, one
+        assert (one["sizes"], one["least_bytes"], one["most_bytes"]) == (len(SIZES), SIZES[0], SIZES[-1]), one
+        assert abs(one["wmax_bytes_per_s"] / RATE - 1) < 1e-6 and one["residual"] < 1e-6 and len(one["pieces"]) == 1, one
+        assert abs(one["b80_bytes"] / (4 * 900e-9 * RATE) - 1) < 1e-6 and abs(one["pieces"][0]["t0_ns"] / T0 - 1) < 1e-4, one
+        assert len(curves["cpu_copy"]) == 2 and curves["transfer_overhead"] == [] and "bytes" not in one["axes"], curves
+
+        large = {(c["from"], c["to"]): c for c in matrices["cpu_copy"] if c["axes"]["bytes"] == "large"}
+        assert set(large) == {("core0", "numa0"), ("numa0", "core0")}, large
+        for cell in large.values():
+            assert abs(cell["value"] / RATE - 1) < 1e-6 and cell["low"] < cell["value"] < cell["high"], cell
+            assert cell["source"] == "measured" and cell["repetitions"] == 9, cell
+        assert {c["axes"]["clock"]: c["value"] for c in matrices["transfer_overhead"]} == {"call": 900, "queue": 700.5}
+
+        assert [len(s["flows"]) for s in sets] == [1, 2] and sets[0]["source"] == "measured", sets
+        slow = [f for f in sets[1]["flows"] if f["from"] == "numa0"][0]
+        assert slow == {"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10}
+        assert "probe-garbage" not in findings(daemon)
+
+        assert json.loads(berth(daemon, "curves", "cpu_copy", "--json"))["curves"] == curves["cpu_copy"]
+        assert json.loads(berth(daemon, "curves", "cpu_copy", "core0", "numa0", "--json"))["curves"] == [one]
+        assert "20 GB/s" in berth(daemon, "curves", "cpu_copy") and "no curves" in berth(daemon, "curves", "cpu_pingpong")
+        assert json.loads(berth(daemon, "sets", "--json"))["sets"] == sets
+        assert "together" in berth(daemon, "sets") and "nothing" in berth(daemon, "sets", "cpu_copy")
+
+        with tempfile.TemporaryDirectory() as recorded:
+            berth(daemon, "record", recorded + "/node")
+            replayed = Daemon("--node", recorded + "/node")
+            with replayed:
+                assert everything(replayed) == (curves, sets, matrices), "what is recorded is what is replayed"
+        assert daemon.stop()[0] == 0
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert everything(again) == (curves, sets, matrices), "what is stored is what is served"
+
+
+def a_later_run_replaces_what_it_measured_and_no_more():
+    slower = {**SOLO, "flows": [{**SOLO["flows"][0], "bytes_per_s": 2.9e10}]}
+    explicit = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "core0", "value": 1.5e10}
+    with fake_probe(script(COPY, TWO_SIZES, SOLO, BOTH, END)) as folder, \
+            Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        (pathlib.Path(folder) / "berth-probe-cpu").write_text("#!/bin/sh\n" + script(slower, TWO_SIZES, explicit, END))
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        curves, sets, matrices = everything(daemon)
+        assert len(curves["cpu_copy"]) == 2 and [s["flows"][0]["bytes_per_s"] for s in sets if len(s["flows"]) == 1] == [2.9e10], sets
+        assert len(sets) == 2, sets
+        large = {(c["from"], c["to"]): c["value"] for c in matrices["cpu_copy"] if c["axes"]["bytes"] == "large"}
+        assert large[("numa0", "core0")] == 1.5e10, "what a record says goes before what a curve says"
+        assert daemon.stop()[0] == 0
+        database = sqlite3.connect(daemon.state / "berth.db")
+        assert database.execute("SELECT count(*) FROM flow_rate").fetchone()[0] >= 3
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        database.close()
+
+
+def wrong_sets_and_late_lines_are_refused():
+    late = {"record": "value", "metric": "cpu_copy", "from": "core0", "to": "numa0", "value": 1e10}
+    nowhere = {**SOLO, "flows": [{"from": "core0", "to": "gpu77", "bytes_per_s": 1}]}
+    with fake_probe(script(SOLO, nowhere, END, late, BOTH)) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        assert len(daemon.call(FABRIC + "GetSets")["sets"]) == 1
+        assert cells(daemon, "cpu_copy") == []
+        finding = findings(daemon)["probe-garbage"]
+        assert "3 lines" in finding["text"] and "gpu77" in finding["text"], finding
+
+
+def a_recorded_gpu_node_has_curves_and_sets():
+    curves = json.loads(berth(None, "curves", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4"))["curves"]
+    assert len(curves) == 1 and len(curves[0]["pieces"]) == 3 and curves[0]["sizes"] == 11, curves
+    assert curves[0]["residual"] < 0.02 and 390e9 < curves[0]["wmax_bytes_per_s"] < 400e9, curves
+    assert curves[0]["t0_call_ns"] is None and curves[0]["b80_bytes"] is None, "nobody measured what a call costs"
+    matrix = json.loads(berth(None, "matrix", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4"))["cells"]
+    assert [c["value"] for c in matrix if c["axes"]["bytes"] == "large"] == [curves[0]["wmax_bytes_per_s"]], matrix
+    sets = json.loads(berth(None, "sets", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4"))["sets"]
+    assert len(sets) == 30, len(sets)
+    together = [sum(f["bytes_per_s"] for f in s["flows"]) for s in sets if len(s["flows"]) == 4]
+    assert sorted(together) == [164.5e9, 220.4e9], together
+
+
+TESTS = [
+    curves_and_sets_survive_everything,
+    a_later_run_replaces_what_it_measured_and_no_more,
+    wrong_sets_and_late_lines_are_refused,
+    a_recorded_gpu_node_has_curves_and_sets,
+]
+
+
+def main():
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+    print(f"1..{len(TESTS)}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
