@@ -97,14 +97,16 @@ static bool end_set(struct reading *reading)
     return ok;
 }
 
+/* False when out of memory, also SQLite's for a text. */
 static bool begin_set(struct reading *reading, sqlite3_stmt *row)
 {
     const char *metric = (const char *)sqlite3_column_text(row, 1), *flows = (const char *)sqlite3_column_text(row, 2);
     reading->id = sqlite3_column_int64(row, 0);
     reading->set = (struct set){.source = VALUE_MEASURED, .measured_at_s = sqlite3_column_int64(row, 3), .flow = reading->flow};
-    reading->left_out = metric == NULL || !metric_parse(metric, &reading->set.metric);
     reading->flows = reading->next = flows != NULL ? strdup(flows) : NULL;
-    return reading->flows != NULL;
+    bool ok = metric != NULL && reading->flows != NULL;
+    reading->left_out = !ok || !metric_parse(metric, &reading->set.metric);
+    return ok;
 }
 
 /* Takes the next line of the set's text, "from to axes", apart. */
