@@ -146,6 +146,24 @@ const struct claim *claim_set_computing(const struct claim_set *claims)
     return NULL;
 }
 
+const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        struct cover cover;
+        bool covers = false;
+        if (claims->item[i]->purpose != CLAIM_PROFILING)
+            continue;
+        if (!cover_init(&cover, graph, claims->item[i]))
+            return claims->item[i]; /* rather no probe than one beside a profiler */
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+            covers |= cover.gpu[g] && claim_is_inside(graph, place, g);
+        cover_done(&cover);
+        if (covers)
+            return claims->item[i];
+    }
+    return NULL;
+}
+
 static size_t index_of(const struct claim_set *claims, const struct claim *claim)
 {
     size_t i = 0;

@@ -53,6 +53,9 @@ uint64_t claim_set_next_deadline(const struct claim_set *claims);
 /* The first one for computing, NULL when there is none: while there is one nothing is measured. */
 const struct claim *claim_set_computing(const struct claim_set *claims);
 
+/* The first one for profiling a gpu that is place or inside it, NULL when there is none: that gpu is not probed. */
+const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place);
+
 /* Aborts when an invariant is broken: ids are unique, keys of a user are unique, versions are not of the future, no two claims stand
  * side by side that graph forbids. For tests, and after each change in builds with BERTH_DEBUG. */
 void claim_set_check(const struct claim_set *claims, const struct graph *graph);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim_keep.h"
 #include "daemon.h"
 #include "log.h"
 #include "query.h"
@@ -101,6 +102,28 @@ static enum berth_code check_names(const struct graph *graph, json_t *metrics, j
     return BERTH_OK;
 }
 
+/* A gpu that somebody profiles is not touched, though the gpu be asked for by name. */
+static enum berth_code check_profiled(const struct call *call, json_t *places, struct berth_err *err)
+{
+    size_t i;
+    json_t *name;
+    if (call->daemon->claims == NULL)
+        return BERTH_OK;
+    json_array_foreach(places, i, name)
+    {
+        char by[96];
+        const struct graph *graph = call->snap->graph;
+        place_id place = graph_find(graph, json_string_value(name));
+        const struct claim *claim = claim_set_profiling(claim_keep_claims(call->daemon->claims), graph, place);
+        if (claim == NULL)
+            continue;
+        claim_describe(claim, by, sizeof by);
+        err_text(err, 0, by);
+        return err_set(err, BERTH_BUSY, "%s has gpus that claim %s profiles", graph_place(graph, place)->name, by);
+    }
+    return BERTH_OK;
+}
+
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     struct probe_request request = {0};
@@ -117,6 +140,8 @@ enum berth_code query_probe(const struct call *call, struct outcome *ret, struct
         request.budget_ns = (uint64_t)json_integer_value(budget);
     }
     enum berth_code code = check_names(call->snap->graph, metrics, places, err);
+    if (code == BERTH_OK)
+        code = check_profiled(call, places, err);
     if (code != BERTH_OK)
         return code;
     struct probe_stream *stream = calloc(1, sizeof *stream);

@@ -346,7 +346,8 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
 
 /* ---- claims ---- */
 
-#define RESUME_MAX_S 600
+#define RESUME_MIN_MS 20 /* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
+#define RESUME_MAX_S  600
 
 static void start_resume(struct sched *sched);
 
@@ -364,7 +365,7 @@ static void start_resume(struct sched *sched)
     uint64_t delay_s = (uint64_t)sched->env.config->claim_resume_s;
     for (unsigned i = 1; i < sched->cut && delay_s < RESUME_MAX_S; i++)
         delay_s = 2 * delay_s < RESUME_MAX_S ? 2 * delay_s : RESUME_MAX_S;
-    uv_timer_start(&sched->resume, resume_due, delay_s * 1000, 0);
+    uv_timer_start(&sched->resume, resume_due, delay_s > 0 ? delay_s * 1000 : RESUME_MIN_MS, 0);
 }
 
 void sched_hold(struct sched *sched, const char *by)

@@ -1,0 +1,70 @@
+"""What tests of claims share: asking for them, as root and as an ordinary user, and telling in TAP how it went."""
+import contextlib
+import json
+import os
+import sys
+import traceback
+
+from varlink import call
+
+PLACEMENT = "io.berth.Placement."
+DENIED = "org.varlink.service.PermissionDenied"
+INVALID = "org.varlink.service.InvalidParameter"
+
+
+def claim(daemon, *places, purpose="compute", ttl_s=600, **more):
+    return call(daemon.socket, PLACEMENT + "Claim", {"places": list(places), "purpose": purpose, "ttl_s": ttl_s, **more})
+
+
+def claimed(daemon, *places, **more):
+    error, reply = claim(daemon, *places, **more)
+    assert error is None, (error, reply)
+    return reply["claim"]
+
+
+def release(daemon, **what):
+    return call(daemon.socket, PLACEMENT + "Release", what)
+
+
+def listed(daemon):
+    return {c["claim"]: c for c in daemon.call(PLACEMENT + "ListClaims")["claims"]}
+
+
+def bind(daemon, **request):
+    return call(daemon.socket, PLACEMENT + "Bind", {"tasks": 1, **request})
+
+
+def as_nobody(*calls):
+    """What each (socket, method, parameters) gives an ordinary user; None where one cannot become one."""
+    if os.geteuid() != 0:
+        return None
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(Exception):
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(writer, json.dumps([call(*one) for one in calls]).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as replies:
+        text = replies.read()
+    os.waitpid(child, 0)
+    return [tuple(reply) for reply in json.loads(text)]
+
+
+def run(tests):
+    """Runs those that the command line names, or all, and prints TAP; a test gives the reason why it is left out, or nothing."""
+    failed = 0
+    for number, test in enumerate(tests, 1):
+        if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
+            continue
+        try:
+            why = test()
+            print(f"ok {number} - {test.__name__}" + (f" # SKIP {why}" if why else ""), flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+    return failed > 0

@@ -1,0 +1,313 @@
+"""Claims over a real socket with a real database: rules, owners, users, restarts. Prints TAP."""
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon, NODES, until  # noqa: E402
+from claiming import DENIED, INVALID, PLACEMENT, as_nobody, claim, claimed, listed, release, run  # noqa: E402
+from varlink import Connection, call  # noqa: E402
+
+
+# ---- what may stand beside what ----
+
+def what_is_inside_is_covered():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        numa = claimed(daemon, "numa0", key="a")
+        by = f"{numa['claim']} of uid {os.getuid()} (key a)"
+        for inner in ("core0", "pu64", "llc1", "gpu4", "module2", "package0", "machine0", "numa0"):
+            error, reply = claim(daemon, inner)
+            assert error == PLACEMENT + "AlreadyClaimed" and reply == {"place": "numa0", "by": by}, (inner, error, reply)
+        for outer in ("numa1", "gpu0", "core32"):
+            assert claimed(daemon, outer)["places"] == [outer]
+        assert claim(daemon, "package0", purpose="profiling")[0] is None, "profiling stands beside computing"
+
+
+def places_are_named_once_in_the_order_of_the_node():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        got = claimed(daemon, "gpu3", "0000:c9:00.0", "core9", "gpu3")
+        assert sorted(got["places"]) == ["core9", "gpu2", "gpu3"] and len(got["places"]) == 3, got
+
+
+def gpus_of_amd_share_one_configuration():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        one = claimed(daemon, "gpu0", "gpu1", purpose="profiling", configuration="counters=a")
+        two = claimed(daemon, "gpu1", purpose="profiling", configuration="counters=a")
+        assert one["configuration"] == two["configuration"] == "counters=a"
+        for other in ("counters=b", None):
+            error, reply = claim(daemon, "numa3", purpose="profiling", configuration=other)
+            assert error == PLACEMENT + "AlreadyClaimed" and reply["place"] in ("gpu0", "gpu1"), (error, reply)
+        error, reply = claim(daemon, "core0", purpose="profiling")
+        assert error == INVALID and reply == {"parameter": "places"}, (error, reply)
+
+
+def gpus_of_nvidia_are_not_shared():
+    with Daemon("--node", str(NODES / "h200x4")) as daemon:
+        claimed(daemon, "gpu0", purpose="profiling", configuration="x")
+        error, reply = claim(daemon, "gpu0", purpose="profiling", configuration="x")
+        assert error == PLACEMENT + "AlreadyClaimed" and reply["place"] == "gpu0", (error, reply)
+        claimed(daemon, "gpu1", purpose="profiling", configuration="x")
+
+
+def a_gpu_that_is_profiled_is_not_probed():
+    with Daemon("--node", str(NODES / "h200x4")) as daemon:
+        claimed(daemon, "gpu1", purpose="profiling")
+        for places, error in ((["gpu1"], "Busy"), (["machine0"], "Busy"), (["gpu0"], "Unavailable")):
+            assert call(daemon.socket, "io.berth.Health.Probe", {"places": places})[0] == "io.berth.Health." + error, places
+
+
+def wrong_requests_name_what_is_wrong():
+    with Daemon("--no-probe") as daemon:
+        for field, request in {
+            "places": {"places": []}, "purpose": {"purpose": "rest"}, "ttl_s": {"ttl_s": 0}, "key": {"key": ""},
+            "configuration": {"configuration": "x"}, "owner_pid": {"owner_pid": 0},
+            "owner_cgroup": {"owner_cgroup": "/proc/self"}}.items():
+            error, reply = call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 9, **request})
+            assert error == INVALID and reply == {"parameter": field}, (field, error, reply)
+        for cgroup in ("/sys/fs/cgroup/../../tmp", "/sys/fs/cgroup/", "/sys/fs/cgroup/not-there", "/sys/fs/cgroup/a/./b"):
+            assert claim(daemon, "core0", owner_cgroup=cgroup) == (INVALID, {"parameter": "owner_cgroup"}), cgroup
+        assert claim(daemon, "core0", owner_pid=os.getpid(), owner_cgroup="/sys/fs/cgroup/a") == (INVALID, {"parameter": "owner_cgroup"})
+        assert claim(daemon, "core0", owner_pid=2**22 + 7) == (INVALID, {"parameter": "owner_pid"})
+        assert claim(daemon, "gpu77")[0] == PLACEMENT + "NoSuchPlace"
+        assert call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute"}) == (INVALID, {"parameter": "ttl_s"})
+        assert release(daemon)[0] == INVALID and release(daemon, claim="c", key="k")[0] == INVALID
+        assert release(daemon, claim="c12345678") == (None, {"released": 0}) and release(daemon, key="nobody's") == (None, {"released": 0})
+        assert not listed(daemon)
+
+
+# ---- keys, times, quotas ----
+
+def the_same_key_renews():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        first = claimed(daemon, "gpu1", "gpu0", key="job", ttl_s=50, purpose="profiling", configuration="c")
+        again = claimed(daemon, "gpu0", "gpu1", key="job", ttl_s=500, purpose="profiling", configuration="c")
+        assert again["claim"] == first["claim"] and 449 <= again["expires_at_s"] - first["expires_at_s"] <= 452, (first, again)
+        for field, change in {"places": {"places": ["gpu0"]}, "purpose": {"purpose": "compute", "configuration": None},
+                              "configuration": {"configuration": "d"}, "owner_pid": {"owner_pid": os.getpid()}}.items():
+            request = {"places": ["gpu0", "gpu1"], "purpose": "profiling", "configuration": "c", "key": "job", "ttl_s": 9, **change}
+            error, reply = call(daemon.socket, PLACEMENT + "Claim", request)
+            assert error == PLACEMENT + "KeyMismatch" and reply == {"key": "job", "field": field}, (field, error, reply)
+        assert list(listed(daemon).values())[0]["expires_at_s"] - again["expires_at_s"] in (-1, 0, 1)
+        assert release(daemon, key="job") == (None, {"released": 1}) and not listed(daemon)
+
+
+def time_ends_a_claim():
+    with Daemon("--no-probe") as daemon:
+        begin = time.monotonic()
+        claimed(daemon, "core0", ttl_s=1)
+        claimed(daemon, "core1", ttl_s=100)
+        assert until(lambda: len(listed(daemon)) == 1), listed(daemon)
+        assert time.monotonic() - begin >= 0.99 and list(listed(daemon).values())[0]["places"] == ["core1"]
+
+
+def a_long_ttl_is_cut():
+    with Daemon("--no-probe", config="claim_ttl_max_s = 100\n") as daemon:
+        got = claimed(daemon, "core0", ttl_s=2**62)
+        assert 98 <= got["expires_at_s"] - time.time() <= 101, got
+
+
+def there_are_quotas():
+    with Daemon("--no-probe", config="claims_in_all = 1\n") as daemon:
+        claimed(daemon, "core0")
+        error, reply = claim(daemon, "core1")
+        assert error == PLACEMENT + "NotEnough" and (reply["what"], reply["wanted"], reply["available"]) == ("claims", 2, 1), reply
+
+
+# ---- owners ----
+
+def a_claim_ends_with_its_process():
+    with Daemon("--no-probe") as daemon:
+        owner = subprocess.Popen(["sleep", "100"])
+        got = claimed(daemon, "core0", owner_pid=owner.pid)
+        assert got["owner_pid"] == owner.pid
+        stays = claimed(daemon, "core1")
+        owner.kill()  # nobody waits for it: a zombie is no owner
+        begin = time.monotonic()
+        assert until(lambda: set(listed(daemon)) == {stays["claim"]}, 2), listed(daemon)
+        print(f"# a claim ended {1000 * (time.monotonic() - begin):.1f} ms after its process")
+        error, reply = claim(daemon, "core0", owner_pid=owner.pid)
+        assert (error, reply) == (INVALID, {"parameter": "owner_pid"}), (error, reply)
+        owner.wait()
+
+
+def make_cgroup():
+    """A fresh cgroup of version 2, and why there is none."""
+    for top in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+        if os.path.exists(top + "/cgroup.controllers"):
+            path = f"{top}/berth-test-{os.getpid()}"
+            try:
+                os.mkdir(path)
+                return path, None
+            except OSError as error:
+                return None, f"{top} cannot be written: {error.strerror}"
+    return None, "no cgroup of version 2 is mounted"
+
+
+def a_claim_ends_with_its_cgroup():
+    path, why = make_cgroup()
+    if path is None:
+        return why
+    job = subprocess.Popen(["sleep", "100"])
+    try:
+        with Daemon("--no-probe") as daemon:
+            assert claim(daemon, "core0", owner_cgroup=path) == (INVALID, {"parameter": "owner_cgroup"}), "it has no process yet"
+            pathlib.Path(path, "cgroup.procs").write_text(str(job.pid))
+            got = claimed(daemon, "core0", owner_cgroup=path)
+            assert got["owner_cgroup"] == path
+            daemon.stop(signal.SIGKILL)
+            with Daemon("--no-probe", directory=daemon.directory) as again:
+                assert set(listed(again)) == {got["claim"]}
+                job.kill()
+                job.wait()
+                assert until(lambda: not listed(again), 2), listed(again)
+    finally:
+        job.kill()
+        job.wait()
+        until(lambda: not pathlib.Path(path, "cgroup.procs").read_text())
+        os.rmdir(path)
+
+
+# ---- what stays ----
+
+def claims_survive_a_restart_and_a_kill():
+    with Daemon("--no-probe") as daemon:
+        owner = subprocess.Popen(["sleep", "100"])
+        try:
+            claimed(daemon, "core0", key="k", owner_pid=owner.pid)
+            daemon.stop()
+            with Daemon("--no-probe", directory=daemon.directory) as second:
+                before = listed(second)
+                assert [c["key"] for c in before.values()] == ["k"]
+                with Connection(second.socket) as asker:
+                    asker.send(PLACEMENT + "Claim", {"places": ["core1"], "purpose": "compute", "ttl_s": 77})
+                    reply = asker.receive()["parameters"]["claim"]
+                    second.process.kill()  # right after the reply
+                second.process.wait()
+                with Daemon("--no-probe", directory=daemon.directory) as third:
+                    after = listed(third)
+                    assert set(after) == {*before, reply["claim"]}, (before, reply, after)
+                    assert abs(after[reply["claim"]]["expires_at_s"] - reply["expires_at_s"]) <= 1
+                    assert int(third.status()["basis"]["claims"]) >= 2
+                    owner.kill()
+                    assert until(lambda: set(listed(third)) == {reply["claim"]}, 2), "the owner is watched again"
+        finally:
+            owner.kill()
+            owner.wait()
+
+
+def a_start_drops_what_has_ended():
+    """Another boot, another process under the same pid, a time that has passed, an owner that is gone: none of them comes back."""
+    with Daemon("--no-probe") as daemon:
+        owner = subprocess.Popen(["sleep", "100"])
+        try:
+            claimed(daemon, "core0", key="stays", owner_pid=owner.pid)
+            daemon.stop()
+            database = sqlite3.connect(daemon.state / "berth.db")
+            columns = [row[1] for row in database.execute("PRAGMA table_info(claim)")]
+            row = dict(zip(columns, database.execute("SELECT * FROM claim").fetchone()))
+            for key, change in {"boot": {"boot_id": "another"}, "pid": {"owner_start": row["owner_start"] + 1}, "time": {"deadline_ns": 5},
+                                "gone": {"owner_pid": 2**22 + 5}, "cgroup": {"owner_pid": None, "owner_cgroup": "/sys/fs/cgroup/gone"}}.items():
+                changed = {**row, "id": "c-" + key, "key": key, **change}
+                database.execute(f"INSERT INTO claim VALUES ({','.join('?' * len(columns))})", [changed[c] for c in columns])
+            database.commit()
+            database.close()
+            with Daemon("--no-probe", directory=daemon.directory) as again:
+                assert [c["key"] for c in listed(again).values()] == ["stays"], listed(again)
+                again.stop()
+                database = sqlite3.connect(daemon.state / "berth.db")
+                assert database.execute("SELECT key FROM claim").fetchall() == [("stays",)]
+                database.close()
+        finally:
+            owner.kill()
+            owner.wait()
+
+
+def without_a_store_claims_are_in_force_all_the_same():
+    with Daemon("--no-probe") as daemon:
+        daemon.stop()
+        (daemon.state / "berth.db").unlink()
+        (daemon.state / "berth.db").mkdir()
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert again.status()["store"] == "memory_only"
+            got = claimed(again, "core0")
+            assert set(listed(again)) == {got["claim"]}
+
+
+# ---- who ----
+
+def users_claim_what_is_theirs():
+    with Daemon("--no-probe", config="claims_per_user = 2\n") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        mine = claimed(daemon, "core0", key="same")
+        ask = lambda method, **parameters: [daemon.socket, PLACEMENT + method, parameters]  # noqa: E731
+        compute = {"purpose": "compute", "ttl_s": 60}
+        replies = as_nobody(ask("Claim", places=["core0"], **compute), ask("Release", claim=mine["claim"]), ask("Release", key="same"),
+                            ask("Claim", places=["core1"], key="same", **compute), ask("Claim", places=["nic0"], **compute),
+                            ask("Claim", places=["core1"], owner_pid=os.getpid(), **compute), ask("ListClaims"))
+        if replies is None:
+            return "not root: cannot become somebody else"
+        errors = [error for error, _ in replies]
+        node = daemon.call("io.berth.Fabric.GetNode")
+        nic = PLACEMENT + "NoSuchPlace" if not any(p["name"] == "nic0" for p in node["places"]) else DENIED
+        assert errors == [PLACEMENT + "AlreadyClaimed", DENIED, None, None, nic, DENIED, None], replies
+        assert replies[2][1] == {"released": 0}, "the key of somebody else is another key"
+        theirs = replies[3][1]["claim"]
+        assert theirs["uid"] == 65534 and {c["claim"] for c in replies[6][1]["claims"]} == {mine["claim"], theirs["claim"]}
+        assert release(daemon, claim=theirs["claim"]) == (None, {"released": 1}), "root releases any"
+
+
+def users_are_kept_to_their_cpus():
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return "one cpu only"
+    with Daemon("--no-probe") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        ask = lambda *places: [daemon.socket, PLACEMENT + "Claim", {"places": places, "purpose": "compute", "ttl_s": 60}]  # noqa: E731
+        os.sched_setaffinity(0, {cpus[1]})
+        try:
+            replies = as_nobody(ask(f"pu{cpus[0]}"), ask("machine0"), ask(f"pu{cpus[1]}"))
+        finally:
+            os.sched_setaffinity(0, cpus)
+        if replies is None:
+            return "not root: cannot become somebody else"
+        assert [error for error, _ in replies] == [DENIED, DENIED, None], replies
+
+
+def a_user_has_a_quota():
+    with Daemon("--no-probe", config="claims_per_user = 1\n") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        ask = lambda place: [daemon.socket, PLACEMENT + "Claim", {"places": [place], "purpose": "compute", "ttl_s": 60}]  # noqa: E731
+        replies = as_nobody(ask("core0"), ask("core1"))
+        if replies is None:
+            return "not root: cannot become somebody else"
+        assert [error for error, _ in replies] == [None, PLACEMENT + "NotEnough"], replies
+        claimed(daemon, "core1")
+
+
+TESTS = [
+    what_is_inside_is_covered,
+    places_are_named_once_in_the_order_of_the_node,
+    gpus_of_amd_share_one_configuration,
+    gpus_of_nvidia_are_not_shared,
+    a_gpu_that_is_profiled_is_not_probed,
+    wrong_requests_name_what_is_wrong,
+    the_same_key_renews,
+    time_ends_a_claim,
+    a_long_ttl_is_cut,
+    there_are_quotas,
+    a_claim_ends_with_its_process,
+    a_claim_ends_with_its_cgroup,
+    claims_survive_a_restart_and_a_kill,
+    a_start_drops_what_has_ended,
+    without_a_store_claims_are_in_force_all_the_same,
+    users_claim_what_is_theirs,
+    users_are_kept_to_their_cpus,
+    a_user_has_a_quota,
+]
+
+if __name__ == "__main__":
+    sys.exit(run(TESTS))

@@ -1,0 +1,178 @@
+"""What gives way to claims, over a real socket: probes that run, measuring that is due, plans. Prints TAP."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon, NODES, RUN, alive, cells, children, fake_probe, until  # noqa: E402
+from claiming import PLACEMENT, bind, claimed, release, run  # noqa: E402
+from varlink import Connection, call  # noqa: E402
+
+
+# ---- probes ----
+
+STUBBORN = "trap '' TERM\necho $$ >>'PIDS'\necho '" + RUN + "'\necho '" + (
+    '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","axes":{},"value":96.2,"low":95.8,"high":96.9,"n":9}'
+) + "'\nwhile :; do sleep 0.01; done\n"
+
+
+def a_running_probe_dies_before_the_reply():
+    with contextlib.ExitStack() as stack:
+        pids = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "pids"
+        folder = stack.enter_context(fake_probe(STUBBORN.replace("PIDS", str(pids))))
+        daemon = stack.enter_context(Daemon(config=f"probe_dir = {folder}\nclaim_resume_s = 0\n"))
+        took = []
+        for _ in range(9):  # cut short, it is begun anew by itself
+            count = len(took)
+            started = until(lambda: pids.exists() and len(pids.read_text().split()) > count and pids.read_text().split())
+            assert started, daemon.said()
+            with Connection(daemon.socket) as asker:
+                begin = time.monotonic()
+                error, reply = asker.call(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
+                took.append(time.monotonic() - begin)
+            assert error is None, reply
+            assert not any(alive(int(pid)) for pid in started), "the probe outlives the reply"
+            daemon.call(PLACEMENT + "Release", {"key": "k"})
+        took.sort()
+        print(f"# a claim was answered {1000 * took[0]:.1f} to {1000 * took[-1]:.1f} ms after it was asked, a probe that ignores SIGTERM being killed")
+        assert took[len(took) // 2] < 0.05, took
+        assert until(lambda: cells(daemon, "cpu_pingpong")), "what was measured is kept"
+
+
+def the_real_probe_dies_in_time():
+    with Daemon(config="quick_budget_ms = 20000\nclaim_resume_s = 3600\n") as daemon:
+        probe = until(lambda: children(daemon.process.pid))
+        assert probe, daemon.said()
+        time.sleep(0.7)  # in the middle of something
+        begin = time.monotonic()
+        claimed(daemon, "core0")
+        took = time.monotonic() - begin
+        assert not any(alive(pid) for pid in probe)
+        print(f"# the real probe died and the claim was answered within {1000 * took:.1f} ms")
+        assert took < 1, took
+
+
+def while_claimed_nothing_is_measured():
+    with fake_probe("echo '" + RUN + "'\necho '{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1}'\n") as folder:
+        with Daemon("--no-probe", config=f"probe_dir = {folder}\nclaim_resume_s = 0\n") as daemon:
+            got = claimed(daemon, "core0", key="k")
+            error, reply = call(daemon.socket, "io.berth.Health.Probe")
+            assert error == "io.berth.Health.Busy" and reply["by"].startswith(got["claim"]), (error, reply)
+            daemon.stop()
+            # The measuring at the start waits for the claim's end, in a daemon that found the claim in its store.
+            with Daemon(directory=daemon.directory, config=f"probe_dir = {folder}\nclaim_resume_s = 0\n") as again:
+                time.sleep(0.3)
+                assert again.status()["state"] == "ready" and "berth-probe-cpu" not in again.said(), again.said()
+                release(again, key="k")
+                assert until(lambda: "berth-probe-cpu: complete" in again.said()), again.said()
+                assert call(again.socket, "io.berth.Health.Probe")[0] in (None, "io.berth.Health.Busy")
+
+
+def whoever_asked_for_measuring_is_told():
+    with contextlib.ExitStack() as stack:
+        pids = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "pids"
+        folder = stack.enter_context(fake_probe(STUBBORN.replace("PIDS", str(pids))))
+        daemon = stack.enter_context(Daemon("--no-probe", config=f"probe_dir = {folder}\n"))
+        told = []
+        asker = threading.Thread(target=lambda: told.append(call(daemon.socket, "io.berth.Health.Probe")))
+        asker.start()
+        assert until(lambda: pids.exists() and pids.read_text().split())
+        got = claimed(daemon, "core0")
+        asker.join(10)
+        assert told and told[0][0] == "io.berth.Health.Busy" and told[0][1]["by"].startswith(got["claim"]), told
+
+
+# ---- planning ----
+
+def plans_go_around_claims():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        before = bind(daemon, gpus_per_task=4)[1]
+        assert before["basis"]["claims"] == "0"
+        owner = claimed(daemon, "numa0", "gpu0", key="other")
+        error, reply = bind(daemon, gpus_per_task=4, cores_per_task=8)
+        assert error is None, reply
+        task = reply["tasks"][0]
+        assert not {"gpu0", "gpu4", "gpu5"} & set(task["gpus"]) and task["memory"] != ["numa0"], task
+        assert not cpus_of(task["cpus"]) & (set(range(0, 16)) | set(range(64, 80))), task
+        assert any(owner["claim"] in line and "gpu0" in line for line in reply["warnings"]), reply["warnings"]
+        assert reply["basis"]["claims"] == "1"
+        error, reply = bind(daemon, gpus_per_task=8)
+        assert error == PLACEMENT + "NotEnough" and reply["available"] == 5 and "claimed is left out" in reply["detail"], (error, reply)
+        assert bind(daemon, gpus_per_task=8, key="other")[0] is None, "one's own claim is no obstacle"
+        release(daemon, key="other")
+        claimed(daemon, "numa1", "numa2", "numa3", key="rest")
+        assert bind(daemon, allowed={"cpus": "16-63"})[0] == PLACEMENT + "NothingAllowed"
+
+
+def cpus_of(text):
+    cpus = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        cpus |= set(range(int(low), int(high or low) + 1))
+    return cpus
+
+
+def a_job_plans_within_what_was_claimed_for_it():
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "machine0", key="prolog", owner_pid=os.getpid())
+        assert bind(daemon)[0] is None, "this process is the claim's owner"
+        other = subprocess.Popen(["sleep", "100"])
+        release(daemon, key="prolog")
+        claimed(daemon, "machine0", key="prolog", owner_pid=other.pid)
+        assert bind(daemon)[0] == PLACEMENT + "NothingAllowed"
+        other.kill()
+        other.wait()
+
+
+def the_first_plan_under_a_key_stands():
+    with Daemon("--no-probe") as daemon:
+        plain = bind(daemon, key="k")[1]
+        assert any("not kept" in line for line in plain["warnings"]), plain["warnings"]
+        claimed(daemon, "core0", key="k")
+        first = bind(daemon, key="k")[1]
+        assert not any("not kept" in line for line in first["warnings"]), first["warnings"]
+        claimed(daemon, "core1", key="another")
+        assert bind(daemon, key="k") == (None, first), "though another claim would change it"
+        assert bind(daemon, key="k", gpus_per_task=None) == (None, first), "null is absent"
+        error, reply = bind(daemon, key="k", cores_per_task=1)
+        assert error == PLACEMENT + "KeyMismatch" and reply == {"key": "k", "field": "cores_per_task"}, (error, reply)
+        claimed(daemon, "core0", key="k", ttl_s=99)
+        daemon.stop(signal.SIGKILL)
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert bind(again, key="k") == (None, first), "renewed and restarted"
+            release(again, key="k")
+            assert bind(again, key="k")[1] != first
+
+
+def no_claim_no_wake():
+    """Nothing runs when nothing is to be waited for, and a claim costs no wakes until it ends."""
+    with Daemon("--no-probe") as daemon:
+        release(daemon, claim=claimed(daemon, "core0")["claim"])
+        claimed(daemon, "core1", owner_pid=os.getpid())
+        time.sleep(0.3)
+        switches = lambda: sum(int(line.split()[1]) for line in  # noqa: E731
+                               pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines() if "ctxt_switches" in line)
+        before = switches()
+        time.sleep(1)
+        assert switches() - before <= 1, (before, switches())
+
+
+TESTS = [
+    a_running_probe_dies_before_the_reply,
+    the_real_probe_dies_in_time,
+    while_claimed_nothing_is_measured,
+    whoever_asked_for_measuring_is_told,
+    plans_go_around_claims,
+    a_job_plans_within_what_was_claimed_for_it,
+    the_first_plan_under_a_key_stands,
+    no_claim_no_wake,
+]
+
+if __name__ == "__main__":
+    sys.exit(run(TESTS))
