@@ -91,7 +91,8 @@ static size_t points(const struct snapshot *snap, place_id from, double all, pla
             continue;
         char text[48];
         const char *axes = values_axes(snap->values, v);
-        if (strcmp(axes_get(METRIC_MEMORY_BANDWIDTH, axes, "how", text, sizeof text), how) != 0)
+        if (strcmp(axes_get(METRIC_MEMORY_BANDWIDTH, axes, "how", text, sizeof text), how) != 0 ||
+            strcmp(axes_get(METRIC_MEMORY_BANDWIDTH, axes, "noise", text, sizeof text), "none") != 0)
             continue;
         axes_get(METRIC_MEMORY_BANDWIDTH, axes, "threads", text, sizeof text);
         double threads = strcmp(text, "all") == 0 ? all : strtod(text, NULL);

@@ -15,7 +15,7 @@ static const struct probe {
     const char *name, *program;
     const char *metrics; /* what it can measure, comma separated */
 } probes[] = {
-    {"cpu", "berth-probe-cpu", "cpu_pingpong,memory_bandwidth,memory_latency"},
+    {"cpu", "berth-probe-cpu", "cpu_pingpong,memory_bandwidth,memory_latency,memory_noise"},
 };
 #define PROBE_COUNT (sizeof probes / sizeof probes[0])
 

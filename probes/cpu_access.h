@@ -4,20 +4,23 @@
 #include <stdint.h>
 
 #include "cpu_buffers.h"
-#include "cpu_cells.h"
+#include "cpu_cell.h"
 #include "cpu_workers.h"
 #include "probe_random.h"
 #include "probe_stats.h"
 
-/* What they need of the run; all borrowed. */
+/* What they need of the run, all borrowed, and what the last one's noise read. */
 struct cpu_access {
     const struct cpu_topology *topology;
     struct cpu_buffers *buffers;
     struct cpu_workers *workers;
     struct probe_random *random; /* of the cycles of pointers */
-    int *pus;                    /* room for all cores */
+    int *pus, *noise_pus;        /* room for all cores each */
+    bool has_noise;
+    struct probe_summary noise;
 };
 
-/* @cell is of memory_bandwidth or memory_latency. *ret_overrun: a thread is stuck, end the process. */
-bool cpu_access_measure(const struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns,
-                        struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);
+/* @cell is of memory_bandwidth or memory_latency, or of memory_noise: then it is what the noise of the cell before it read. *ret_overrun: a
+ * thread is stuck, end the process. */
+bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary *ret_summary,
+                        bool *ret_overrun, struct probe_why *why);

@@ -33,6 +33,8 @@ struct stream_run {
     unsigned threads, warm_repetitions;
     int64_t budget_ns;
     struct thread_time *times;
+    struct cpu_noise *noise; /* NULL none */
+    bool silent;             /* the noise did not start */
     _Alignas(128) _Atomic unsigned arrived;
     _Alignas(128) _Atomic unsigned phase;
     _Alignas(128) bool more; /* written by thread 0 between two barriers */
@@ -85,61 +87,89 @@ static void take_time(struct stream_run *run)
     run->rate[run->n++] = bytes / (double)(end > start ? end - start : 1) * 1e9;
 }
 
-static void work(void *arg, unsigned index)
+/* After a repetition, thread 0 alone: takes its time unless it was a warm-up or the noise stood still. */
+static bool wants_more(struct stream_run *run, size_t repetition, int64_t spent_ns)
 {
-    struct stream_run *run = arg;
+    bool noisy = run->noise == NULL || cpu_noise_end_window(run->noise);
+    if (repetition >= run->warm_repetitions && noisy)
+        take_time(run);
+    double sorted[PROBE_STATS_MAX];
+    memcpy(sorted, run->rate, sizeof sorted);
+    return !run->silent && !probe_stats_enough(sorted, run->n, spent_ns > run->budget_ns) &&
+           spent_ns < PROBE_STATS_PATIENCE * run->budget_ns;
+}
+
+static void stream(struct stream_run *run, unsigned index)
+{
     struct thread_time *time = &run->times[index];
     int64_t begin = probe_clock_ns();
     for (size_t repetition = 0;; repetition++) {
+        if (index == 0 && run->noise != NULL)
+            cpu_noise_begin_window(run->noise);
         meet(run);
         time->start_ns = probe_clock_ns();
         stream_part(run, index, repetition);
         time->end_ns = probe_clock_ns();
         meet(run);
-        if (index == 0) {
-            if (repetition >= run->warm_repetitions)
-                take_time(run);
-            double sorted[PROBE_STATS_MAX];
-            memcpy(sorted, run->rate, sizeof sorted);
-            int64_t spent_ns = time->end_ns - begin;
-            run->more = !probe_stats_enough(sorted, run->n, spent_ns > run->budget_ns) &&
-                        spent_ns < PROBE_STATS_PATIENCE * run->budget_ns;
-        }
+        if (index == 0)
+            run->more = wants_more(run, repetition, time->end_ns - begin);
         meet(run);
         if (!run->more)
             return;
     }
 }
 
-bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *workers, const int *pus, unsigned threads,
-                           enum cpu_direction direction, int64_t repetition_bytes, int64_t warm_bytes, int64_t budget_ns,
-                           struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+static void work(void *arg, unsigned index)
 {
-    struct stream_run run = {.stream = cpu_stream_best(), .direction = direction, .base = memory->base, .threads = threads};
+    struct stream_run *run = arg;
+    if (index >= run->threads) {
+        cpu_noise_read(run->noise, index - run->threads);
+        return;
+    }
+    if (index == 0)
+        run->silent = run->noise != NULL && !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
+    stream(run, index);
+    if (index == 0 && run->noise != NULL)
+        cpu_noise_end(run->noise);
+}
+
+bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
+                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise, struct probe_summary *ret_summary,
+                           bool *ret_overrun, struct probe_why *why)
+{
+    unsigned threads = request->threads;
+    bool copies = request->direction == CPU_COPY;
+    struct stream_run run = {.stream = cpu_stream_best(),
+                             .direction = request->direction,
+                             .base = base,
+                             .threads = threads,
+                             .noise = noise,
+                             .budget_ns = request->budget_ns};
     *ret_overrun = false;
-    size_t usable = direction == CPU_COPY ? (memory->bytes - COPY_SHIFT) / 2 : memory->bytes;
-    run.part = (size_t)repetition_bytes / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
-    run.part = (run.part < PART_BYTES ? PART_BYTES : run.part) / (direction == CPU_COPY ? 2 : 1);
+    size_t usable = copies ? (bytes - COPY_SHIFT) / 2 : bytes;
+    run.part = (size_t)request->repetition_bytes / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
+    run.part = (run.part < PART_BYTES ? PART_BYTES : run.part) / (copies ? 2 : 1);
     if (run.part > usable / threads)
         run.part = usable / threads / CPU_STREAM_ALIGN * CPU_STREAM_ALIGN;
     if (run.part == 0)
-        return probe_why_set(why, "%zu bytes are too few for %u threads", memory->bytes, threads);
+        return probe_why_set(why, "%zu bytes are too few for %u threads", bytes, threads);
     run.slice = run.part * threads;
     run.slices = usable / run.slice;
-    run.warm_repetitions = 1 + (unsigned)((size_t)(warm_bytes < 0 ? 0 : warm_bytes) / run.slice);
-    run.budget_ns = budget_ns;
+    run.warm_repetitions = 1 + (unsigned)((size_t)(request->warm_bytes < 0 ? 0 : request->warm_bytes) / run.slice);
     run.times = aligned_alloc(128, threads * sizeof *run.times);
     if (run.times == NULL)
         return probe_why_set(why, "out of memory");
-    if (!cpu_workers_run(workers, pus, threads, work, &run, 20 * budget_ns + 2000000000, ret_overrun, why)) {
-        if (!*ret_overrun)
-            free(run.times);
+    unsigned all = threads + (noise == NULL ? 0 : noise->count);
+    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 2000000000, ret_overrun, why);
+    if (!*ret_overrun)
+        free(run.times);
+    if (!ran)
         return false;
-    }
-    free(run.times);
+    if (run.silent)
+        return probe_why_set(why, "the noise and what it is to disturb do not run at the same time");
     if (run.n < PROBE_STATS_MIN)
         return probe_why_set(why, "only %u repetitions in %.0f ms: the CPUs do not run at the same time", run.n,
-                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6);
+                             (double)(PROBE_STATS_PATIENCE * run.budget_ns) / 1e6);
     *ret_summary = probe_stats_quantile(run.rate, run.n, 0.5);
     return true;
 }

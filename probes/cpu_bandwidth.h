@@ -8,17 +8,25 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "cpu_memory.h"
+#include "cpu_noise.h"
 #include "cpu_workers.h"
 #include "probe_stats.h"
 
 enum cpu_direction { CPU_READ, CPU_WRITE, CPU_COPY };
 
 /* @repetition_bytes are at least streamed by a repetition, and 2 MiB by each thread. @warm_bytes are streamed untimed first: the
- * size of the last-level caches of the cores, so that they hold what the steady state has in them. *ret_overrun: a thread is
- * stuck, end the process. */
-bool cpu_bandwidth_measure(const struct cpu_memory *memory, struct cpu_workers *workers, const int *pus, unsigned threads,
-                           enum cpu_direction direction, int64_t repetition_bytes, int64_t warm_bytes, int64_t budget_ns,
-                           struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why);
+ * size of the last-level caches of the cores, so that they hold what the steady state has in them. */
+struct cpu_bandwidth_request {
+    enum cpu_direction direction;
+    unsigned threads;
+    int64_t repetition_bytes, warm_bytes, budget_ns;
+};
+
+/* Streams the bytes at base. The first CPUs of pus are the threads'; @noise, NULL none: the next ones are its readers'. *ret_overrun: a
+ * thread is stuck, end the process. */
+bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers, const int *pus,
+                           const struct cpu_bandwidth_request *request, struct cpu_noise *noise, struct probe_summary *ret_summary,
+                           bool *ret_overrun, struct probe_why *why);

@@ -1,13 +1,17 @@
 #include "cpu_buffers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "cpu_initiator.h"
 
 #define MIB           ((int64_t)1 << 20)
 #define UNKNOWN_CACHE (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
 #define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 #define BUFFER_MIN    (64 * MIB)
 #define ALL_BUFFERS   (4096 * MIB) /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
+#define GIVE_BACK_NS  INT64_C(12000000) /* for all small pages by the trial; at the end of a process it was up to twice that */
 
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
 {
@@ -19,14 +23,36 @@ int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology, const s
 {
     if (cell->llc >= 0)
         return cpu_buffers_cache(topology, cell->llc);
+    /* By the cores, because an llc may reach over several nodes. */
     int64_t sum = 0;
-    for (int llc = 0; llc < topology->llc_count; llc++)
-        if (topology->llcs[llc].numa == cell->numa && topology->llcs[llc].cores > 0)
-            sum += cpu_buffers_cache(topology, llc);
+    for (int llc = 0; llc < topology->llc_count; llc++) {
+        bool inside = false;
+        for (int i = 0; i < topology->core_count; i++)
+            inside |= topology->cores[i].llc == llc && topology->cores[i].numa == cell->numa;
+        sum += inside ? cpu_buffers_cache(topology, llc) : 0;
+    }
     return sum > 0 ? sum : UNKNOWN_CACHE;
 }
 
-/* The bytes of buffer that a cell wants. */
+int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell)
+{
+    int numa = cpu_initiator_noise_numa(topology, cell);
+    if (cell->noise == CPU_NOISE_NONE || numa < 0)
+        return 0;
+    return CPU_BUFFERS_LEAST_TIMES * cpu_buffers_initiator_cache(topology, &(struct cpu_cell){.llc = -1, .numa = numa});
+}
+
+size_t cpu_buffers_span(int64_t bytes, int64_t least_bytes)
+{
+    return bytes / SPAN_PER_LINE >= least_bytes ? CPU_CHASE_SPAN : CPU_CHASE_DENSE;
+}
+
+const char *cpu_buffers_remark(const struct cpu_buffer *buffer)
+{
+    return buffer->memory.small_bytes > 0 ? " (small pages: few, so that a stop is quick)" : "";
+}
+
+/* The bytes of buffer that a cell wants without its noise. */
 static int64_t cell_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell)
 {
     if (cell->metric == PROBE_MEMORY_BANDWIDTH)
@@ -50,8 +76,9 @@ static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cp
         const struct cpu_cell *cell = &cells->item[i];
         if ((cell->metric != PROBE_MEMORY_BANDWIDTH && cell->metric != PROBE_MEMORY_LATENCY) || cell->memory != memory)
             continue;
-        int64_t bytes = cell_bytes(topology, cell);
-        int64_t least = cell->bytes > 0 ? 0 : bytes * CPU_BUFFERS_LEAST_TIMES / CPU_BUFFERS_TIMES;
+        int64_t noise = cpu_buffers_noise_bytes(topology, cell), bytes = cell_bytes(topology, cell);
+        int64_t least = (cell->bytes > 0 ? bytes : bytes * CPU_BUFFERS_LEAST_TIMES / CPU_BUFFERS_TIMES) + noise;
+        bytes += noise;
         wanted = bytes > wanted ? bytes : wanted;
         needed = least > needed ? least : needed;
     }
@@ -62,6 +89,15 @@ static int64_t wanted_bytes(const struct cpu_topology *topology, const struct cp
     return wanted < BUFFER_MIN ? BUFFER_MIN : wanted > limit ? limit : wanted;
 }
 
+/* The three leading binary digits of it: what is free differs from run to run, and the size of a buffer need not. */
+static int64_t steady(int64_t bytes)
+{
+    int64_t step = 1;
+    while (step <= bytes / 8)
+        step *= 2;
+    return bytes / step * step;
+}
+
 static int64_t part(int64_t from_ns, int64_t to_ns, int made, int count) { return from_ns + (to_ns - from_ns) * made / count; }
 
 bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells,
@@ -70,6 +106,7 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
 {
     int count = 0, made = 0;
     int64_t least;
+    int64_t small_left = cpu_memory_small_limit(GIVE_BACK_NS);
     *ret_overrun = false;
     struct cpu_buffer *item = calloc((size_t)topology->numa_count, sizeof *item);
     if (item == NULL)
@@ -80,18 +117,23 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
         int64_t wanted = wanted_bytes(topology, cells, i, &least);
         if (wanted == 0)
             continue;
-        made++;
-        int64_t limit = cpu_memory_limit(root, &topology->numas[i], count) / (2 * MIB) * (2 * MIB);
+        int64_t limit = steady(cpu_memory_limit(root, &topology->numas[i], count)) / (2 * MIB) * (2 * MIB);
+        int64_t small_limit = small_left / (count - made++);
         struct cpu_memory_request request = {
             .wanted = (size_t)(wanted < limit ? wanted : limit),
             .least = (size_t)least,
             .soft_ns = part(time->started_ns, time->soft_ns, made, count),
             .hard_ns = part(time->started_ns, time->hard_ns, made, count),
+            .small_limit = small_limit,
         };
         if (limit < 2 * MIB)
             probe_why_set(&item[i].why, "too little free memory");
         else
             item[i].ready = cpu_memory_new(topology, i, &request, workers, &item[i].memory, ret_overrun, &item[i].why);
+        struct cpu_memory *memory = &item[i].memory;
+        if (item[i].ready && steady((int64_t)memory->bytes) >= least)
+            memory->bytes = (size_t)steady((int64_t)memory->bytes);
+        small_left -= (int64_t)memory->small_bytes;
     }
     if (*ret_overrun) /* a stuck thread still uses them */
         return probe_why_set(why, "filling memory does not end");
@@ -127,7 +169,7 @@ void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *lin
     if (pages == NULL)
         return;
     probe_line_text(line, "pages", pages);
-    probe_line_number(line, "huge_page_share", huge_share);
+    probe_line_number(line, "huge_page_share", floor(10 * huge_share) / 10);
     probe_line_text(line, "placement", placement);
     probe_line_text(line, "buffer_bytes", text);
 }

@@ -6,13 +6,16 @@
 
 #include "probe_clock.h"
 
-#define GROUP_SPANS 1024 /* 64 pages of 4 KiB */
+#define GROUP_BYTES ((size_t)64 * 4096) /* 64 small pages */
+#define GROUP_SPANS (GROUP_BYTES / CPU_CHASE_DENSE)
+#define PAGE_BYTES  4096 /* what the sets of a first-level cache repeat after at the latest */
 #define PIECE_LOADS 1000
 #define PIECES_MAX  200
 #define PIECES_MIN  40    /* from 36 on, the lowest decile has a 95 % interval */
 #define PIECE_NS    50000 /* a piece lasts at least this, 1000 times what reading the clock costs */
 #define UNROLL      20    /* divides PIECE_LOADS */
 #define DECILE      0.1
+#define LOOK_EVERY  8     /* pieces, whether they are enough */
 
 static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
 {
@@ -24,10 +27,22 @@ static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
     }
 }
 
-bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, struct cpu_chase *ret_chase, struct probe_why *why)
+/* Which of its lines a page gives in each span. The sums of a number's digits go through all remainders evenly whichever low digits
+ * are the same: so all sets of a cache get equally many lines, and it is full when it should be. */
+static size_t line_of_page(size_t page, size_t lines)
 {
-    size_t spans = bytes / CPU_CHASE_SPAN;
-    size_t group_spans = spans < GROUP_SPANS ? spans : GROUP_SPANS;
+    size_t sum = 0;
+    for (; page > 0; page /= lines)
+        sum += page % lines;
+    return sum % lines;
+}
+
+bool cpu_chase_build(char *base, size_t bytes, size_t span, struct probe_random *random, struct cpu_chase *ret_chase,
+                     struct probe_why *why)
+{
+    assert(span == CPU_CHASE_SPAN || span == CPU_CHASE_DENSE);
+    size_t spans = bytes / span, most = GROUP_BYTES / span;
+    size_t group_spans = spans < most ? spans : most;
     if (spans < 2)
         return probe_why_set(why, "%zu bytes are too few for a cycle", bytes);
     size_t groups = spans / group_spans;
@@ -40,14 +55,19 @@ bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, stru
     for (size_t i = 0; i < group_spans; i++)
         order[i] = (uint32_t)i;
     shuffle(group_order, groups, random);
+    size_t lines = span / CPU_CHASE_LINE;
+    unsigned char turn[PAGE_BYTES / CPU_CHASE_DENSE];
+    for (size_t i = 0; i < sizeof turn; i++)
+        turn[i] = (unsigned char)probe_random_below(random, lines);
 
     void **first = NULL, **last = NULL;
     for (size_t g = 0; g < groups; g++) {
         shuffle(order, group_spans, random);
-        char *group = base + group_order[g] * group_spans * CPU_CHASE_SPAN;
+        size_t group = group_order[g] * group_spans;
         for (size_t i = 0; i < group_spans; i++) {
-            size_t line = probe_random_below(random, CPU_CHASE_SPAN / CPU_CHASE_LINE);
-            void **here = (void **)(void *)(group + order[i] * CPU_CHASE_SPAN + line * CPU_CHASE_LINE);
+            size_t at = (group + order[i]) * span, page = at / PAGE_BYTES;
+            size_t line = (line_of_page(page, lines) + turn[at % PAGE_BYTES / span]) % lines;
+            void **here = (void **)(void *)(base + at + line * CPU_CHASE_LINE);
             if (last == NULL)
                 first = here;
             else
@@ -79,6 +99,8 @@ static void **walk(void **at, size_t loads)
 struct chase_run {
     struct cpu_chase *chase;
     bool warm;
+    struct cpu_noise *noise;
+    bool silent; /* the noise did not start */
     int64_t budget_ns;
     double piece_ns[PIECES_MAX];
     unsigned n;
@@ -97,34 +119,66 @@ static size_t piece_loads(struct cpu_chase *chase, bool warm)
     return took >= PIECE_NS ? PIECE_LOADS : PIECE_LOADS * (size_t)(PIECE_NS / (took < 1 ? 1 : took) + 1);
 }
 
-static void work(void *arg, unsigned index)
+/* The lowest decile leaves out what disturbs single pieces; under noise the disturbance is what is asked for. */
+static double quantile(const struct chase_run *run) { return run->noise == NULL ? DECILE : 0.5; }
+
+static bool is_enough(const struct chase_run *run, int64_t spent_ns)
 {
-    struct chase_run *run = arg;
-    (void)index;
+    if (run->n == PIECES_MAX || spent_ns > PROBE_STATS_PATIENCE * run->budget_ns)
+        return true;
+    if (run->n < PIECES_MIN || spent_ns > run->budget_ns)
+        return run->n >= PIECES_MIN;
+    if (run->n % LOOK_EVERY != 0)
+        return false;
+    double sorted[PIECES_MAX];
+    memcpy(sorted, run->piece_ns, run->n * sizeof *sorted);
+    struct probe_summary summary = probe_stats_quantile(sorted, run->n, quantile(run));
+    return probe_stats_settled(&summary);
+}
+
+static void take_pieces(struct chase_run *run)
+{
     size_t loads = piece_loads(run->chase, run->warm);
     void **at = run->chase->at;
-    int64_t begin = probe_clock_ns(), now = begin;
-    bool enough = false;
-    while (!enough) {
+    int64_t begin = probe_clock_ns(), end = begin;
+    while (!is_enough(run, end - begin)) {
+        if (run->noise != NULL)
+            cpu_noise_begin_window(run->noise);
+        int64_t start = probe_clock_ns();
         at = walk(at, loads);
-        int64_t then = now;
-        now = probe_clock_ns();
-        run->piece_ns[run->n++] = (double)(now - then) / (double)loads;
-        enough = run->n == PIECES_MAX || (run->n >= PIECES_MIN && now - begin > run->budget_ns) ||
-                 now - begin > PROBE_STATS_PATIENCE * run->budget_ns;
+        end = probe_clock_ns();
+        if (run->noise == NULL || cpu_noise_end_window(run->noise))
+            run->piece_ns[run->n++] = (double)(end - start) / (double)loads;
     }
     run->chase->at = at;
 }
 
-bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, int pu, bool warm, int64_t budget_ns,
-                       struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+static void work(void *arg, unsigned index)
 {
-    struct chase_run run = {.chase = chase, .warm = warm, .budget_ns = budget_ns};
-    if (!cpu_workers_run(workers, &pu, 1, work, &run, 20 * budget_ns + 10000000000, ret_overrun, why))
+    struct chase_run *run = arg;
+    if (index > 0) {
+        cpu_noise_read(run->noise, index - 1);
+        return;
+    }
+    run->silent = run->noise != NULL && !cpu_noise_await(run->noise, PROBE_STATS_PATIENCE * run->budget_ns);
+    if (!run->silent)
+        take_pieces(run);
+    if (run->noise != NULL)
+        cpu_noise_end(run->noise);
+}
+
+bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, const int *pus, bool warm, struct cpu_noise *noise,
+                       int64_t budget_ns, struct probe_summary *ret_summary, bool *ret_overrun, struct probe_why *why)
+{
+    struct chase_run run = {.chase = chase, .warm = warm, .noise = noise, .budget_ns = budget_ns};
+    unsigned threads = 1 + (noise == NULL ? 0 : noise->count);
+    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 10000000000, ret_overrun, why))
         return false;
+    if (run.silent)
+        return probe_why_set(why, "the noise and what it is to disturb do not run at the same time");
     if (run.n < PIECES_MIN)
-        return probe_why_set(why, "only %u pieces of the walk in %.0f ms", run.n,
-                             (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6);
-    *ret_summary = probe_stats_quantile(run.piece_ns, run.n, DECILE);
+        return probe_why_set(why, "only %u pieces of the walk in %.0f ms%s", run.n, (double)(PROBE_STATS_PATIENCE * budget_ns) / 1e6,
+                             noise == NULL ? "" : " with the noise under way");
+    *ret_summary = probe_stats_quantile(run.piece_ns, run.n, quantile(&run));
     return true;
 }

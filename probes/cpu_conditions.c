@@ -1,8 +1,10 @@
 #include "cpu_conditions.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "cpu_stream.h"
 #include "probe_file.h"
@@ -24,7 +26,6 @@ static const struct {
     {"reserved_huge_pages", "/proc/sys/vm/nr_hugepages"},
     {"clock_source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"},
     {"microcode", "/sys/devices/system/cpu/cpu0/microcode/version"},
-    {"loadavg", "/proc/loadavg"},
 };
 
 /* "always [madvise] never": the word in brackets. */
@@ -92,6 +93,26 @@ static void print_hypervisor(struct probe_line *line)
 #endif
 }
 
+/* How busy the node was in the last minute: in words, because numbers would make each run's conditions a text of their own. */
+static void print_load(const char *root, struct probe_line *line)
+{
+    static const struct {
+        double most; /* processes that want to run, for each CPU */
+        const char *word;
+    } words[] = {{0.1, "idle"}, {0.5, "light"}, {1, "busy"}};
+    char text[256], *end;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cpus < 1 || !probe_file_text(root, text, sizeof text, "/proc/loadavg"))
+        return;
+    double load = strtod(text, &end);
+    const char *word = "overloaded";
+    for (size_t i = sizeof words / sizeof *words; i-- > 0;)
+        if (load / (double)cpus < words[i].most)
+            word = words[i].word;
+    if (end != text)
+        probe_line_text(line, "load", word);
+}
+
 void cpu_conditions_print(const char *root, struct probe_line *line)
 {
     struct utsname name;
@@ -108,6 +129,7 @@ void cpu_conditions_print(const char *root, struct probe_line *line)
             probe_line_text(line, plain[i].key, text);
         }
     }
+    print_load(root, line);
     print_choice(root, line, "thp", "/sys/kernel/mm/transparent_hugepage/enabled");
     print_choice(root, line, "thp_defrag", "/sys/kernel/mm/transparent_hugepage/defrag");
     probe_line_text(line, "timer", "clock_gettime(CLOCK_MONOTONIC)");

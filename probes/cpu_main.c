@@ -44,7 +44,7 @@ static const struct {
     enum option_key key;
 } table[] = {
     {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these: cpu_pingpong, memory_bandwidth, memory_latency", OPT_METRICS},
+    {"metrics", "NAME,...", "only these: cpu_pingpong, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
     {"cpus", "LIST", "run on these CPUs only, as in 0-3,8", OPT_CPUS},
     {"places", "NAME,...", "only what goes from or to one of these, as in core0,numa1", OPT_PLACES},
     {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
@@ -177,7 +177,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         any |= wanted->metrics[i];
     if (!any)
         wanted->metrics[PROBE_CPU_PINGPONG] = wanted->metrics[PROBE_MEMORY_BANDWIDTH] = wanted->metrics[PROBE_MEMORY_LATENCY] =
-            true;
+            wanted->metrics[PROBE_MEMORY_NOISE] = true;
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;

@@ -3,21 +3,25 @@
 #include <errno.h>
 #include <numaif.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "probe_clock.h"
 #include "probe_file.h"
 
-#define HUGE_BYTES  ((size_t)2 << 20) /* the alignment; where huge pages are larger, the kernel gives the part that fits */
-#define CHUNK_BYTES ((size_t)16 << 20)
-#define SAMPLES     512 /* pages whose place is asked for */
+#define HUGE_BYTES  ((size_t)2 << 20) /* the alignment, and what is filled at a time; larger huge pages come as several such */
+#define SAMPLES     512               /* pages whose place is asked for */
+#define TRIAL_BYTES ((size_t)4 << 20) /* given back to see how long that takes */
+#define TRIALS      3
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
 static int64_t least(int64_t a, int64_t b) { return b >= 0 && b < a ? b : a; }
@@ -52,6 +56,24 @@ static int64_t cgroup_room(const char *root, int64_t room)
     return room;
 }
 
+/* What is free on a node, and what the kernel gets back at once by dropping caches: pages of files and of its own tables, but not
+ * those that have to be written first. */
+static int64_t node_room(const char *text)
+{
+    static const char *const given_back[] = {"Active(file)", "Inactive(file)", "SReclaimable"};
+    static const char *const held[] = {"Dirty", "Writeback"};
+    int64_t bytes = probe_file_kilobytes(text, "MemFree"), caches = 0;
+    for (size_t i = 0; i < sizeof given_back / sizeof *given_back; i++) {
+        int64_t more = probe_file_kilobytes(text, given_back[i]);
+        caches += more > 0 ? more : 0;
+    }
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        int64_t less = probe_file_kilobytes(text, held[i]);
+        caches -= less > 0 ? less : 0;
+    }
+    return bytes >= 0 && caches > 0 ? bytes + caches : bytes;
+}
+
 int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buffers)
 {
     char text[16384];
@@ -60,8 +82,34 @@ int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buff
         room = least(room, probe_file_kilobytes(text, "MemAvailable"));
     room = cgroup_room(root, room) / (buffers < 1 ? 1 : buffers);
     if (probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/meminfo", numa->number))
-        room = least(room, probe_file_kilobytes(text, "MemFree"));
+        room = least(room, node_room(text));
     return room / 2;
+}
+
+/* Nanoseconds that the kernel takes to get small pages of so many bytes back, -1 when it gives none. */
+static int64_t give_back_ns(size_t bytes)
+{
+    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        return -1;
+    madvise(pages, bytes, MADV_NOHUGEPAGE);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < bytes; i += page)
+        *(volatile char *)(pages + i) = 1;
+    int64_t start = probe_clock_ns();
+    munmap(pages, bytes);
+    return probe_clock_ns() - start;
+}
+
+int64_t cpu_memory_small_limit(int64_t limit_ns)
+{
+    int64_t fastest = -1;
+    for (int i = 0; i < TRIALS; i++) {
+        int64_t ns = give_back_ns(TRIAL_BYTES);
+        if (ns > 0 && (fastest < 0 || ns < fastest))
+            fastest = ns;
+    }
+    return fastest < 0 ? 0 : limit_ns * (int64_t)TRIAL_BYTES / fastest;
 }
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
@@ -84,10 +132,68 @@ struct fill {
     const struct cpu_memory_request *request;
     bool populate;
     atomic_size_t next;
-    atomic_int failure; /* errno */
+    atomic_int failure;       /* errno */
+    atomic_bool no_collapse;  /* the kernel cannot make huge pages of small ones */
+    atomic_llong small_bytes; /* on small pages */
+    atomic_size_t end;        /* where the first block lies that small pages were not allowed for */
 };
 
-static void fill_chunks(void *arg, unsigned index)
+static long faults_of_thread(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
+}
+
+/* Touches a block at its two ends: where that takes two faults it lies on small pages, unless the kernel makes a huge one of them
+ * now, which it does even where it does not by itself (transparent_hugepage/enabled is never). */
+static bool is_small(struct fill *fill, char *block, size_t length)
+{
+    *(volatile char *)block = 0;
+    long before = faults_of_thread();
+    *(volatile char *)(block + length - fill->page) = 0;
+    if (faults_of_thread() == before && length > fill->page)
+        return false;
+    if (atomic_load(&fill->no_collapse))
+        return true;
+    if (madvise(block, length, MADV_COLLAPSE) == 0)
+        return false;
+    if (errno == EINVAL)
+        atomic_store(&fill->no_collapse, true);
+    return true;
+}
+
+static void end_at(struct fill *fill, size_t offset)
+{
+    size_t end = atomic_load(&fill->end);
+    while (offset < end && !atomic_compare_exchange_weak(&fill->end, &end, offset))
+        ;
+}
+
+/* False: filling ends before this block. */
+static bool fill_block(struct fill *fill, size_t offset)
+{
+    char *block = fill->base + offset;
+    size_t length = fill->bytes - offset < HUGE_BYTES ? fill->bytes - offset : HUGE_BYTES;
+    if (fill->populate) {
+        /* Unlike a touch, this fails calmly when the node runs out of reserved pages. */
+        if (madvise(block, length, MADV_POPULATE_WRITE) == 0)
+            return true;
+        atomic_store(&fill->failure, errno);
+        return false;
+    }
+    if (is_small(fill, block, length) &&
+        atomic_fetch_add(&fill->small_bytes, (long long)length) + (long long)length > fill->request->small_limit) {
+        atomic_fetch_sub(&fill->small_bytes, (long long)length);
+        madvise(block, length, MADV_DONTNEED);
+        end_at(fill, offset);
+        return false;
+    }
+    for (size_t i = 0; i < length; i += fill->page)
+        *(volatile char *)(block + i) = 0;
+    return true;
+}
+
+static void fill_blocks(void *arg, unsigned index)
 {
     struct fill *fill = arg;
     (void)index;
@@ -95,20 +201,9 @@ static void fill_chunks(void *arg, unsigned index)
         int64_t now = probe_clock_ns();
         if (now >= fill->request->hard_ns || (now >= fill->request->soft_ns && atomic_load(&fill->next) >= fill->request->least))
             return;
-        size_t offset = atomic_fetch_add(&fill->next, CHUNK_BYTES);
-        if (offset >= fill->bytes)
+        size_t offset = atomic_fetch_add(&fill->next, HUGE_BYTES);
+        if (offset >= atomic_load(&fill->end) || !fill_block(fill, offset))
             return;
-        size_t length = fill->bytes - offset < CHUNK_BYTES ? fill->bytes - offset : CHUNK_BYTES;
-        if (fill->populate) {
-            /* Unlike a touch, this fails calmly when the node runs out of reserved pages. */
-            if (madvise(fill->base + offset, length, MADV_POPULATE_WRITE) != 0) {
-                atomic_store(&fill->failure, errno);
-                return;
-            }
-            continue;
-        }
-        for (size_t i = 0; i < length; i += fill->page)
-            *(volatile char *)(fill->base + offset + i) = 0;
     }
 }
 
@@ -131,19 +226,31 @@ static bool fill_pages(const struct cpu_topology *topology, int numa, const stru
     if (pus == NULL)
         return probe_why_set(why, "out of memory");
     unsigned count = filling_cpus(topology, numa, pus);
-    struct fill fill = {.base = memory->base, .bytes = memory->bytes, .request = request, .populate = populate};
+    struct fill fill = {
+        .base = memory->base, .bytes = memory->bytes, .request = request, .populate = populate, .end = memory->bytes};
     fill.page = (size_t)sysconf(_SC_PAGESIZE);
-    bool ok = cpu_workers_run(workers, pus, count, fill_chunks, &fill, 60000000000, ret_overrun, why);
+    bool ok = cpu_workers_run(workers, pus, count, fill_blocks, &fill, 60000000000, ret_overrun, why);
     free(pus);
     if (!ok)
         return false;
     int failure = atomic_load(&fill.failure);
     if (failure != 0)
         return probe_why_set(why, "cannot fill %zu bytes of memory: %s", memory->bytes, strerror(failure));
-    size_t filled = atomic_load(&fill.next);
-    if (filled < memory->bytes)
-        memory->bytes = filled;
-    return memory->bytes > 0 || probe_why_set(why, "time budget");
+    size_t filled = atomic_load(&fill.next), end = atomic_load(&fill.end);
+    if (end < filled) {
+        /* Others may have filled blocks behind it. */
+        madvise(memory->base + end, memory->bytes - end, MADV_DONTNEED);
+        filled = end;
+    }
+    memory->bytes = filled < memory->bytes ? filled : memory->bytes;
+    memory->small_bytes = (size_t)atomic_load(&fill.small_bytes);
+    if (end == 0 && memory->bytes == 0)
+        return probe_why_set(why, "only small pages, and the kernel would take too long to get those back when the run is stopped");
+    if (memory->bytes == 0)
+        return probe_why_set(why, "time budget");
+    memory->small_bytes = memory->small_bytes < memory->bytes ? memory->small_bytes : memory->bytes;
+    memory->huge_share = 1 - (double)memory->small_bytes / (double)memory->bytes;
+    return true;
 }
 
 /* mbind takes a bit mask and the number of its bits plus one. */
@@ -195,27 +302,6 @@ static bool prove_pages(int node, struct cpu_memory *memory, struct probe_why *w
     return wrong == 0 || probe_why_set(why, "%zu of %zu sampled pages are not on node %d", wrong, count, node);
 }
 
-/* The share of transparent huge pages, from /proc/self/smaps. */
-static double transparent_share(const struct cpu_memory *memory)
-{
-    FILE *file = fopen("/proc/self/smaps", "re");
-    if (file == NULL)
-        return 0;
-    char line[512];
-    uint64_t huge = 0;
-    bool inside = false;
-    while (fgets(line, sizeof line, file) != NULL) {
-        unsigned long long from, to, kilobytes;
-        if (sscanf(line, "%llx-%llx ", &from, &to) == 2)
-            inside = from < (uintptr_t)memory->base + memory->bytes && to > (uintptr_t)memory->base;
-        else if (inside && sscanf(line, "AnonHugePages: %llu kB", &kilobytes) == 1)
-            huge += kilobytes * 1024;
-    }
-    fclose(file);
-    double share = (double)huge / (double)memory->bytes;
-    return share < 1 ? share : 1;
-}
-
 /* Reserved huge pages, if the node has enough of them free: a touch would end the process where they run out. */
 static bool try_hugetlb(const struct cpu_topology *topology, int numa, const struct cpu_memory_request *request,
                         struct cpu_workers *workers, struct cpu_memory *memory, bool *ret_overrun)
@@ -226,7 +312,7 @@ static bool try_hugetlb(const struct cpu_topology *topology, int numa, const str
         probe_file_number("", "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/free_hugepages", node->number);
     if (free_pages < (int64_t)(bytes / HUGE_BYTES))
         return false;
-    struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .pages = CPU_PAGES_HUGETLB, .huge_share = 1};
+    struct cpu_memory huge = {.bytes = bytes, .mapped = bytes, .pages = CPU_PAGES_HUGETLB};
     huge.base =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
     if (huge.base == MAP_FAILED)
@@ -259,7 +345,6 @@ bool cpu_memory_new(const struct cpu_topology *topology, int numa, const struct 
         if (!bind_pages(topology, numa, &memory, why) ||
             !fill_pages(topology, numa, request, workers, false, &memory, ret_overrun, why))
             goto fail;
-        memory.huge_share = transparent_share(&memory);
         memory.pages = memory.huge_share > 0 ? CPU_PAGES_TRANSPARENT : CPU_PAGES_SMALL;
     }
     if (!prove_pages(node->number, &memory, why))

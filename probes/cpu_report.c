@@ -24,17 +24,35 @@ static void add_number(struct cpu_axes *axes, const char *key, int64_t number)
     add_axis(axes, key, text);
 }
 
+static const char *direction_name(enum cpu_direction direction)
+{
+    static const char *const names[] = {"read", "write", "copy"};
+    return names[direction];
+}
+
+/* Those of bandwidth, and of noise beside bandwidth or latency. */
+static void add_memory_axes(struct cpu_axes *axes, const struct cpu_cell *cell)
+{
+    bool is_noise = cell->metric == PROBE_MEMORY_NOISE, streams = (is_noise ? cell->beside : cell->metric) == PROBE_MEMORY_BANDWIDTH;
+    if (is_noise && streams)
+        add_axis(axes, "beside", direction_name(cell->direction));
+    else if (streams && cell->direction != CPU_READ)
+        add_axis(axes, "how", direction_name(cell->direction));
+    if (streams && cell->threads > 0)
+        add_number(axes, "threads", cell->threads);
+    if (cell->metric == PROBE_MEMORY_LATENCY && cell->bytes > 0)
+        add_number(axes, "bytes", cell->bytes);
+    if (cell->noise == CPU_NOISE_NUMA || (cell->noise == CPU_NOISE_CORE && !is_noise))
+        add_axis(axes, "noise", cell->noise == CPU_NOISE_NUMA ? "numa" : "core");
+}
+
 struct cpu_axes cpu_report_axes(const struct cpu_cell *cell)
 {
     struct cpu_axes axes = {0};
     if (cell->metric == PROBE_CPU_PINGPONG && cell->cas)
         add_axis(&axes, "how", "cas");
-    if (cell->metric == PROBE_MEMORY_BANDWIDTH && cell->direction != CPU_READ)
-        add_axis(&axes, "how", cell->direction == CPU_WRITE ? "write" : "copy");
-    if (cell->metric == PROBE_MEMORY_BANDWIDTH && cell->threads > 0)
-        add_number(&axes, "threads", cell->threads);
-    if (cell->metric == PROBE_MEMORY_LATENCY && cell->bytes > 0)
-        add_number(&axes, "bytes", cell->bytes);
+    if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY || cell->metric == PROBE_MEMORY_NOISE)
+        add_memory_axes(&axes, cell);
     return axes;
 }
 

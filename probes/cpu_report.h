@@ -26,7 +26,7 @@ struct cpu_report {
 
 /* The axes of a cell that are not at their default, as keys and values: text[2i], text[2i+1]. */
 struct cpu_axes {
-    char text[4][24];
+    char text[8][24];
     size_t count; /* pairs */
 };
 

@@ -27,7 +27,8 @@ struct run {
     struct cpu_pingpong *pingpong;
     struct cpu_buffers buffers;
     struct probe_random random;
-    int *pus;                     /* room for all cores */
+    struct cpu_access access;
+    int *pus;                     /* room for all cores, twice */
     size_t left[CPU_PHASE_COUNT]; /* cells of each phase that are not done */
     bool overrun;                 /* a worker is stuck */
 };
@@ -45,6 +46,12 @@ static int64_t time_at(const struct run *run, double share)
 
 static bool make_buffers(struct run *run, struct probe_why *why)
 {
+    run->access = (struct cpu_access){.topology = run->topology,
+                                      .buffers = &run->buffers,
+                                      .workers = run->workers,
+                                      .random = &run->random,
+                                      .pus = run->pus,
+                                      .noise_pus = run->pus + run->topology->core_count};
     struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END), time_at(run, FILL_HARD_END)};
     return cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers, &run->buffers, &run->overrun, why);
 }
@@ -59,11 +66,11 @@ static bool print_run(const struct run *run)
     probe_line_text(&line, "probe", "cpu");
     probe_line_text(&line, "backend", "linux");
     probe_line_integer(&line, "started_at", (int64_t)time(NULL));
+    probe_line_integer(&line, "seed", (int64_t)run->options->wanted.seed);
     probe_line_open(&line, "conditions");
     cpu_conditions_print(run->options->root, &line);
     cpu_buffers_print(&run->buffers, &line);
     probe_line_text(&line, "profile", run->options->wanted.profile == CPU_FULL ? "full" : "quick");
-    probe_line_integer(&line, "seed", (int64_t)run->options->wanted.seed);
     probe_line_integer(&line, "cores", run->topology->core_count);
     probe_line_close(&line);
     return probe_line_write(&line, run->report->out);
@@ -89,8 +96,7 @@ static bool measure(struct run *run, const struct cpu_cell *cell, struct probe_s
         return cpu_pingpong_measure(run->pingpong, run->workers, cores[cell->from_core].pu, cores[cell->to_core].pu, cell->cas,
                                     budget_ns, ret_summary, &run->overrun, why);
     }
-    struct cpu_access access = {run->topology, &run->buffers, run->workers, &run->random, run->pus};
-    return cpu_access_measure(&access, cell, budget_ns, ret_summary, &run->overrun, why);
+    return cpu_access_measure(&run->access, cell, budget_ns, ret_summary, &run->overrun, why);
 }
 
 static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
@@ -125,6 +131,7 @@ static bool skip_empty_metrics(struct run *run)
         {PROBE_CPU_PINGPONG, "fewer than two cores may be used"},
         {PROBE_MEMORY_BANDWIDTH, "no memory can be reached"},
         {PROBE_MEMORY_LATENCY, "no memory can be reached"},
+        {PROBE_MEMORY_NOISE, "noise is made by the full profile only"},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
         bool found = !run->options->wanted.metrics[metrics[i].metric];
@@ -147,7 +154,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
     enum cpu_run_status status = CPU_RUN_FAILED;
     run.workers = cpu_workers_new();
     run.pingpong = cpu_pingpong_new(why);
-    run.pus = malloc((size_t)topology->core_count * sizeof *run.pus);
+    run.pus = malloc(2 * (size_t)topology->core_count * sizeof *run.pus);
     report->total = cells->count;
     if (run.workers == NULL || run.pingpong == NULL || run.pus == NULL) {
         probe_why_set(why, "out of memory");

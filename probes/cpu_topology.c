@@ -149,6 +149,8 @@ static bool list_cores(struct cpu_topology *topology, const struct maps *maps, s
             continue;
         struct cpu_llc *llc = core->llc < 0 ? NULL : &topology->llcs[core->llc];
         struct cpu_numa *numa = core->numa < 0 ? NULL : &topology->numas[core->numa];
+        if (llc != NULL)
+            llc->spans |= llc->numa != core->numa;
         if (core->pu < 0) {
             if (llc != NULL)
                 llc->other_cores++;
@@ -158,13 +160,18 @@ static bool list_cores(struct cpu_topology *topology, const struct maps *maps, s
         }
         if (numa != NULL)
             numa->cores++;
-        if (llc != NULL && llc->cores++ == 0 && numa != NULL)
-            numa->llcs++;
+        if (llc != NULL)
+            llc->cores++;
         void *array = topology->cores;
         if (!grow(&array, topology->core_count, sizeof *core, why))
             return false;
         topology->cores = array;
         topology->cores[topology->core_count++] = *core;
+    }
+    for (int i = 0; i < topology->llc_count; i++) {
+        const struct cpu_llc *llc = &topology->llcs[i];
+        if (llc->cores > 0 && llc->numa >= 0 && !llc->spans)
+            topology->numas[llc->numa].llcs++;
     }
     return topology->core_count > 0 || probe_why_set(why, "none of the CPUs that may be used is online");
 }

@@ -28,6 +28,7 @@ struct cpu_llc {
     int numa;
     int cores;       /* usable ones */
     int other_cores; /* online ones of which no pu may be used */
+    bool spans;      /* several NUMA nodes: cores of others than numa lie under it */
 };
 
 struct cpu_numa {
@@ -36,7 +37,7 @@ struct cpu_numa {
     bool allowed;         /* memory may be allocated on it */
     int cores;            /* usable ones */
     int other_cores;      /* as above */
-    int llcs;             /* with usable cores */
+    int llcs;             /* with usable cores, that lie in this node as a whole */
 };
 
 struct cpu_topology {

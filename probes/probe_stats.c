@@ -3,28 +3,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* P(X <= k) for X of Binomial(n, p), 0 < p < 1. */
-static double binomial_at_most(unsigned n, double p, int k)
+/* P(X = k) for X of Binomial(n, p), 0 < p < 1. */
+static double binomial(unsigned n, double p, unsigned k)
 {
-    double sum = 0;
-    for (int i = 0; i <= k && i <= (int)n; i++)
-        sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) + (n - i) * log1p(-p));
-    return sum < 1 ? sum : 1;
+    return exp(lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0) + k * log(p) + (n - k) * log1p(-p));
 }
 
 double probe_stats_coverage(unsigned n, double p, unsigned low, unsigned high)
 {
-    return binomial_at_most(n, p, (int)high - 1) - binomial_at_most(n, p, (int)low - 1);
+    double sum = 0;
+    for (unsigned k = low; k < high && k <= n; k++)
+        sum += binomial(n, p, k);
+    return sum < 1 ? sum : 1;
 }
 
 bool probe_stats_ranks(unsigned n, double p, unsigned *ret_low, unsigned *ret_high)
 {
     const double tail = 0.025;
     unsigned low = 0, high = n + 1;
-    while (low < n && binomial_at_most(n, p, (int)low) <= tail)
-        low++;
-    while (high > 1 && 1 - binomial_at_most(n, p, (int)high - 2) <= tail)
-        high--;
+    double at_most = 0;
+    for (unsigned k = 0; k < n && high > n; k++) {
+        at_most += binomial(n, p, k);
+        if (at_most <= tail)
+            low = k + 1;
+        if (1 - at_most <= tail)
+            high = k + 1;
+    }
     if (low < 1 || high > n || low > high)
         return false;
     *ret_low = low;

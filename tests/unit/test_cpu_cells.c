@@ -5,7 +5,9 @@
 
 #include <cmocka.h>
 
+#include "cpu_buffers.h"
 #include "cpu_cells.h"
+#include "cpu_initiator.h"
 #include "cpu_machine.h"
 
 static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_topology)
@@ -22,6 +24,7 @@ static struct cpu_wanted all_of(enum cpu_profile profile)
 {
     struct cpu_wanted wanted = {.profile = profile, .seed = 1};
     wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
+    wanted.metrics[PROBE_MEMORY_NOISE] = true;
     return wanted;
 }
 
@@ -44,7 +47,7 @@ static size_t count(const struct cpu_cells *cells, enum probe_metric metric, enu
 static bool same(const struct cpu_cell *a, const struct cpu_cell *b)
 {
     return a->metric == b->metric && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 && a->cas == b->cas &&
-           a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes;
+           a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes && a->noise == b->noise && a->beside == b->beside;
 }
 
 /* What holds for every list: phases ascend, no cell comes twice, no core talks to itself. */
@@ -99,7 +102,19 @@ static void full(void **state)
     struct cpu_cells cells = cells_of(&topology, &wanted);
     check(&cells);
     assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 7 * 2);
-    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * 16); /* 16K to 512M */
+    assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * (29 + 2)); /* 4K to 64M by halves; noise */
+    static const int64_t levels[] = {32 << 10, 1 << 20, 16 << 20};
+    for (int llc = 0; llc < 2; llc++)
+        for (size_t level = 0; level <= 3; level++) {
+            /* Well inside each cache and beyond the one before: by half as much again at least. */
+            size_t inside = 0;
+            for (size_t i = 0; i < cells.count; i++) {
+                const struct cpu_cell *cell = &cells.item[i];
+                inside += cell->metric == PROBE_MEMORY_LATENCY && cell->llc == llc && cell->bytes > 0 &&
+                          (level == 0 || 2 * cell->bytes >= 3 * levels[level - 1]) && (level == 3 || 2 * cell->bytes <= levels[level]);
+            }
+            assert_true(inside >= 2);
+        }
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
 }
@@ -155,6 +170,134 @@ static void filters(void **state)
     cpu_topology_done(&topology);
 }
 
+static size_t noisy(const struct cpu_cells *cells, enum cpu_noise_kind noise)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct cpu_cell *cell = &cells->item[i];
+        if (cell->noise != noise || cell->metric != PROBE_MEMORY_NOISE)
+            continue;
+        /* Behind what it disturbs. */
+        const struct cpu_cell *before = &cells->item[i - 1];
+        assert_true(i > 0 && before->metric == cell->beside && before->noise == noise && before->direction == cell->direction &&
+                    before->threads == cell->threads && strcmp(before->from, cell->from) == 0 && strcmp(before->to, cell->to) == 0);
+        found++;
+    }
+    return found;
+}
+
+/* Two nodes of two llcs of four cores, and their noise. */
+static void noise(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
+    struct cpu_wanted wanted = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    check(&cells);
+    assert_int_equal(noisy(&cells, CPU_NOISE_CORE), 2 * (4 + 2 * 3 * 2)); /* memories x (llcs + nodes x ways x 1 and 4 cores) */
+    assert_int_equal(noisy(&cells, CPU_NOISE_NUMA), 2 * (4 + 2 * 3 * 2)); /* 1 and all cores */
+    int pus[16], measured[16];
+    struct probe_why why = {0};
+    for (size_t i = 0; i < cells.count; i++) {
+        const struct cpu_cell *cell = &cells.item[i];
+        if (cell->noise == CPU_NOISE_NONE || cell->metric == PROBE_MEMORY_NOISE)
+            continue;
+        unsigned all = cpu_initiator_pus(&topology, cell, measured), count = cpu_initiator_noise_pus(&topology, cell, pus, &why);
+        unsigned used = cell->metric == PROBE_MEMORY_LATENCY ? 1 : cell->threads > 0 ? (unsigned)cell->threads : all;
+        assert_int_equal(count, cell->noise == CPU_NOISE_CORE ? 1 : 8);
+        for (unsigned n = 0; n < count; n++) {
+            assert_true((pus[n] < 8) == ((measured[0] < 8) == (cell->noise == CPU_NOISE_CORE))); /* own node, or the other */
+            for (unsigned j = 0; j < used; j++)
+                assert_int_not_equal(pus[n], measured[j]);
+        }
+    }
+    cpu_cells_done(&cells);
+    wanted = (struct cpu_wanted){.profile = CPU_FULL, .seed = 1};
+    wanted.metrics[PROBE_MEMORY_NOISE] = true;
+    cells = cells_of(&topology, &wanted);
+    assert_int_equal(cells.count, 2 * 2 * 2 * (4 + 2 * 3 * 2)); /* with what it disturbs */
+    cpu_cells_done(&cells);
+    wanted = all_of(CPU_QUICK);
+    cells = cells_of(&topology, &wanted);
+    assert_int_equal(noisy(&cells, CPU_NOISE_CORE) + noisy(&cells, CPU_NOISE_NUMA), 0);
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* One core of one node: nobody can make noise, and it says why. */
+static void no_noise(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(1, 1, 1, 1), "0", &topology);
+    struct cpu_cell cell = {.metric = PROBE_MEMORY_LATENCY, .llc = 0, .numa = -1, .noise = CPU_NOISE_CORE};
+    struct probe_why why = {0};
+    int pus[1];
+    assert_int_equal(cpu_initiator_noise_pus(&topology, &cell, pus, &why), 0);
+    assert_string_equal(why.text, "its NUMA node has no other core that may be used");
+    cell.noise = CPU_NOISE_NUMA;
+    assert_int_equal(cpu_initiator_noise_pus(&topology, &cell, pus, &why), 0);
+    assert_string_equal(why.text, "no other NUMA node has a core that may be used");
+    cpu_topology_done(&topology);
+}
+
+/* Every initiator reaches every memory with 1, 2, 4 .. all cores in each way, also a memory without cores. */
+static void core_counts(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    char *root = machine_regular(16, 2, 4, 8);
+    machine_put(root, "0-2\n", "/sys/devices/system/node/online");
+    machine_put(root, "\n", "/sys/devices/system/node/node2/cpulist");
+    machine_put(root, "Node 2 MemTotal: 1048576 kB\nNode 2 MemFree: 524288 kB\n", "/sys/devices/system/node/node2/meminfo");
+    read_machine(root, "0-31", &topology);
+    assert_int_equal(topology.numa_count, 3);
+    struct cpu_wanted wanted = all_of(CPU_FULL);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    static const struct {
+        const char *from;
+        int threads[4];
+    } expected[] = {{"numa0", {1, 2, 4, 0}}, {"numa1", {1, 2, 4, 0}}, {"llc0", {1, 2, 0, 0}}, {"llc3", {1, 2, 0, 0}}};
+    static const char *const memories[] = {"numa0", "numa1", "numa2"};
+    for (size_t e = 0; e < sizeof expected / sizeof *expected; e++)
+        for (size_t m = 0; m < 3; m++)
+            for (int n = 0; n < 4; n++)
+                for (enum cpu_direction direction = CPU_READ; direction <= CPU_COPY; direction++) {
+                    size_t found = 0;
+                    for (size_t i = 0; i < cells.count; i++) {
+                        const struct cpu_cell *cell = &cells.item[i];
+                        found += cell->metric == PROBE_MEMORY_BANDWIDTH && cell->noise == CPU_NOISE_NONE && cell->direction == direction &&
+                                 cell->threads == expected[e].threads[n] && strcmp(cell->from, expected[e].from) == 0 &&
+                                 strcmp(cell->to, memories[m]) == 0;
+                    }
+                    assert_int_equal(found, 1);
+                }
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* One cache over two nodes: latency is each node's, and so is bandwidth; both stream against the whole cache. */
+static void wide_llc(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(8, 1, 8, 4), "0-7", &topology);
+    assert_true(topology.llc_count == 1 && topology.llcs[0].spans && topology.numas[0].llcs == 0);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    check(&cells);
+    for (int i = 0; i < 4; i++) {
+        const char *from = i < 2 ? "numa0" : "numa1", *to = i % 2 == 0 ? "numa0" : "numa1";
+        assert_true(has(&cells, PROBE_MEMORY_LATENCY, from, to) && has(&cells, PROBE_MEMORY_BANDWIDTH, from, to));
+        assert_false(has(&cells, PROBE_MEMORY_LATENCY, "llc0", to) || has(&cells, PROBE_MEMORY_BANDWIDTH, "llc0", to));
+    }
+    struct cpu_cell cell = {.llc = -1, .numa = 1};
+    assert_int_equal(cpu_buffers_initiator_cache(&topology, &cell), 16 << 20);
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
 /* Some of a node's cores are not "all". */
 static void partial(void **state)
 {
@@ -166,8 +309,11 @@ static void partial(void **state)
     check(&cells);
     for (size_t i = 0; i < cells.count; i++)
         if (cells.item[i].metric == PROBE_MEMORY_BANDWIDTH && cells.item[i].threads == 0)
-            assert_string_equal(cells.item[i].from, "llc0"); /* the only initiator of which all may be used */
-    assert_int_equal(cells.item[0].threads, 5);
+            assert_int_equal(cells.item[i].other_cores, strcmp(cells.item[i].from, "llc0") == 0 ? 0 : 3); /* skipped with that */
+    size_t instead = 0;
+    for (size_t i = 0; i < cells.count; i++)
+        instead += cells.item[i].phase == CPU_PHASE_BANDWIDTH && cells.item[i].threads == 5;
+    assert_int_equal(instead, 3);
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
 }
@@ -192,12 +338,12 @@ static void spread(void **state)
     read_machine(machine_regular(16, 2, 4, 8), "0-31", &topology);
     int pus[16];
     struct cpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH, .llc = -1, .numa = 1};
-    assert_int_equal(cpu_cells_pus(&topology, &cell, pus), 8);
+    assert_int_equal(cpu_initiator_pus(&topology, &cell, pus), 8);
     static const int expected[] = {8, 12, 9, 13, 10, 14, 11, 15};
     assert_memory_equal(pus, expected, sizeof expected);
     cell.llc = 1;
     cell.numa = -1;
-    assert_int_equal(cpu_cells_pus(&topology, &cell, pus), 4);
+    assert_int_equal(cpu_initiator_pus(&topology, &cell, pus), 4);
     assert_int_equal(pus[0], 4);
     cpu_topology_done(&topology);
 }
@@ -206,7 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quick),   cmocka_unit_test(full),     cmocka_unit_test(large_llc), cmocka_unit_test(filters),
-        cmocka_unit_test(partial), cmocka_unit_test(one_core), cmocka_unit_test(spread),
+        cmocka_unit_test(partial), cmocka_unit_test(noise), cmocka_unit_test(no_noise), cmocka_unit_test(core_counts), cmocka_unit_test(wide_llc), cmocka_unit_test(one_core), cmocka_unit_test(spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ struct tally {
     size_t runs, values, skips, ends, late;
     char placement[80], status[20], why[200];
     int64_t done, total;
+    char conditions[4096];
 };
 
 /* Runs the probe on the CPUs given (NULL: all allowed) and reads back what it printed. */
@@ -41,7 +42,7 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
     assert_true(cpu_topology_read("", &allowed, known ? &memory : NULL, &topology, &why));
     struct cpu_run_options options = {.root = "", .budget_ns = budget_ns, .started_ns = probe_clock_ns(), .wanted = {.seed = 1}};
     options.wanted.metrics[PROBE_CPU_PINGPONG] = options.wanted.metrics[PROBE_MEMORY_BANDWIDTH] =
-        options.wanted.metrics[PROBE_MEMORY_LATENCY] = true;
+        options.wanted.metrics[PROBE_MEMORY_LATENCY] = options.wanted.metrics[PROBE_MEMORY_NOISE] = true;
     struct cpu_cells cells;
     assert_true(cpu_cells_new(&topology, &options.wanted, &cells, &why));
 
@@ -70,6 +71,9 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
             assert_string_equal(record.run.probe, "cpu");
             assert_non_null(json_object_get(record.run.conditions, "kernel"));
             assert_null(json_object_get(record.run.conditions, "hostname"));
+            char *conditions = json_dumps(record.run.conditions, JSON_SORT_KEYS);
+            snprintf(tally.conditions, sizeof tally.conditions, "%s", conditions);
+            free(conditions);
         } else if (record.kind == RECORD_VALUE) {
             tally.values++;
             assert_true(record.value.n >= 6 && record.value.low > 0);
@@ -106,6 +110,22 @@ static void quick(void **state)
     struct tally tally;
     run_and_read(2800000000, NULL, &tally);
     assert_true(tally.values > 0);
+}
+
+/* The daemon keeps each text once: nothing in it may change by itself from run to run, such as a load average to two digits. */
+static void conditions_are_steady(void **state)
+{
+    (void)state;
+    struct tally first, again;
+    bool same = false;
+    for (int i = 0; i < 5 && !same; i++) { /* the load's word may just change */
+        run_and_read(400000000, NULL, &first);
+        run_and_read(400000000, NULL, &again);
+        same = strcmp(first.conditions, again.conditions) == 0;
+    }
+    assert_string_equal(first.conditions, again.conditions);
+    assert_non_null(strstr(first.conditions, "\"load\""));
+    assert_null(strstr(first.conditions, "seed"));
 }
 
 /* A budget that is spent at once: every cell says so. */
@@ -179,7 +199,7 @@ static void forbidden_calls(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quick), cmocka_unit_test(no_time), cmocka_unit_test(one_cpu),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(quick), cmocka_unit_test(conditions_are_steady), cmocka_unit_test(no_time), cmocka_unit_test(one_cpu),
                                        cmocka_unit_test(forbidden_calls)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,49 @@
+/* One thing that a run of the probe measures, and what a caller asked for. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu_bandwidth.h"
+#include "cpu_topology.h"
+#include "probe_metric.h"
+
+enum cpu_profile { CPU_QUICK, CPU_FULL };
+
+/* Phases share the time: a phase's cells are measured until the share of the budget at which the phase ends is spent. */
+enum cpu_phase { CPU_PHASE_BANDWIDTH, CPU_PHASE_LATENCY, CPU_PHASE_PINGPONG, CPU_PHASE_DETAIL, CPU_PHASE_COUNT };
+
+/* What else reads the target memory meanwhile: one other core of the initiator's NUMA node; all cores of another node, the memory's own
+ * or else the next one that has cores. */
+enum cpu_noise_kind { CPU_NOISE_NONE, CPU_NOISE_CORE, CPU_NOISE_NUMA };
+
+struct cpu_cell {
+    enum probe_metric metric;
+    enum cpu_phase phase;
+    int rank;                     /* within the phase, lower comes first */
+    char from[16], to[16];        /* place names */
+    int from_core, to_core;       /* ping-pong: indices of cores */
+    int llc, numa;                /* memory: the initiator, one of them -1 */
+    int memory;                   /* memory: index of the target */
+    bool cas;                     /* ping-pong */
+    enum cpu_direction direction; /* bandwidth */
+    int threads;                  /* bandwidth: a number of cores; 0 all of the initiator's */
+    int other_cores;              /* bandwidth of all: those that may not be used, for which it is skipped */
+    int64_t bytes;                /* latency: of the lines that are visited; 0 far above the caches */
+    enum cpu_noise_kind noise;    /* memory */
+    enum probe_metric beside;     /* of memory_noise: what the noise was beside, which is the cell before this one */
+};
+
+struct cpu_cells {
+    struct cpu_cell *item;
+    size_t count, capacity;
+};
+
+/* What the caller asked for; no places means all. */
+struct cpu_wanted {
+    enum cpu_profile profile;
+    uint64_t seed;
+    bool metrics[PROBE_METRIC_COUNT];
+    const char *const *places; /* cells from or to one of these; a name that is none here matches nothing */
+    size_t place_count;
+};
