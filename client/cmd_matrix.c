@@ -108,7 +108,7 @@ static int run(struct cmd *cmd)
     } else {
         struct ui ui;
         ui_init(&ui, STDOUT_FILENO);
-        ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]), .better = find_better(cmd, cmd->operand[0])});
+        ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]), .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]), .better = find_better(cmd, cmd->operand[0])});
         status = cmd_print(&ui);
     }
     json_decref(reply);

@@ -168,6 +168,9 @@ void ui_cells_free(struct ui_cells *cells)
         free(cells->group[g].row);
         free(cells->group[g].column);
     }
+    for (size_t i = 0; i < cells->names; i++)
+        free(cells->name[i]);
+    free(cells->name);
     free(cells->group);
     free(cells);
 }

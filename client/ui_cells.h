@@ -18,12 +18,15 @@ struct ui_group {
     char *axes;                /* "how=read threads=all", "" the defaults */
     struct ui_one_cell *cell;  /* rows * columns of them; from NULL: the daemon has none */
     const char **row, **column;
+    const char *corner; /* what the rows are, NULL where a cell starts */
     size_t rows, columns, cells;
 };
 
 struct ui_cells {
     struct ui_group *group;
     size_t count, cells;
+    char **name; /* owned: names that are not the reply's */
+    size_t names;
 };
 
 /* NULL when out of memory, also for a matrix too large to draw (over 2^22 cells a group). */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "ui_cells.h"
+#include "ui_pivot.h"
 
 #define GROUPS_MOST  6
+#define TURNED_MOST  12
 #define REASONS_MOST 20
 #define CELL_BYTES   48
 
@@ -161,7 +163,7 @@ static const char *short_name(const struct ui_group *group, size_t column)
 {
     const char *name = group->column[column];
     size_t kind = strcspn(name, "0123456789");
-    if (group->columns <= 8 || kind == 0 || name[kind] == '\0' || strncmp(group->column[0], group->column[group->columns - 1], kind) != 0)
+    if (group->corner != NULL || group->columns <= 8 || kind == 0 || name[kind] == '\0' || strncmp(group->column[0], group->column[group->columns - 1], kind) != 0)
         return name;
     return name + kind;
 }
@@ -172,7 +174,10 @@ static void put_block(struct view *view, const struct ui_group *group, size_t fi
     double least, most;
     bounds(group, &least, &most);
     ui_style(ui, UI_DIM);
-    ui_put(ui, "  %-*s", label, group->columns > 8 ? "from, to" : "from");
+    ui_put(ui, "  ");
+    const char *corner = group->corner != NULL ? group->corner : group->columns > 8 ? "from, to" : "from";
+    ui_text(ui, corner);
+    ui_pad(ui, label - ui_columns(corner));
     for (size_t c = first; c < last; c++) {
         const char *name = short_name(group, c);
         ui_pad(ui, width - ui_columns(name));
@@ -269,6 +274,30 @@ static void put_notes(struct view *view)
     }
 }
 
+/* One table after the other, as many as a person looks at. */
+static void put_groups(struct view *view, const struct ui_cells *cells, size_t most)
+{
+    for (size_t g = 0; g < cells->count && g < most; g++)
+        put_group(view, &cells->group[g]);
+    put_notes(view);
+    if (cells->count > most) {
+        const char *axes = cells->group[most].axes;
+        ui_put(view->ui, "\n  %zu more combinations of axes; --where picks some, for example --where %.*s\n", cells->count - most,
+               (int)strcspn(axes, " "), axes);
+    }
+}
+
+static void put_turned(struct view *view, const struct ui_cells *cells)
+{
+    struct ui_cells *turned = ui_pivot(cells);
+    if (turned == NULL) {
+        view->ui->failed = true;
+        return;
+    }
+    put_groups(view, turned, TURNED_MOST);
+    ui_cells_free(turned);
+}
+
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options)
 {
     const char *unit = json_string_value(json_object_get(reply, "unit")), *metric = json_string_value(json_object_get(reply, "metric"));
@@ -299,18 +328,13 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     }
     ui_put(ui, "\n");
     if (cells->count == 0)
-        ui_put(ui, "  nothing measured and nothing known (berth probe measures)\n");
+        ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; --profile full measures the most" : "");
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
+    else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
+        put_turned(&view, cells);
     else
-        for (size_t g = 0; g < cells->count && g < GROUPS_MOST; g++)
-            put_group(&view, &cells->group[g]);
-    put_notes(&view);
-    if (cells->count > GROUPS_MOST && cells->cells >= 4 * cells->count) {
-        ui_put(ui, "\n  %zu more combinations of axes; --where picks some, for example --where ", cells->count - GROUPS_MOST);
-        const char *axes = cells->group[GROUPS_MOST].axes;
-        ui_put(ui, "%.*s\n", (int)strcspn(axes, " "), axes);
-    }
+        put_groups(&view, cells, GROUPS_MOST);
     ui_cells_free(cells);
 }
 

@@ -1,6 +1,6 @@
 /**
- * A matrix drawn for a person, from GetMatrix's reply: one table for each combination of axes, coloured from best to worst; or
- * a list where the combinations are many and their cells few. And ListMetrics' reply as a table.
+ * A matrix drawn for a person, from GetMatrix's reply: one table for each combination of axes, coloured from best to worst; where the
+ * combinations are many, one axis down the rows (ui_pivot.h), or a list if their cells are few. And ListMetrics' reply as a table.
  */
 #pragma once
 #include <jansson.h>
@@ -9,6 +9,7 @@
 
 struct ui_matrix_options {
     bool intervals; /* both bounds of each cell instead of its value */
+    bool picked;    /* only some axes were asked for */
     int better;     /* 1 higher, -1 lower, 0 unknown: no colours */
 };
 

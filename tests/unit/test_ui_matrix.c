@@ -76,6 +76,54 @@ static void many_combinations_with_few_cells_are_a_list(void **state)
     ui_done(&ui);
 }
 
+/* Eight sizes of two kinds between four pairs: sizes go down, pairs across, a table for each kind. */
+static void many_combinations_with_many_cells_are_turned(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"4096", "65536", "1048576", "memory"};
+    static char cells[30000];
+    size_t used = 0;
+    for (int s = 0; s < 4; s++)
+        for (int noise = 0; noise < 2; noise++)
+            for (int p = 0; p < 4; p++)
+                used += (size_t)snprintf(cells + used, sizeof cells - used,
+                                         "%s" CELL("llc%d", "numa%d", "\"noise\":\"%s\",\"bytes\":\"%s\"", "%d", "null", "null", "measured", "null"),
+                                         used > 0 ? "," : "", p / 2, p % 2, noise ? "core" : "none", sizes[s], 10 * s + p + 100 * noise);
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
+    assert_string_equal(ui.text, "m  ns, lower is better\n"
+                                 "\n"
+                                 "  noise=core\n"
+                                 "  bytes     llc0>numa0  llc0>numa1  llc1>numa0  llc1>numa1\n"
+                                 "  4 KiB            100         101         102         103\n"
+                                 "  64 KiB           110         111         112         113\n"
+                                 "  1 MiB            120         121         122         123\n"
+                                 "  memory           130         131         132         133\n"
+                                 "\n"
+                                 "  noise=none\n"
+                                 "  bytes     llc0>numa0  llc0>numa1  llc1>numa0  llc1>numa1\n"
+                                 "  4 KiB              0           1           2           3\n"
+                                 "  64 KiB            10          11          12          13\n"
+                                 "  1 MiB             20          21          22          23\n"
+                                 "  memory            30          31          32          33\n");
+    ui_done(&ui);
+}
+
+/* Seven combinations of what a daemon would never say. */
+static void odd_axes_are_turned(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"", "\"a\":\"1\"", "\"a=b\":\"1\"", "\"a\":\"\"", "\"\":\"x y\"", "\"a\":\"x y\",\"b\":\"1\"", "\"a\":\"9\",\"c d\":\" \""};
+    static char cells[30000];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        for (int p = 0; p < 5; p++)
+            used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("a%d", "b0", "%s", "1", "null", "null", "measured", "null"),
+                                     used > 0 ? "," : "", p, odd[i]);
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){0}, false);
+    assert_non_null(strstr(ui.text, "a4>b0"));
+    ui_done(&ui);
+}
+
 static void best_and_worst_have_their_colours(void **state)
 {
     (void)state;
@@ -120,6 +168,8 @@ int main(void)
         cmocka_unit_test(rows_columns_sources_and_reasons),
         cmocka_unit_test(intervals_and_units),
         cmocka_unit_test(many_combinations_with_few_cells_are_a_list),
+        cmocka_unit_test(many_combinations_with_many_cells_are_turned),
+        cmocka_unit_test(odd_axes_are_turned),
         cmocka_unit_test(best_and_worst_have_their_colours),
         cmocka_unit_test(wide_matrices_come_in_blocks),
         cmocka_unit_test(odd_cells),
