@@ -104,20 +104,21 @@ bool cpu_access_measure(struct cpu_access *access, const struct cpu_cell *cell, 
     *ret_overrun = false;
     if (cell->metric == PROBE_MEMORY_NOISE) {
         if (!access->has_noise)
-            return probe_why_set(why, "what it was to disturb was not measured");
+            return probe_why_set(why, "%s", access->no_noise.text);
         *ret_summary = access->noise;
         return true;
     }
     access->has_noise = false;
-    if (!set_scene(access, cell, &scene, why) || (cell->noise != CPU_NOISE_NONE && !set_noise(access, cell, &scene, why)))
-        return false;
+    if (!set_scene(access, cell, &scene, &access->no_noise) ||
+        (cell->noise != CPU_NOISE_NONE && !set_noise(access, cell, &scene, &access->no_noise)))
+        return probe_why_set(why, "%s", access->no_noise.text);
     bool ok = cell->metric == PROBE_MEMORY_BANDWIDTH
-                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun, why)
-                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun, why);
+                  ? measure_bandwidth(access, &scene, cell, budget_ns, ret_summary, ret_overrun, &access->no_noise)
+                  : measure_latency(access, &scene, cell, budget_ns, ret_summary, ret_overrun, &access->no_noise);
     access->has_noise = ok && scene.noisy;
     if (access->has_noise)
         access->noise = cpu_noise_rate(&scene.noise);
     if (scene.noisy && !*ret_overrun) /* a stuck thread still uses it */
         cpu_noise_done(&scene.noise);
-    return ok;
+    return ok || probe_why_set(why, "%s", access->no_noise.text);
 }

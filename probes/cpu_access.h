@@ -18,6 +18,7 @@ struct cpu_access {
     int *pus, *noise_pus;        /* room for all cores each */
     bool has_noise;
     struct probe_summary noise;
+    struct probe_why no_noise; /* why there is none */
 };
 
 /* @cell is of memory_bandwidth or memory_latency, or of memory_noise: then it is what the noise of the cell before it read. *ret_overrun: a

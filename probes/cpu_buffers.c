@@ -11,7 +11,7 @@
 #define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 #define BUFFER_MIN    (64 * MIB)
 #define ALL_BUFFERS   (4096 * MIB) /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
-#define GIVE_BACK_NS  INT64_C(12000000) /* for all small pages by the trial; at the end of a process it was up to twice that */
+#define GIVE_BACK_NS  INT64_C(8000000) /* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is up to four times that */
 
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
 {
