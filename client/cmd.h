@@ -96,6 +96,9 @@ int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct 
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory */
 
+/* cmd_where.c: the member "where" of what these two options give (--where AXIS=VALUE, --size BYTES as the axis bytes), if any. */
+int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option, const struct cmd_option *size_option);
+
 /* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus);
 
@@ -105,5 +108,5 @@ int cmd_node_failed(struct cmd_node *node); /* the connection broke: say why, re
 void cmd_node_stop(struct cmd_node *node);  /* NULL is fine */
 
 /* The commands. */
-extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_health, cmd_probe, cmd_cancel, cmd_record, cmd_watch,
+extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_watch,
     cmd_status;

@@ -24,31 +24,6 @@ static int set_list(struct cmd *cmd, json_t *object, const char *key, const stru
     return cmd_fail_memory();
 }
 
-static int set_where(struct cmd *cmd, json_t *object)
-{
-    json_t *where = json_object();
-    size_t position = 0;
-    const char *text;
-    int64_t bytes;
-    if (json_object_set_new(object, "where", where) != 0)
-        return cmd_fail_memory();
-    while ((text = cmd_value_next(cmd, &options[WHERE], &position)) != NULL) {
-        const char *equals = strchr(text, '=');
-        char axis[64];
-        if (equals == NULL || equals == text || equals[1] == '\0' || (size_t)(equals - text) >= sizeof axis)
-            return cmd_usage(cmd, "--where takes AXIS=VALUE, not %.40s", text);
-        snprintf(axis, sizeof axis, "%.*s", (int)(equals - text), text);
-        if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
-            return cmd_fail_memory();
-    }
-    text = cmd_value(cmd, &options[SIZE]);
-    if (text == NULL)
-        return CMD_DONE;
-    if (!cmd_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, not %.40s", text);
-    return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
-}
-
 /* Which direction is better is ListMetrics' to say; without an answer there are no colours, no more. */
 static int find_better(struct cmd *cmd, const char *metric)
 {
@@ -90,8 +65,8 @@ static int run(struct cmd *cmd)
         return run_list(cmd);
     json_t *parameters = json_pack("{s:s}", "metric", cmd->operand[0]), *reply;
     int status = parameters == NULL ? cmd_fail_memory() : CMD_DONE;
-    if (status == CMD_DONE && (cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE])))
-        status = set_where(cmd, parameters);
+    if (status == CMD_DONE)
+        status = cmd_set_where(cmd, parameters, &options[WHERE], &options[SIZE]);
     if (status == CMD_DONE)
         status = set_list(cmd, parameters, "from", &options[FROM]);
     if (status == CMD_DONE)

@@ -11,7 +11,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, RUN, fake_probe, findings  # noqa: E402
+from berthd import BIN, Daemon, NODES, RUN, fake_probe, findings, until  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 PLACE = ("llc0", "numa0")
@@ -119,18 +119,10 @@ def limits_are_read_again():
         assert check(daemon)["verdict"] == "healthy"
         daemon.config.write_text(machine.config + "drift_bandwidth_percent = 5\n")
         daemon.process.send_signal(signal.SIGHUP)
-        for _ in range(200):
-            if "slower-than-baseline" in findings(daemon) and findings(daemon)["slower-than-baseline"]["since_s"]:
-                break
-            time.sleep(0.02)
-        assert findings(daemon)["slower-than-baseline"]["since_s"] > 0
+        assert until(lambda: findings(daemon).get("slower-than-baseline", {}).get("since_s")), findings(daemon)
         daemon.config.write_text(machine.config + "drift_bandwidth_percent = 0\n")
         daemon.process.send_signal(signal.SIGHUP)
-        for _ in range(200):
-            if "slower-than-baseline" not in findings(daemon):
-                return
-            time.sleep(0.02)
-        raise AssertionError(findings(daemon))
+        assert until(lambda: "slower-than-baseline" not in findings(daemon)), findings(daemon)
 
 
 def better_is_said_and_harms_nothing():
@@ -251,7 +243,58 @@ def other_hardware_does_not_get_the_baseline():
             assert findings(daemon)["slower-than-baseline"]["expected"] == 85e9
 
 
+def the_command_tells_what_changed_and_since_when():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        machine.says(100e9, {"kernel": "6.1.0", "loadavg": "1"})
+        probe(daemon, 6)
+        machine.says(80e9, {"kernel": "6.1.2", "loadavg": "2"})
+        probe(daemon)
+        [standing] = past(daemon)
+        health = berth(daemon, "health")
+        assert health.returncode == 1 and "since" in health.stdout and "slower-than-baseline" in health.stdout, health
+        history = berth(daemon, "history", "memory_bandwidth", *PLACE)
+        lines = history.stdout.splitlines()
+        assert history.returncode == 0 and lines[0] == "memory_bandwidth from llc0 to numa0", history
+        assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and lines[1].endswith("less than 90 GB/s is a finding"), lines
+        assert lines[-2].strip() == "kernel was 6.1.0, is 6.1.2" and "80 GB/s" in lines[-1] and lines[-1].endswith("worse"), lines
+        assert not any("worse" in line or "loadavg" in line for line in lines[2:-1]), lines
+        same = berth(daemon, "history", "memory_latency", *PLACE, "--since", "1h").stdout
+        assert "90 ns" in same and "worse" not in same, same
+        machine.says(100e9, {"kernel": "6.1.2"})
+        probe(daemon)
+        changes = berth(daemon, "history").stdout
+        assert changes.index("cleared") < changes.index("warning") and "80 % of its baseline" in changes.replace("\n", " ").replace("  ", ""), changes
+        # What --json prints is the reply.
+        assert json.loads(berth(daemon, "history", "--json").stdout) == daemon.call("io.berth.Health.ListFindings")
+        asked = {"metric": "memory_bandwidth", "from": PLACE[0], "to": PLACE[1]}
+        assert json.loads(berth(daemon, "history", "memory_bandwidth", *PLACE, "--json").stdout) == daemon.call("io.berth.Fabric.History", asked)
+        assert berth(daemon, "accept", "--json").stdout == '{"accepted":2,"file":null,"not_written":null}\n'
+        accepted = berth(daemon, "accept", "numa0")
+        assert (accepted.returncode, accepted.stdout) == (0, "accepted: 2 measured values are expected from now on\n"), accepted
+        wrong = {("history", "a"): 64, ("history", "nonsense", *PLACE): 65, ("history", "memory_latency", "llc0", "numa99"): 65, ("accept", "gpu99"): 65,
+                 ("history", "--since", "soon"): 64, ("history", "--all"): 64, ("history", "memory_latency", *PLACE, "--where", "a=b"): 64}
+        for arguments, status in wrong.items():
+            result = berth(daemon, *arguments)
+            assert result.returncode == status and len(result.stderr.splitlines()) == 1 and result.stdout == "", (arguments, result)
+        daemon.config.write_text(machine.config + "baseline = /nonexistent\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_ready()
+        unwritten = until(lambda: (result := berth(daemon, "accept")).returncode == 74 and result)
+        assert "not exported: /nonexistent" in unwritten.stderr, unwritten
+        assert standing["cleared_s"] is None
+
+
+def a_recorded_node_has_no_past():
+    recorded = next(path for path in NODES.iterdir() if (path / "node.json").exists() and path.name == "epyc-2s")
+    result = subprocess.run([BIN / "berth", "--node", recorded, "accept"], capture_output=True, text=True, timeout=20)
+    assert result.returncode == 75 and "a recorded node has no baseline to accept" in result.stderr, result
+    result = subprocess.run([BIN / "berth", "--node", recorded, "history"], capture_output=True, text=True, timeout=20)
+    assert (result.returncode, result.stdout) == (0, "nothing was found in that time\n"), result
+
+
 TESTS = [
+    the_command_tells_what_changed_and_since_when,
+    a_recorded_node_has_no_past,
     what_was_found_is_remembered,
     what_is_accepted_is_expected,
     a_diskless_node_gets_its_baseline_from_a_folder,

@@ -263,6 +263,107 @@ static void many_findings_are_bounded(void **state)
     end(&f);
 }
 
+/* Gives each of the measured rates a baseline of 100 GB/s and 16 values. */
+static void with_baselines(struct fixture *f)
+{
+    f->snap = nodes_snapshot(f->graph, f->values);
+    f->snap->baseline = calloc(f->snap->values->count, sizeof *f->snap->baseline);
+    assert_non_null(f->snap->baseline);
+    for (size_t i = 0; i < f->snap->values->count; i++)
+        f->snap->baseline[i] = (struct baseline){.median = 100 * GB, .deviation = 1 * GB, .begun_s = 1790000000, .count = 16};
+}
+
+static void what_is_worse_than_its_baseline_is_found(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    const double rates[] = {100, 85, 95, 125};
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, rates[n], 0.5);
+    with_baselines(&f);
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_DEGRADED);
+    assert_false(f.judgement.drain);
+    assert_int_equal(f.judgement.count, 2);
+    const struct finding *worse = found(&f, "slower-than-baseline"), *better = found(&f, "better-than-baseline");
+    assert_int_equal(worse->severity, SEVERITY_WARNING);
+    assert_string_equal(worse->place, "numa1");
+    assert_string_equal(worse->subject, "memory_bandwidth numa1 numa1");
+    assert_true(worse->value == 85 * GB && worse->expected == 100 * GB && worse->since_s == 0);
+    assert_int_equal(better->severity, SEVERITY_INFO);
+    assert_string_equal(better->place, "numa3");
+    end(&f);
+}
+
+static void three_low_runs_drain(void **state)
+{
+    (void)state;
+    for (uint8_t runs = 1; runs <= 4; runs++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++)
+            rate(&f, n, n, n == 2 ? 75 : 100, 0.5);
+        with_baselines(&f);
+        f.snap->baseline[2].is_worse = true;
+        f.snap->baseline[2].low_runs = runs;
+        judged(&f, NULL);
+        assert_int_equal(f.judgement.drain, runs >= 3);
+        assert_int_equal(f.judgement.verdict, runs >= 3 ? VERDICT_UNHEALTHY : VERDICT_DEGRADED);
+        assert_int_equal(found(&f, "slower-than-baseline")->severity, runs >= 3 ? SEVERITY_CRITICAL : SEVERITY_WARNING);
+        end(&f);
+    }
+}
+
+static void a_finding_stands_since_it_appeared(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 2 ? 60 : 100, 0.5);
+    with_baselines(&f);
+    f.snap->opened = calloc(2, sizeof *f.snap->opened);
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline", .place = "numa2", .subject = "memory_bandwidth numa2 numa2", .since_s = 1790000000};
+    f.snap->opened[1] = (struct opened){.code = "slower-than-likes", .place = "numa1", .subject = "memory_bandwidth numa2 numa2", .since_s = 5};
+    f.snap->opened_count = 2;
+    judged(&f, NULL);
+    assert_int_equal(found(&f, "slower-than-baseline")->since_s, 1790000000);
+    assert_int_equal(found(&f, "slower-than-likes")->since_s, 0);
+    end(&f);
+}
+
+static void improvements_are_bounded_and_degrade_nothing(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 1, 12, 1, INT64_C(64) << 30}));
+    for (int a = 0; a < 12; a++)
+        for (int b = 0; b < 12; b++)
+            if (a != b)
+                nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "", 50, 50, 50);
+    with_baselines(&f);
+    for (size_t i = 0; i < f.snap->values->count; i++)
+        f.snap->baseline[i].median = 100, f.snap->baseline[i].deviation = 1;
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.verdict, VERDICT_HEALTHY);
+    assert_int_equal(f.judgement.count, 65);
+    assert_int_equal(found(&f, "more")->severity, SEVERITY_INFO);
+    assert_true(f.judgement.is_cut);
+    end(&f);
+}
+
+static void a_missing_gpu_is_a_reason_to_drain(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    nodes_finish(f.graph);
+    values_finish(f.values);
+    struct note note = {.code = "gpu-missing", .severity = 2, .place = "gpu3", .text = "the gpu that was gpu3 is gone"};
+    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
+    graph_unref(f.graph);
+    judged(&f, NULL);
+    assert_true(f.judgement.drain);
+    assert_string_equal(f.judgement.reason, "unhealthy: gpu3: the gpu that was gpu3 is gone");
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +378,11 @@ int main(void)
         cmocka_unit_test(notes_and_disagreements),
         cmocka_unit_test(a_long_reason_is_cut_between_characters),
         cmocka_unit_test(many_findings_are_bounded),
+        cmocka_unit_test(what_is_worse_than_its_baseline_is_found),
+        cmocka_unit_test(three_low_runs_drain),
+        cmocka_unit_test(a_finding_stands_since_it_appeared),
+        cmocka_unit_test(improvements_are_bounded_and_degrade_nothing),
+        cmocka_unit_test(a_missing_gpu_is_a_reason_to_drain),
     };
     struct config config;
     struct berth_err err = {0};

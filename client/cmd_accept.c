@@ -1,0 +1,52 @@
+#include <stdint.h>
+
+#include "cmd.h"
+#include "ui_answer.h"
+
+static void draw(struct ui *ui, const json_t *reply)
+{
+    long long accepted = (long long)json_integer_value(json_object_get(reply, "accepted"));
+    const char *file = ui_member(reply, "file");
+    if (accepted == 0)
+        ui_put(ui, "nothing is measured there: nothing was accepted\n");
+    else
+        ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted, accepted == 1 ? " is" : "s are");
+    if (*file != '\0') {
+        ui_put(ui, "written to ");
+        ui_text(ui, file);
+        ui_put(ui, "\n");
+    }
+}
+
+static int run(struct cmd *cmd)
+{
+    json_t *request = json_object(), *places = json_array(), *reply;
+    bool fine = cmd->operand_count == 0 || json_object_set(request, "places", places) == 0;
+    for (size_t i = 0; fine && i < cmd->operand_count; i++)
+        fine = json_array_append_new(places, json_string(cmd->operand[i])) == 0;
+    json_decref(places);
+    if (!fine) {
+        json_decref(request);
+        return cmd_fail_memory();
+    }
+    int status = cmd_ask(cmd, "io.berth.Health.AcceptBaseline", request, &reply);
+    if (status != CMD_DONE)
+        return status;
+    status = cmd_show(cmd, reply, draw);
+    char why[512];
+    ui_clean(why, sizeof why, ui_member(reply, "not_written"));
+    if (status == CMD_DONE && why[0] != '\0')
+        status = cmd_fail(CMD_IO, "accepted, but not exported: %s", why);
+    json_decref(reply);
+    return status;
+}
+
+const struct cmd_command cmd_accept = {
+    .name = "accept",
+    .operands = "[PLACE...]",
+    .about = "what is measured now, there or everywhere, becomes what is expected",
+    .most_operands = SIZE_MAX,
+    .run = run,
+    .notes = {"Findings by comparison with the old baseline clear. Without places the hardware is accepted as it is, too. For administrators; exit status "
+              "74 when a folder for baselines is configured and cannot be written."},
+};
