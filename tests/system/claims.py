@@ -1,6 +1,9 @@
 """Claims over a real socket with a real database: rules, owners, users, restarts. Prints TAP."""
+import contextlib
+import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -8,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, NODES, until  # noqa: E402
+from berthd import BIN, Daemon, NODES, until  # noqa: E402
 from claiming import DENIED, INVALID, PLACEMENT, as_nobody, claim, claimed, listed, release, run  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -288,6 +291,61 @@ def a_user_has_a_quota():
         claimed(daemon, "core1")
 
 
+# ---- the command ----
+
+def command(daemon, *arguments):
+    """Exit status, standard output, standard error."""
+    done = subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments], capture_output=True, text=True, timeout=20,
+                          env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
+    assert done.stderr.count("\n") <= 1, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def the_command_claims_lists_and_releases():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        assert command(daemon, "claims") == (0, "nothing is claimed\n", "")
+        status, out, _ = command(daemon, "claim", "gpu0", "gpu1", "--ttl", "2h", "--key", "job7", "--owner", str(os.getpid()))
+        (name, one), = listed(daemon).items()
+        assert status == 0 and out.startswith(name + " until ") and len(out.splitlines()) == 1, out
+        assert 7190 < one["expires_at_s"] - time.time() < 7210 and one["owner_pid"] == os.getpid() and one["key"] == "job7"
+        assert command(daemon, "claim", "gpu5", "--ttl", "60", "--profiling", "--configuration", "pmc")[0] == 0
+        status, out, _ = command(daemon, "claims")
+        assert status == 0 and len(out.splitlines()) == 3 and f"process {os.getpid()}" in out and "profiling: pmc" in out, out
+        status, out, _ = command(daemon, "--json", "claims")
+        assert status == 0 and json.loads(out) == daemon.call(PLACEMENT + "ListClaims"), out
+        status, out, error = command(daemon, "claim", "numa3", "--ttl", "1d")
+        assert status == 75 and not out and "gpu0" in error and name in error, (status, error)
+        assert command(daemon, "claim", "gpu0", "--ttl", "60", "--key", "job7")[0] == 65, "another claim under the key"
+        assert command(daemon, "release", "--key", "job7") == (0, "released\n", "")
+        assert command(daemon, "release", name) == (0, "there is no such claim\n", "")
+        for wrong in (["claim", "gpu0"], ["claim", "--ttl", "5"], ["claim", "gpu0", "--ttl", "5x"], ["claim", "gpu0", "--ttl", "0"],
+                      ["claim", "gpu0", "--ttl", "5", "--owner", "me"], ["claim", "gpu0", "--ttl", "5", "--configuration", "c"], ["release"],
+                      ["release", "a", "--key", "b"], ["claims", "x"]):
+            status, out, error = command(daemon, *wrong)
+            assert status == 64 and not out and error.count("\n") == 1, (wrong, status, error)
+        assert command(daemon, "claim", "gpu99", "--ttl", "5")[0] == 65
+
+
+def the_command_says_what_is_not_permitted():
+    if os.geteuid() != 0:
+        return "not root: cannot become somebody else"
+    with Daemon("--no-probe") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        got = claimed(daemon, "core0")
+        tool = str(daemon.directory / "berth")
+        shutil.copy(BIN / "berth", tool)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with contextlib.suppress(Exception):
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                status = subprocess.run([tool, "--socket", daemon.socket, "release", got["claim"]], capture_output=True).returncode
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 77
+
+
 TESTS = [
     what_is_inside_is_covered,
     places_are_named_once_in_the_order_of_the_node,
@@ -307,6 +365,8 @@ TESTS = [
     users_claim_what_is_theirs,
     users_are_kept_to_their_cpus,
     a_user_has_a_quota,
+    the_command_claims_lists_and_releases,
+    the_command_says_what_is_not_permitted,
 ]
 
 if __name__ == "__main__":

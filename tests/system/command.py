@@ -89,7 +89,7 @@ def help_comes_from_the_table():
     status, out, _ = berth("--help")
     assert status == 0
     commands = [line.split()[0] for line in out.split("Commands\n")[1].split("\n\n")[0].splitlines()]
-    assert {"topo", "matrix", "bind", "alloc", "health", "probe", "cancel", "record", "watch", "status"} <= set(commands), commands
+    assert {"topo", "matrix", "bind", "alloc", "health", "probe", "cancel", "record", "watch", "status", "claim", "release", "claims"} <= set(commands), commands
     for command in commands:
         one, two = berth(command, "--help"), berth("help", command)
         assert one == two and one[0] == 0 and one[1].startswith(f"berth {command}: "), one
