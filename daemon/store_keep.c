@@ -27,7 +27,13 @@ static const char *const thin_series[] = {
 /* When all series are done. A text that a run or a skip of the day used may be somebody else's, too. */
 #define RUNS_OF_DAY "(SELECT id FROM run WHERE is_thinned = 0 AND started_s >= ?3 AND started_s < ?4)"
 
+/* What the flows of a set got belongs together: the last measurement of the day stands for it, not one of medians. The latest stays. */
+#define RATES_OF_SETS "(SELECT r.flow_set, r.measured_s FROM flow_set s CROSS JOIN flow_rate r ON r.flow_set = s.id AND r.measured_s <> s.measured_s"
+
 static const char *const thin_runs[] = {
+    "DELETE FROM flow_rate WHERE (flow_set, measured_s) IN " RATES_OF_SETS
+    " AND r.measured_s >= ?3 AND r.measured_s < (SELECT max(measured_s) FROM flow_rate WHERE flow_set = s.id AND measured_s < ?4))",
+    "DELETE FROM flow_rate WHERE (flow_set, measured_s) IN " RATES_OF_SETS " AND r.measured_s < ?6 * 86400)",
     "DELETE FROM note WHERE run NOT IN (SELECT run FROM probe) AND"
     " run IN (SELECT id FROM run WHERE is_thinned = 1 OR (started_s >= ?3 AND started_s < ?4))",
     "UPDATE run SET is_thinned = 1 WHERE id IN " RUNS_OF_DAY

@@ -5,6 +5,7 @@
 
 #include "collect.h"
 #include "sets.h"
+#include "store_keep.h"
 #include "store_set.h"
 
 static void add(struct sets *sets, int64_t at_s, enum value_source source, size_t count, const place_id *from, const double *rate)
@@ -107,6 +108,39 @@ static void sets_come_back_from_the_store(void **state)
     graph_unref(other);
 }
 
+/* Of a day long ago the last measurement stays, of days longer ago none, and the latest of a set in any case. */
+static void old_sets_are_thinned(void **state)
+{
+    struct world *world = *state;
+    const int64_t today = 1790000000 / 86400, old = (today - 100) * 86400, older = (today - 900) * 86400, now = today * 86400;
+    const int64_t at_s[] = {older + 10, old + 10, old + 20, old + 86390, now + 10, now + 20};
+    for (size_t i = 0; i < sizeof at_s / sizeof *at_s; i++) {
+        struct store *store = opened(world, STORE_OK);
+        struct run run = {.probe = "cpu", .backend = "cpu", .profile = "full", .status = "complete", .started_at_s = at_s[i], .sets = sets_new()};
+        struct berth_err err = {0};
+        int64_t id;
+        add(run.sets, at_s[i], VALUE_MEASURED, 2, (place_id[]){2, 3}, (double[]){(double)i + 1, 2});
+        if (i == 0)
+            add(run.sets, at_s[i], VALUE_MEASURED, 1, (place_id[]){4}, (double[]){9});
+        assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
+        assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
+        run_done(&run);
+        store_close(store);
+    }
+    assert_int_equal(query(world, "SELECT count(*) FROM flow_rate"), 13);
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
+    for (bool more = true; more;)
+        assert_int_equal(store_keep(store, &(struct keep){.history_days = 90, .daily_days = 730}, &more, &err), BERTH_OK);
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM flow_rate"), 1 + 2 * 3);
+    assert_int_equal(query(world, "SELECT count(*) FROM flow_rate WHERE bytes_per_s IN (4, 5, 6) AND flow = 0"), 3);
+    struct sets *sets = loaded_sets(world, world->graph);
+    assert_true(sets->count == 2 && sets->item[0].flow[0].bytes_per_s == 9 && sets->item[1].measured_at_s == now + 20);
+    sets_free(sets);
+}
+
 static void only_measured_sets_are_stored(void **state)
 {
     struct world *world = *state;
@@ -175,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_set_is_kept_once),
         cmocka_unit_test_setup_teardown(sets_come_back_from_the_store, setup, teardown),
+        cmocka_unit_test_setup_teardown(old_sets_are_thinned, setup, teardown),
         cmocka_unit_test_setup_teardown(only_measured_sets_are_stored, setup, teardown),
         cmocka_unit_test_setup_teardown(a_probe_prints_sets, setup, teardown),
         cmocka_unit_test_setup_teardown(sets_of_a_probe_are_counted, setup, teardown),
