@@ -29,7 +29,7 @@ static double column(const struct solution *s, size_t k, double bytes)
     if (k == 0)
         return 1;
     double from = k == 1 ? 0 : s->at[k - 2], to = k == s->pieces ? INFINITY : s->at[k - 1];
-    return bytes <= from ? 0 : fmin(bytes, to) - from;
+    return bytes <= from ? 0 : (bytes < to ? bytes : to) - from;
 }
 
 static double solution_time(const struct solution *s, double bytes)
@@ -40,29 +40,32 @@ static double solution_time(const struct solution *s, double bytes)
     return time;
 }
 
-/* Solves gram x = right for the n columns that used names, by Gauss-Jordan; the matrix is symmetric and, but for break points that no size lies
- * between, positive definite. False when it is not. Columns have been brought to length one. */
+/* Solves gram x = right for the n columns that used names, by elimination; the matrix is symmetric and, but for break points that no size
+ * lies between, positive definite. False when it is not. Columns have been brought to length one. */
 static bool solve(double gram[COLUMNS][COLUMNS], const double *right, const size_t *used, size_t n, double *x)
 {
-    double a[COLUMNS][COLUMNS + 1];
+    double a[COLUMNS][COLUMNS];
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = i; k < n; k++)
             a[i][k] = gram[used[i]][used[k]];
-        a[i][n] = right[used[i]];
+        x[i] = right[used[i]];
     }
     for (size_t i = 0; i < n; i++) {
         if (!(a[i][i] > 1e-13))
             return false;
-        for (size_t j = 0; j < n; j++) {
-            if (j == i)
-                continue;
-            double factor = a[j][i] / a[i][i];
-            for (size_t k = i; k <= n; k++)
+        double inverse = 1 / a[i][i];
+        for (size_t j = i + 1; j < n; j++) {
+            double factor = a[i][j] * inverse;
+            for (size_t k = j; k < n; k++)
                 a[j][k] -= factor * a[i][k];
+            x[j] -= factor * x[i];
         }
     }
-    for (size_t i = 0; i < n; i++)
-        x[i] = a[i][n] / a[i][i];
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            x[i] -= a[i][k] * x[k];
+        x[i] /= a[i][i];
+    }
     return true;
 }
 
@@ -114,8 +117,9 @@ static bool makes_sense(const struct problem *p, const struct solution *s)
 }
 
 /* The best coefficients for the break points in s, none negative. Some are zero in the best one; which is found by trying: with all of them
- * free first, which is the answer when none comes out negative. */
-static bool solve_non_negative(const struct problem *p, struct solution *s)
+ * free first, which is the answer when none comes out negative, and bounds it from below. False when there are none that make sense, or none
+ * with a sum of squares below bound. */
+static bool solve_non_negative(const struct problem *p, struct solution *s, double bound)
 {
     struct normal normal;
     struct solution best = *s;
@@ -131,13 +135,17 @@ static bool solve_non_negative(const struct problem *p, struct solution *s)
             if ((zero >> k & 1) == 0)
                 used[n++] = k;
         fits = solve(normal.gram, normal.right, used, n, x);
+        candidate.rss = (double)p->count;
+        for (size_t i = 0; i < n && fits; i++)
+            candidate.rss -= x[i] * normal.right[used[i]];
+        if (fits && zero == 0 && candidate.rss >= bound)
+            return false;
         for (size_t i = 0; i < n && fits; i++) {
             candidate.coefficient[used[i]] = x[i] / normal.length[used[i]];
             fits = x[i] >= 0;
         }
         if (!fits)
             continue;
-        candidate.rss = sum_of_squares(p, &candidate);
         if (candidate.rss < best.rss)
             best = candidate;
         if (zero == 0)
@@ -145,6 +153,7 @@ static bool solve_non_negative(const struct problem *p, struct solution *s)
     }
     if (isinf(best.rss) || !makes_sense(p, &best))
         return false;
+    best.rss = sum_of_squares(p, &best); /* the difference above is near zero where it matters */
     *s = best;
     return true;
 }
@@ -155,7 +164,7 @@ static void consider(const struct problem *p, struct solution candidate, struct 
         if (!(candidate.at[k] > (k == 0 ? (double)p->samples[0].bytes : candidate.at[k - 1])) ||
             !(candidate.at[k] < (double)p->samples[p->count - 1].bytes))
             return;
-    if (solve_non_negative(p, &candidate) && candidate.rss < best->rss)
+    if (solve_non_negative(p, &candidate, best->rss) && candidate.rss < best->rss)
         *best = candidate;
 }
 
@@ -278,20 +287,23 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
     for (size_t k = 0; k < CURVE_PIECES; k++)
         best[k] = (struct solution){.pieces = k + 1, .rss = INFINITY};
     consider(&p, best[0], &best[0]);
-    if (most >= 2)
-        search_two(&p, &best[1]);
-    if (most >= 3)
-        search_three(&p, &best[2]);
-    for (size_t k = 1; k < most; k++)
+    for (size_t k = 1; k < most; k++) {
+        if (best[chosen].rss / (double)count <= CURVE_NOISE * CURVE_NOISE)
+            break; /* no more than noise is left for more pieces to explain */
+        if (k == 1)
+            search_two(&p, &best[k]);
+        else
+            search_three(&p, &best[k]);
         if (!isinf(best[k].rss) && (isinf(best[chosen].rss) || criterion(&p, &best[k]) < criterion(&p, &best[chosen])))
             chosen = k;
+    }
     struct solution *s = &best[chosen];
     if (isinf(s->rss))
         return false;
     /* Break points are whole bytes on the wire; the curve is made to meet there. */
     for (size_t k = 0; k + 1 < s->pieces; k++)
         s->at[k] = round(s->at[k]);
-    if (!solve_non_negative(&p, s))
+    if (!solve_non_negative(&p, s, INFINITY))
         return false;
     make_pieces(&p, s, ret_fit);
     return true;
