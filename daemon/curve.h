@@ -1,7 +1,7 @@
 /**
  * Curves: how long a transfer takes over its size, for each transfer metric, pair of places and axes that was measured at several sizes.
  *
- * Made with a snapshot, on the thread that makes it, and constant from then on. Only the cells of transfer metrics are looked at: what a snapshot
+ * Made from a snapshot's values (snapshot_curves) and constant from then on. Only the cells of transfer metrics are looked at: what a snapshot
  * holds of other metrics costs nothing.
  */
 #pragma once

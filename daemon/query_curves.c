@@ -5,7 +5,7 @@
 #include "pick.h"
 #include "query.h"
 
-/* Above this many curves to look at the reply is made on the thread pool. */
+/* Above this many curves to look at, or when they have yet to be made, the reply is made on the thread pool. */
 #define CURVES_AT_ONCE 200
 
 /* A GetCurves under way. */
@@ -88,9 +88,11 @@ static void print_curve(struct print *reply, const struct graph *graph, const st
 static enum berth_code print_curves(void *state, struct print *reply, struct berth_err *err)
 {
     const struct drawing *drawing = state;
+    const struct curves *curves = snapshot_curves(drawing->snap);
     const struct curve *first;
-    size_t count = curve_range(drawing->snap->curves, drawing->pick.metric, &first);
-    (void)err;
+    if (curves == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    size_t count = curve_range(curves, drawing->pick.metric, &first);
     print_open(reply, '{');
     print_key(reply, "metric");
     print_string(reply, metric_info(drawing->pick.metric)->name);
@@ -125,8 +127,8 @@ enum berth_code query_get_curves(const struct call *call, struct outcome *ret, s
     }
     *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .pick = pick};
     const struct curve *first;
-    bool many = curve_range(call->snap->curves, pick.metric, &first) > CURVES_AT_ONCE;
+    bool at_once = snapshot_has_curves(call->snap) && curve_range(snapshot_curves(call->snap), pick.metric, &first) <= CURVES_AT_ONCE;
     *ret = (struct outcome){
-        .kind = many ? OUTCOME_WORK : OUTCOME_RESULT, .state = drawing, .write = print_curves, .free_state = drawing_free};
+        .kind = at_once ? OUTCOME_RESULT : OUTCOME_WORK, .state = drawing, .write = print_curves, .free_state = drawing_free};
     return BERTH_OK;
 }

@@ -153,6 +153,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     snapshot->sets = sets;
+    snapshot_curves(snapshot); /* without memory, whoever asks tries again */
     past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;

@@ -10,9 +10,7 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     struct note *copies = note_count > 0 ? calloc(note_count, sizeof *copies) : NULL;
-    struct curves *curves = curve_make_all(take_values, graph);
-    if (snapshot == NULL || (note_count > 0 && copies == NULL) || curves == NULL) {
-        curve_free_all(curves);
+    if (snapshot == NULL || (note_count > 0 && copies == NULL)) {
         free(copies);
         free(snapshot);
         values_free(take_values);
@@ -23,7 +21,6 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
     snapshot->refs = 1;
     snapshot->graph = graph_ref(graph);
     snapshot->values = take_values;
-    snapshot->curves = curves;
     snapshot->notes = copies;
     snapshot->note_count = note_count;
     snapshot->last_probe_at_s = last_probe_at_s;
@@ -34,6 +31,22 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
 
 void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation) { __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED); }
 uint64_t snapshot_claims(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED); }
+
+bool snapshot_has_curves(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE) != NULL; }
+
+const struct curves *snapshot_curves(struct snapshot *snapshot)
+{
+    struct curves *curves = __atomic_load_n(&snapshot->curves, __ATOMIC_ACQUIRE);
+    if (curves != NULL)
+        return curves;
+    curves = curve_make_all(snapshot->values, snapshot->graph);
+    struct curves *others = NULL;
+    if (curves == NULL ||
+        __atomic_compare_exchange_n(&snapshot->curves, &others, curves, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return curves;
+    curve_free_all(curves); /* somebody was faster */
+    return others;
+}
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
@@ -50,7 +63,7 @@ void snapshot_unref(struct snapshot *snapshot)
         return;
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
-    curve_free_all((struct curves *)snapshot->curves);
+    curve_free_all(snapshot->curves);
     sets_free(snapshot->sets);
     free(snapshot->notes);
     free(snapshot->baseline);

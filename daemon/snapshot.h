@@ -35,7 +35,7 @@ struct snapshot {
     uint64_t generation;         /* 1, 2, 3, ... within this daemon's life */
     const struct graph *graph;   /* one reference held */
     const struct values *values; /* owned */
-    const struct curves *curves; /* owned: of values */
+    struct curves *curves;       /* atomic, private: of values; NULL not made yet */
     struct sets *sets;           /* owned; NULL none */
     struct note *notes;          /* owned */
     size_t note_count;
@@ -54,6 +54,12 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
  * answer passes, and moves on while the rest stays. Any thread. */
 void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation);
 uint64_t snapshot_claims(const struct snapshot *snapshot);
+
+
+/* The curves of values, made by whoever asks first, in some 10 us for each curve: a start does not wait for them, and a run's snapshot has them
+ * when it is published. Any thread. NULL when out of memory. */
+const struct curves *snapshot_curves(struct snapshot *snapshot);
+bool snapshot_has_curves(const struct snapshot *snapshot);
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */
