@@ -49,7 +49,7 @@ static const struct key keys[] = {
     {"max_message_bytes", KEY_NUMBER, FIELD(max_message_bytes), 1024, 1 << 30, "1048576", "longest message a client may send"},
     {"max_unsent_bytes", KEY_NUMBER, FIELD(max_unsent_bytes), 4096, 1 << 30, "262144", "unread replies a client may leave before it gets no more"},
     {"max_unsent_bytes_per_user", KEY_NUMBER, FIELD(max_unsent_bytes_per_user), 4096, INT64_C(1) << 40, "67108864", "the same over all connections of a user"},
-    {"max_large_calls_per_user", KEY_NUMBER, FIELD(max_large_calls_per_user), 1, 1000, "4", "calls of a user that are answered on the thread pool at once; others wait"},
+    {"max_large_calls_per_user", KEY_NUMBER, FIELD(max_large_calls_per_user), 1, 1000, "2", "calls of a user that are answered on the thread pool at once; others wait"},
     {"max_connections", KEY_NUMBER, FIELD(max_connections), 1, 100000, "2048", "connections in all"},
     {"max_connections_per_user", KEY_NUMBER, FIELD(max_connections_per_user), 1, 100000, "512", "connections of one user; root is exempt"},
     {"max_queued_calls", KEY_NUMBER, FIELD(max_queued_calls), 1, 10000, "64", "pipelined calls of one connection"},

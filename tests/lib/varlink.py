@@ -6,8 +6,8 @@ import socket
 class Connection:
     def __init__(self, path, timeout=10):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(path)  # waits while too many others do; with a timeout it would fail
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
         self.buffer = b""
 
     def __enter__(self):
