@@ -3,6 +3,7 @@
 #include "cpu_initiator.h"
 #include "cpu_noise.h"
 
+#define SPAN_PER_LINE    ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 #define REPETITION_BYTES ((int64_t)16 << 20) /* at least; streaming them takes about a tenth to half a millisecond */
 
 /* A cell's part in the run: its cores, the bytes it may use, and its noise. */
@@ -44,27 +45,25 @@ static bool measure_bandwidth(const struct cpu_access *access, struct scene *sce
                                  scene->noisy ? &scene->noise : NULL, ret_summary, ret_overrun, why);
 }
 
-/* Builds the cycle that a cell needs unless it is the one that is there. Lines lie denser where the buffer is small. */
+/* Builds the cycle that a cell needs unless it is the one that is there. */
 static bool prepare_chase(const struct cpu_access *access, const struct scene *scene, const struct cpu_cell *cell,
                           struct probe_why *why)
 {
     struct cpu_buffer *buffer = scene->buffer;
     int64_t cache = cpu_buffers_cache(access->topology, cell->llc);
     int64_t least = cell->bytes > 0 ? cell->bytes : CPU_BUFFERS_LEAST_TIMES * cache;
-    size_t span = cpu_buffers_span(scene->bytes, least);
-    int64_t lines_bytes = scene->bytes / (int64_t)(span / CPU_CHASE_LINE);
+    int64_t lines_bytes = scene->bytes / SPAN_PER_LINE;
     int64_t wanted = cell->bytes > 0 ? cell->bytes : lines_bytes;
     if (lines_bytes < least && cell->bytes == 0)
         return probe_why_set(why, "the lines visited, %lld bytes%s, are not twice the last-level cache of %lld",
                              (long long)lines_bytes, cpu_buffers_remark(buffer), (long long)cache);
     if (lines_bytes < least)
         return probe_why_set(why, "the buffer of %lld bytes%s is too small", (long long)scene->bytes, cpu_buffers_remark(buffer));
-    if (buffer->chase_bytes == wanted && buffer->chase_span == span)
+    if (buffer->chase_bytes == wanted)
         return true;
-    if (!cpu_chase_build(buffer->memory.base, (size_t)wanted * (span / CPU_CHASE_LINE), span, access->random, &buffer->chase, why))
+    if (!cpu_chase_build(buffer->memory.base, (size_t)(wanted * SPAN_PER_LINE), access->random, &buffer->chase, why))
         return false;
     buffer->chase_bytes = wanted;
-    buffer->chase_span = span;
     return true;
 }
 

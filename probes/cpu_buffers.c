@@ -42,11 +42,6 @@ int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struc
     return CPU_BUFFERS_LEAST_TIMES * cpu_buffers_initiator_cache(topology, &(struct cpu_cell){.llc = -1, .numa = numa});
 }
 
-size_t cpu_buffers_span(int64_t bytes, int64_t least_bytes)
-{
-    return bytes / SPAN_PER_LINE >= least_bytes ? CPU_CHASE_SPAN : CPU_CHASE_DENSE;
-}
-
 const char *cpu_buffers_remark(const struct cpu_buffer *buffer)
 {
     return buffer->memory.small_bytes > 0 ? " (small pages: few, so that a stop is quick)" : "";

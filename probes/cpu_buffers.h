@@ -2,7 +2,7 @@
  * The buffers of one run, one on each NUMA node that a cell reaches, and what they must be large enough for.
  *
  * Bandwidth streams TIMES the last-level caches of the initiator. A cycle of pointers visits TIMES the largest last-level cache,
- * one line of each CPU_CHASE_SPAN bytes, CPU_CHASE_DENSE where the buffer is small. With less than half of either nothing is measured. Noise
+ * one line of each CPU_CHASE_SPAN bytes. With less than half of either nothing is measured. Noise
  * goes round twice the caches of its own cores, at the buffer's end.
  */
 #pragma once
@@ -22,7 +22,6 @@ struct cpu_buffer {
     struct cpu_memory memory;
     struct cpu_chase chase;
     int64_t chase_bytes;  /* of the lines of the cycle that is built, 0 none */
-    size_t chase_span;
     struct probe_why why; /* when it is not ready */
 };
 
@@ -45,9 +44,6 @@ int64_t cpu_buffers_initiator_cache(const struct cpu_topology *topology, const s
 
 /* How much of the buffer a cell's noise takes; a multiple of a small page. */
 int64_t cpu_buffers_noise_bytes(const struct cpu_topology *topology, const struct cpu_cell *cell);
-
-/* How far apart the lines of a cycle lie, so that lines of least_bytes find room in the bytes if they can. */
-size_t cpu_buffers_span(int64_t bytes, int64_t least_bytes);
 
 /* Why a buffer may be small, to put behind its size; often empty. */
 const char *cpu_buffers_remark(const struct cpu_buffer *buffer);

@@ -85,11 +85,12 @@ static bool has_latency(const struct cpu_topology *topology, int llc, int numa)
 
 static int64_t largest_size(const struct cpu_topology *topology)
 {
-    int64_t bytes = LARGEST;
+    int64_t least = LARGEST, bytes = LARGEST;
     for (int llc = 0; llc < topology->llc_count; llc++)
-        while (bytes < 2 * topology->llcs[llc].bytes)
-            bytes *= 2;
-    return bytes;
+        least = 2 * topology->llcs[llc].bytes > least ? 2 * topology->llcs[llc].bytes : least;
+    while (bytes < least)
+        bytes *= 2;
+    return bytes / 4 * 3 >= least ? bytes / 4 * 3 : bytes;
 }
 
 static void add_size(struct cpu_builder *builder, int llc, int numa, int memory, int64_t bytes)

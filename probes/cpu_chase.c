@@ -6,8 +6,8 @@
 
 #include "probe_clock.h"
 
-#define GROUP_BYTES ((size_t)64 * 4096) /* 64 small pages */
-#define GROUP_SPANS (GROUP_BYTES / CPU_CHASE_DENSE)
+#define GROUP_SPANS 1024 /* 64 pages of 4 KiB */
+#define SPAN_LINES  (CPU_CHASE_SPAN / CPU_CHASE_LINE)
 #define PAGE_BYTES  4096 /* what the sets of a first-level cache repeat after at the latest */
 #define PIECE_LOADS 1000
 #define PIECES_MAX  200
@@ -28,21 +28,19 @@ static void shuffle(uint32_t *order, size_t n, struct probe_random *random)
 }
 
 /* Which of its lines a page gives in each span. The sums of a number's digits go through all remainders evenly whichever low digits
- * are the same: so all sets of a cache get equally many lines, and it is full when it should be. */
-static size_t line_of_page(size_t page, size_t lines)
+ * are the same (SPAN_LINES is the base): so all sets of a cache get equally many lines, and it is full when it should be. */
+static size_t line_of_page(size_t page)
 {
     size_t sum = 0;
-    for (; page > 0; page /= lines)
-        sum += page % lines;
-    return sum % lines;
+    for (; page > 0; page /= SPAN_LINES)
+        sum += page % SPAN_LINES;
+    return sum;
 }
 
-bool cpu_chase_build(char *base, size_t bytes, size_t span, struct probe_random *random, struct cpu_chase *ret_chase,
-                     struct probe_why *why)
+bool cpu_chase_build(char *base, size_t bytes, struct probe_random *random, struct cpu_chase *ret_chase, struct probe_why *why)
 {
-    assert(span == CPU_CHASE_SPAN || span == CPU_CHASE_DENSE);
-    size_t spans = bytes / span, most = GROUP_BYTES / span;
-    size_t group_spans = spans < most ? spans : most;
+    size_t spans = bytes / CPU_CHASE_SPAN;
+    size_t group_spans = spans < GROUP_SPANS ? spans : GROUP_SPANS;
     if (spans < 2)
         return probe_why_set(why, "%zu bytes are too few for a cycle", bytes);
     size_t groups = spans / group_spans;
@@ -55,18 +53,17 @@ bool cpu_chase_build(char *base, size_t bytes, size_t span, struct probe_random 
     for (size_t i = 0; i < group_spans; i++)
         order[i] = (uint32_t)i;
     shuffle(group_order, groups, random);
-    size_t lines = span / CPU_CHASE_LINE;
-    unsigned char turn[PAGE_BYTES / CPU_CHASE_DENSE];
+    unsigned char turn[PAGE_BYTES / CPU_CHASE_SPAN];
     for (size_t i = 0; i < sizeof turn; i++)
-        turn[i] = (unsigned char)probe_random_below(random, lines);
+        turn[i] = (unsigned char)probe_random_below(random, SPAN_LINES);
 
     void **first = NULL, **last = NULL;
     for (size_t g = 0; g < groups; g++) {
         shuffle(order, group_spans, random);
         size_t group = group_order[g] * group_spans;
         for (size_t i = 0; i < group_spans; i++) {
-            size_t at = (group + order[i]) * span, page = at / PAGE_BYTES;
-            size_t line = (line_of_page(page, lines) + turn[at % PAGE_BYTES / span]) % lines;
+            size_t at = (group + order[i]) * CPU_CHASE_SPAN;
+            size_t line = (line_of_page(at / PAGE_BYTES) + turn[at % PAGE_BYTES / CPU_CHASE_SPAN]) % SPAN_LINES;
             void **here = (void **)(void *)(base + at + line * CPU_CHASE_LINE);
             if (last == NULL)
                 first = here;

@@ -81,25 +81,25 @@ static void chase_is_one_cycle(void **state)
 {
     (void)state;
     static const size_t sizes[] = {512, 256 * 3, 65536, 262144, 1 << 20, (1 << 20) + 300};
-    for (size_t s = 0; s < 2 * (sizeof sizes / sizeof *sizes); s++) {
-        size_t bytes = sizes[s / 2], span = s % 2 == 0 ? CPU_CHASE_SPAN : CPU_CHASE_DENSE;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t bytes = sizes[s];
         char *base = aligned_alloc(4096, (1 << 20) + 4096);
         assert_non_null(base);
         memset(base, 0, (1 << 20) + 4096);
         struct cpu_chase chase;
         struct probe_random random = {s};
         struct probe_why why = {0};
-        assert_true(cpu_chase_build(base, bytes, span, &random, &chase, &why));
-        assert_int_equal(chase.lines, bytes >= 262144 ? bytes / 262144 * 262144 / span : bytes / span);
-        unsigned char *spans = calloc(bytes / span + 1, 1);
+        assert_true(cpu_chase_build(base, bytes, &random, &chase, &why));
+        assert_int_equal(chase.lines, bytes >= 262144 ? bytes / 262144 * 1024 : bytes / CPU_CHASE_SPAN);
+        unsigned char *spans = calloc(bytes / CPU_CHASE_SPAN + 1, 1);
         size_t sets[64] = {0}; /* of a cache of 64 sets */
         void **at = chase.at;
         size_t changes = 0;
         for (size_t i = 0; i < chase.lines; i++) {
             size_t offset = (size_t)((char *)at - base);
             assert_true(offset < bytes && offset % CPU_CHASE_LINE == 0);
-            assert_int_equal(spans[offset / span]++, 0); /* none twice */
-            changes += offset / span != i;
+            assert_int_equal(spans[offset / CPU_CHASE_SPAN]++, 0); /* none twice */
+            changes += offset / CPU_CHASE_SPAN != i;
             sets[offset / CPU_CHASE_LINE % 64]++;
             at = *at;
         }
@@ -115,7 +115,7 @@ static void chase_is_one_cycle(void **state)
     struct probe_random random = {0};
     struct probe_why why = {0};
     char small[256];
-    assert_false(cpu_chase_build(small, sizeof small, CPU_CHASE_SPAN, &random, &chase, &why));
+    assert_false(cpu_chase_build(small, sizeof small, &random, &chase, &why));
 }
 
 static void streams_move_bytes(void **state)
@@ -173,7 +173,7 @@ static void memory_is_where_it_should_be(void **state)
     }
     struct cpu_chase chase;
     struct probe_random random = {3};
-    assert_true(cpu_chase_build(memory.base, 64 << 10, CPU_CHASE_SPAN, &random, &chase, &why));
+    assert_true(cpu_chase_build(memory.base, 64 << 10, &random, &chase, &why));
     assert_true(cpu_chase_measure(&chase, workers, &pu, true, NULL, 50000000, &summary, &overrun, &why));
     assert_true(summary.n >= 40 && summary.low > 0 && summary.low <= summary.value && summary.value <= summary.high);
     cpu_memory_done(&memory);
@@ -304,7 +304,7 @@ static void noise_never_pauses(void **state)
     struct probe_why why = {0};
     struct probe_random random = {5};
     struct cpu_chase chase;
-    assert_true(cpu_chase_build(base, BYTES - NOISE, CPU_CHASE_SPAN, &random, &chase, &why));
+    assert_true(cpu_chase_build(base, BYTES - NOISE, &random, &chase, &why));
     for (int round = 0; round < 2; round++) {
         struct cpu_noise noise;
         struct probe_summary summary;
