@@ -192,6 +192,19 @@ fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (
 .PHONY: faults
 faults: $(FAULTS)
 
+# Loaded before a daemon, it makes allocations and accesses fail and the wall clock jump; always without sanitizers.
+PRELOAD := build/survival/preload.so
+$(PRELOAD): tests/survival/preload.c Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
+.PHONY: survive survivors
+survivors: $(PRELOAD)
+survive: ## faults, kills, clock jumps and orphans of whole daemons at length: BERTH_LONG=1 unless told otherwise
+	@tests/lib/deps.sh build test
+	$(AGAIN) all survivors
+	@for t in tests/survival/*.py; do BERTH_LONG=$${BERTH_LONG-1} BIN=$(BUILD)/bin python3 $$t || exit 1; done
+
 .PHONY: bench
 bench: ## measure berth against named references in the same run and compare with its targets
 	@tests/lib/deps.sh build test

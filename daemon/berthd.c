@@ -355,8 +355,10 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     daemon->clock = clock_system();
     daemon->io = (struct sysio){.root = ""};
     daemon->started_at_s = clock_now_s(&daemon->clock);
+    int failed = uv_loop_init(&process->loop);
+    if (failed != 0)
+        return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s", uv_strerror(failed));
     daemon->notify = notify_new();
-    uv_loop_init(&process->loop);
     enum berth_code code = start(process, err);
     if (code == BERTH_OK)
         run(process);

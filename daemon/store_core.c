@@ -18,6 +18,17 @@ __attribute__((format(printf, 3, 4))) static void set_note(struct store *store, 
     va_end(args);
 }
 
+/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
+static enum berth_code open_file(struct store *store, const char *how_broken, struct berth_err *why)
+{
+    if (how_broken != NULL && !store_db_is_whole(store->path))
+        return err_set(why, BERTH_BAD_DATA, "%s", how_broken);
+    struct berth_err first = {0};
+    if (store_db_open(store->path, &store->db, &first) == BERTH_OK)
+        return BERTH_OK;
+    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, &store->db, why) : err_set(why, first.code, "%s", first.detail);
+}
+
 enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err)
 {
     struct berth_err why = {0};
@@ -25,8 +36,7 @@ enum berth_code store_core_open(struct store *store, const char *how_broken, str
     store->boot = 0;
     store->note.code[0] = '\0';
     if (store->path != NULL) {
-        enum berth_code code =
-            how_broken != NULL ? err_set(&why, BERTH_BAD_DATA, "%s", how_broken) : store_db_open(store->path, &store->db, &why);
+        enum berth_code code = open_file(store, how_broken, &why);
         if (code == BERTH_BAD_DATA) {
             char broken[sizeof why.detail];
             memcpy(broken, why.detail, sizeof broken);

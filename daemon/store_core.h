@@ -36,7 +36,7 @@ struct store {
     char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
 };
 
-/* Opens what there is to open: the file; else, when it is broken (how_broken: because of this; NULL: when opening it says so), a
+/* Opens what there is to open: the file; else, when it is broken (how_broken: because of this; NULL: when opening it says so) and a second look agrees, a
  * fresh one in its place; else memory. Fails only with NO_MEMORY. db must not be open. */
 enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err);
 

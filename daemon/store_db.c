@@ -178,6 +178,17 @@ enum berth_code store_db_open(const char *path, sqlite3 **ret_db, struct berth_e
     return BERTH_OK;
 }
 
+bool store_db_is_whole(const char *path)
+{
+    sqlite3 *db = NULL;
+    int64_t is_whole = 0;
+    if (store_db_open(path, &db, NULL) != BERTH_OK)
+        return false;
+    bool is_checked = query_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)", &is_whole, NULL) == BERTH_OK;
+    store_db_close(db);
+    return is_checked && is_whole != 0;
+}
+
 void store_db_close(sqlite3 *db) { sqlite3_close(db); }
 
 enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer, size_t size, struct berth_err *err)

@@ -25,6 +25,9 @@ enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer
 /* Sets err from the connection's last error: "doing: what SQLite says". */
 enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err *err);
 
+/* Whether the file can be opened and SQLite finds nothing wrong in all of it; takes seconds for hundreds of megabytes. */
+bool store_db_is_whole(const char *path);
+
 /* Whether the connection's last error means that the file is broken. */
 bool store_db_is_broken(sqlite3 *db);
 

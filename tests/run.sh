@@ -82,6 +82,9 @@ build programs all units examples BUILD="$BUILD" && each unit "$BUILD/unit/test_
 title "fault, every allocation and every access to the disk fails in turn"
 build faults faults BUILD="$BUILD" && each fault "$BUILD/fault/test_*" env
 
+title "survival: whole daemons whose memory, files and clock fail, that are killed, whose probes will not end"
+build survivors survivors BUILD="$BUILD" && each survival "tests/survival/*.py" python3
+
 title structure
 run structure tests/structure.sh
 

@@ -1,0 +1,168 @@
+"""A berthd whose allocations, accesses and wall clock the test commands (tests/survival/preload.c), and looking at what it left."""
+import atexit
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from berthd import BIN, RUN
+from varlink import Connection
+
+PRELOAD = pathlib.Path(__file__).resolve().parent.parent.parent / "build/survival/preload.so"
+ALLOCATIONS, ACCESSES = 1, 2
+KINDS = {"allocation": ALLOCATIONS, "access": ACCESSES}
+
+
+def scratch():
+    """A folder in memory where there is such a place: a disk would be what most of the time goes to."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="berth-survival-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+
+
+class Control(ctypes.Structure):
+    """As in tests/survival/preload.c."""
+    _fields_ = [(name, ctypes.c_int64) for name in ("kind", "countdown", "for_ever", "failed", "live", "wall_s", "ready")]
+
+    @classmethod
+    def at(cls, path):
+        path.write_bytes(bytes(4096))
+        with open(path, "r+b") as file:
+            self = cls.from_buffer(mmap.mmap(file.fileno(), 4096))
+        self.path = path
+        return self
+
+    def arm(self, kind, at, for_ever=False):
+        self.countdown, self.failed, self.for_ever = 0, 0, for_ever
+        self.kind = kind
+        self.countdown = at
+
+    def disarm(self):
+        """Whether something had failed."""
+        self.kind = self.countdown = self.for_ever = 0
+        return self.failed > 0
+
+    def environment(self):
+        return {**os.environ, "LD_PRELOAD": str(PRELOAD), "BERTH_TEST_CONTROL": str(self.path)}
+
+
+class Survivor:
+    """A daemon in a folder that outlives it: start it as often as you like. config: lines of berth.conf."""
+
+    def __init__(self, folder, config="", control=None):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(exist_ok=True)
+        self.state = self.folder / "state"
+        self.state.mkdir(exist_ok=True)
+        self.socket = str(self.folder / "s")
+        self.config = self.folder / "berth.conf"
+        self.config.write_text(config)
+        self.database = self.state / "berth.db"
+        self.log = self.folder / "log"
+        self.control = control
+        self.process = None
+
+    def start(self, *arguments):
+        environment = None
+        if self.control is not None:
+            self.control.ready = 0
+            environment = self.control.environment()
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
+                                            stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
+        atexit.register(self.kill)
+
+    def connect(self, seconds=20):
+        """A connection as soon as it answers; None when it has ended."""
+        end = time.monotonic() + seconds
+        while self.process.poll() is None:
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                connection = Connection(self.socket)
+                assert self.control is None or self.control.ready, f"{PRELOAD} is not there: make survivors"
+                return connection
+            assert time.monotonic() < end, "it does not listen: " + self.said()
+            time.sleep(0.001)
+        atexit.unregister(self.kill)
+        return None
+
+    def said(self):
+        return self.log.read_text(errors="replace")[-4000:]
+
+    def kill(self):
+        atexit.unregister(self.kill)
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        code = self.process.wait(20)
+        atexit.unregister(self.kill)
+        return code
+
+
+def examine(database, invariants):
+    """Asserts that the file is whole: SQLite's own check, no row without its parent, and no row from any of the queries."""
+    connection = sqlite3.connect(database)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        for sql in invariants:
+            rows = connection.execute(sql).fetchmany(3)
+            assert rows == [], (sql, rows)
+    finally:
+        connection.close()
+
+
+def examine_copy(database, invariants):
+    """The same of a copy, so that the daemon is the first to find its file as it was left. Nothing may be there yet."""
+    with tempfile.TemporaryDirectory(prefix="berth-copy-", dir=database.parent.parent) as folder:
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(str(database) + suffix, folder)
+        if (pathlib.Path(folder) / database.name).exists():
+            examine(pathlib.Path(folder) / database.name, invariants)
+
+
+def record(**fields):
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def value(metric, source, target, number, **axes):
+    return record(record="value", metric=metric, **{"from": source, "to": target}, value=number, low=number, high=number, n=9, axes={name: str(axis) for name, axis in axes.items()})
+
+
+def run_tap(tests):
+    """Runs functions in order and prints TAP; exits 1 when one failed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    failed = 0
+    wanted = sys.argv[1:]
+    for number, test in enumerate(tests, 1):
+        if wanted and test.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            test()
+            print(f"ok {number} - {test.__name__.replace('_', ' ')} # {time.monotonic() - begin:.1f} s", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"not ok {number} - {test.__name__.replace('_', ' ')}", flush=True)
+            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), flush=True)
+    sys.exit(failed > 0)
+
+
+def seeded(name):
+    """Random numbers that BERTH_SEED= repeats."""
+    seed = int(os.environ.get("BERTH_SEED", random.SystemRandom().randrange(10**9)))
+    print(f"# BERTH_SEED={seed} repeats the random choices of {name}", flush=True)
+    return seed
