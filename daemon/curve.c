@@ -156,28 +156,36 @@ double curve_time_ns(const struct curve *curve, double bytes) { return curve_fit
 
 double curve_wmax_bytes_per_s(const struct curve *curve) { return 1e9 / curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte; }
 
+/* Whether the largest size comes near enough to the highest rate, and the slope is certain enough, to speak of one. */
+static bool says_large(const struct curve *curve)
+{
+    double most = (double)curve->most_bytes, slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte;
+    return most * slope >= 0.5 * curve_time_ns(curve, most) && !(curve->fit.last_half >= slope);
+}
+
 bool curve_fill_large(struct values *values, const struct graph *graph)
 {
     values_finish(values);
     struct curves *curves = curve_make_all(values, graph);
     bool ok = curves != NULL;
+    size_t kept = 0;
     /* All are looked up before the first is added: lookups need a finished set. */
     for (size_t i = 0; ok && i < curves->count; i++) {
         struct curve *curve = &curves->item[i];
         const struct value *given = values_find(values, curve->metric, curve->from, curve->to, curve->axes);
-        if (given != NULL && given->source == VALUE_MEASURED)
-            curve->size_count = 0;
+        if ((given != NULL && given->source == VALUE_MEASURED) || !says_large(curve))
+            free(curve->axes);
+        else
+            curves->item[kept++] = *curve;
     }
-    for (size_t i = 0; ok && i < curves->count; i++) {
+    if (ok)
+        curves->count = kept;
+    for (size_t i = 0; ok && i < kept; i++) {
         const struct curve *curve = &curves->item[i];
         double slope = curve->fit.piece[curve->fit.piece_count - 1].ns_per_byte, half = curve->fit.last_half;
-        struct value v = {.metric = curve->metric, .from = curve->from, .to = curve->to, .n = curve->n, .measured_at_s = curve->measured_at_s,
-                          .source = VALUE_MEASURED, .value = 1e9 / slope, .low = NAN, .high = NAN};
-        if (half < slope) {
-            v.low = 1e9 / (slope + half);
-            v.high = 1e9 / (slope - half);
-        }
-        ok = curve->size_count == 0 || values_add(values, &v, curve->axes, NULL);
+        const struct value v = {.metric = curve->metric, .from = curve->from, .to = curve->to, .n = curve->n, .measured_at_s = curve->measured_at_s,
+                                .source = VALUE_MEASURED, .value = 1e9 / slope, .low = 1e9 / (slope + half), .high = 1e9 / (slope - half)};
+        ok = values_add(values, &v, curve->axes, NULL);
     }
     curve_free_all(curves);
     values_finish(values);

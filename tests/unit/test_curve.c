@@ -304,6 +304,27 @@ static void curves_come_from_records(void **state)
     graph_unref(graph);
 }
 
+/* Two sizes that take about the same time have a curve, but its rate is no rate of large transfers. */
+static void small_sizes_say_nothing_of_large_ones(void **state)
+{
+    (void)state;
+    struct graph *graph = make_node();
+    struct values *values = values_new();
+    take(values, graph, "{\"record\":\"value\",\"metric\":\"cpu_copy\",\"from\":\"core0\",\"to\":\"core1\",\"samples\":["
+                        "{\"bytes\":4096,\"median_ns\":2000},{\"bytes\":8192,\"median_ns\":2020}]}");
+    take(values, graph, "{\"record\":\"value\",\"metric\":\"cpu_copy\",\"from\":\"core1\",\"to\":\"core0\",\"samples\":["
+                        "{\"bytes\":4096,\"median_ns\":1000,\"low_ns\":600,\"high_ns\":1400},{\"bytes\":8192,\"median_ns\":1500,\"low_ns\":1100,\"high_ns\":1900}]}");
+    assert_true(curve_fill_large(values, graph));
+    place_id core0 = graph_find(graph, "core0"), core1 = graph_find(graph, "core1");
+    assert_null(values_find(values, METRIC_CPU_COPY, core0, core1, ""));
+    assert_null(values_find(values, METRIC_CPU_COPY, core1, core0, ""));
+    struct curves *curves = curve_make_all(values, graph);
+    assert_int_equal(curves->count, 2);
+    curve_free_all(curves);
+    values_free(values);
+    graph_unref(graph);
+}
+
 static void many_sizes_are_thinned(void **state)
 {
     (void)state;
@@ -375,6 +396,7 @@ int main(void)
         cmocka_unit_test(left_out_sizes_of_a_h200_are_predicted),
         cmocka_unit_test(few_sizes_give_fewer_pieces),
         cmocka_unit_test(curves_come_from_records),
+        cmocka_unit_test(small_sizes_say_nothing_of_large_ones),
         cmocka_unit_test(many_sizes_are_thinned),
         cmocka_unit_test(overheads_have_room_for_every_axis),
         cmocka_unit_test(bytes_are_split_from_axes),
