@@ -95,13 +95,33 @@ static int64_t steady(int64_t bytes)
 
 static int64_t part(int64_t from_ns, int64_t to_ns, int made, int count) { return from_ns + (to_ns - from_ns) * made / count; }
 
+/* Rounded, unless that would cost what can be measured. */
+static int64_t steady_above(int64_t bytes, int64_t least)
+{
+    return steady(bytes) >= least || bytes < least ? steady(bytes) : bytes;
+}
+
+static void make_one(int64_t limit, const struct cpu_topology *topology, int numa, struct cpu_memory_request *request,
+                     struct cpu_workers *workers, struct cpu_buffer *ret_buffer, bool *ret_overrun)
+{
+    int64_t least = (int64_t)request->least;
+    limit = steady_above(limit, least) / (2 * MIB) * (2 * MIB);
+    if (limit < (int64_t)request->wanted)
+        request->wanted = (size_t)limit;
+    if (limit < 2 * MIB)
+        probe_why_set(&ret_buffer->why, "too little free memory");
+    else
+        ret_buffer->ready = cpu_memory_new(topology, numa, request, workers, &ret_buffer->memory, ret_overrun, &ret_buffer->why);
+    if (ret_buffer->ready)
+        ret_buffer->memory.bytes = (size_t)steady_above((int64_t)ret_buffer->memory.bytes, least);
+}
+
 bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells,
                      const struct cpu_buffers_time *time, struct cpu_workers *workers, struct cpu_buffers *ret_buffers,
                      bool *ret_overrun, struct probe_why *why)
 {
     int count = 0, made = 0;
-    int64_t least;
-    int64_t small_left = cpu_memory_small_limit(GIVE_BACK_NS);
+    int64_t least, small_left = cpu_memory_small_limit(GIVE_BACK_NS);
     *ret_overrun = false;
     struct cpu_buffer *item = calloc((size_t)topology->numa_count, sizeof *item);
     if (item == NULL)
@@ -112,23 +132,16 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
         int64_t wanted = wanted_bytes(topology, cells, i, &least);
         if (wanted == 0)
             continue;
-        int64_t limit = steady(cpu_memory_limit(root, &topology->numas[i], count)) / (2 * MIB) * (2 * MIB);
-        int64_t small_limit = small_left / (count - made++);
         struct cpu_memory_request request = {
-            .wanted = (size_t)(wanted < limit ? wanted : limit),
+            .wanted = (size_t)wanted,
             .least = (size_t)least,
-            .soft_ns = part(time->started_ns, time->soft_ns, made, count),
-            .hard_ns = part(time->started_ns, time->hard_ns, made, count),
-            .small_limit = small_limit,
+            .small_limit = small_left / (count - made),
         };
-        if (limit < 2 * MIB)
-            probe_why_set(&item[i].why, "too little free memory");
-        else
-            item[i].ready = cpu_memory_new(topology, i, &request, workers, &item[i].memory, ret_overrun, &item[i].why);
-        struct cpu_memory *memory = &item[i].memory;
-        if (item[i].ready && steady((int64_t)memory->bytes) >= least)
-            memory->bytes = (size_t)steady((int64_t)memory->bytes);
-        small_left -= (int64_t)memory->small_bytes;
+        made++;
+        request.soft_ns = part(time->started_ns, time->soft_ns, made, count);
+        request.hard_ns = part(time->started_ns, time->hard_ns, made, count);
+        make_one(cpu_memory_limit(root, &topology->numas[i], count), topology, i, &request, workers, &item[i], ret_overrun);
+        small_left -= (int64_t)item[i].memory.small_bytes;
     }
     if (*ret_overrun) /* a stuck thread still uses them */
         return probe_why_set(why, "filling memory does not end");

@@ -128,6 +128,7 @@ check "and the end record" bash -c 'tail -n 1 "$1" | grep -q "^{.record.:.end.,.
 small() { exec python3 -c 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
 for signal in TERM KILL; do
     for _ in 1 2 3 4 5; do
+        : >"$work/small"
         small "$probe" --profile full --metrics memory_bandwidth,memory_latency >"$work/small" &
         pid=$!
         until grep -q '"record":"value"' "$work/small" || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
