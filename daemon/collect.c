@@ -79,6 +79,20 @@ static void take_run(struct collect *collect, const struct record *record, struc
         collect->run.conditions = json_dumps(record->run.conditions, JSON_COMPACT);
 }
 
+/* Conditions that are known only at the end go over those of the beginning. What memory is too short for is left as it was. */
+static void add_conditions(struct collect *collect, json_t *more)
+{
+    if (json_object_size(more) == 0)
+        return;
+    json_t *all = collect->run.conditions == NULL ? json_object() : json_loads(collect->run.conditions, 0, NULL);
+    char *text = json_object_update(all, more) == 0 ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
+    if (text == NULL)
+        return;
+    free(collect->run.conditions);
+    collect->run.conditions = text;
+}
+
 static void take(struct collect *collect, const struct record *record, struct berth_err *err)
 {
     if (!collect->begun && record->kind != RECORD_RUN) {
@@ -105,6 +119,7 @@ static void take(struct collect *collect, const struct record *record, struct be
     case RECORD_END:
         collect->ended = true;
         snprintf(collect->run.status, sizeof collect->run.status, "%s", record->end.status);
+        add_conditions(collect, record->end.conditions);
         break;
     case RECORD_DEVICE:
     case RECORD_LINK:

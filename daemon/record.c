@@ -159,6 +159,19 @@ static void read_axes(const struct cursor *cursor, enum metric metric, int64_t b
         axes_canonical(metric, text, count, buffer, size, cursor->err);
 }
 
+static json_t *read_conditions(const struct cursor *cursor)
+{
+    json_t *conditions = get(cursor, "conditions", false, "an object", is_object);
+    if (json_object_size(conditions) > CONDITIONS_MAX)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: more than %d conditions", cursor->in, CONDITIONS_MAX);
+    const char *key;
+    json_t *value;
+    json_object_foreach (conditions, key, value)
+        if (json_is_object(value) || json_is_array(value))
+            err_set(cursor->err, BERTH_BAD_DATA, "%s: condition %.40s is not one value", cursor->in, key);
+    return conditions;
+}
+
 static void read_run(const struct cursor *cursor, struct record *record)
 {
     read_integer(cursor, "schema", true, RECORD_SCHEMA, RECORD_SCHEMA, RECORD_SCHEMA);
@@ -171,14 +184,7 @@ static void read_run(const struct cursor *cursor, struct record *record)
         if (cursor->err->code == BERTH_OK && !value_source_parse(source, &record->run.source))
             err_set(cursor->err, BERTH_BAD_DATA, "%s: source is %s, not measured, nominal or published", cursor->in, source);
     }
-    record->run.conditions = get(cursor, "conditions", false, "an object", is_object);
-    if (json_object_size(record->run.conditions) > CONDITIONS_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: more than %d conditions", cursor->in, CONDITIONS_MAX);
-    const char *key;
-    json_t *value;
-    json_object_foreach (record->run.conditions, key, value)
-        if (json_is_object(value) || json_is_array(value))
-            err_set(cursor->err, BERTH_BAD_DATA, "%s: condition %.40s is not one value", cursor->in, key);
+    record->run.conditions = read_conditions(cursor);
 }
 
 static void read_samples(const struct cursor *cursor, json_t *samples, struct record *record)
@@ -284,6 +290,7 @@ static void read_end(const struct cursor *cursor, struct record *record)
     static const char *const known[] = {"complete", "cancelled", "budget", "failed"};
     record->end.status = read_word(cursor, "status", NAME_MAX_LENGTH);
     record->end.elapsed_ns = read_integer(cursor, "elapsed_ns", true, 0, 0, INT64_MAX);
+    record->end.conditions = read_conditions(cursor);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(record->end.status, known[i]) == 0)
             return;

@@ -52,7 +52,7 @@ struct record {
         struct { enum metric metric; struct record_flow *flows; size_t flow_count; } set;
         struct { enum metric metric; const char *from, *to, *why; char axes[256]; } skip;
         struct { int64_t done, total; } progress;
-        struct { const char *status; int64_t elapsed_ns; } end; /* status: complete, cancelled, budget, failed */
+        struct { const char *status; int64_t elapsed_ns; json_t *conditions; } end; /* status: complete, cancelled, budget, failed */
     };
 };
 

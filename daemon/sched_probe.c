@@ -8,14 +8,14 @@
 
 #include "log.h"
 
-#define OUTPUT_MAX (64u << 20)
+#define OUTPUT_MAX (256u << 20) /* all ordered pairs of 288 cores take 100 MB */
 
 /* The probes there are, in the order in which they run. */
 static const struct probe {
     const char *name, *program;
     const char *metrics; /* what it can measure, comma separated */
 } probes[] = {
-    {"cpu", "berth-probe-cpu", "cpu_pingpong,memory_bandwidth,memory_latency,memory_noise"},
+    {"cpu", "berth-probe-cpu", "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency,memory_noise"},
 };
 #define PROBE_COUNT (sizeof probes / sizeof probes[0])
 

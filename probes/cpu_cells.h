@@ -1,10 +1,9 @@
 /**
  * What one run of the probe measures: a list of cells, most needed first. Pure: topology, profile and seed say it all.
  *
- * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first; ping-pong by store between neighbours
- * in each llc, between all cores of llcs that have at most 16, and a random sample of the rest, and between the lowest cores of
- * the llcs; then bandwidth over core counts and of llcs. full: everything over every ordered pair and core count, both ways of
- * ping-pong, latency over buffer sizes, memory under noise (cpu_cells_memory.h).
+ * quick: bandwidth of all cores, own memory first, and latency, one llc of each node first; ping-pong, copies and
+ * queues between some cores (cpu_cells_pairs.h); then bandwidth over core counts and of llcs. full: everything over every ordered pair
+ * and core count, both ways of ping-pong, latency over buffer sizes, memory under noise (cpu_cells_memory.h).
  */
 #pragma once
 #include <stdbool.h>

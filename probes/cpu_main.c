@@ -44,7 +44,7 @@ static const struct {
     enum option_key key;
 } table[] = {
     {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these: cpu_pingpong, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
+    {"metrics", "NAME,...", "only these: cpu_pingpong, cpu_copy, cpu_queue, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
     {"cpus", "LIST", "run on these CPUs only, as in 0-3,8", OPT_CPUS},
     {"places", "NAME,...", "only what goes from or to one of these, as in core0,numa1", OPT_PLACES},
     {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
@@ -56,11 +56,15 @@ static const struct {
     {"version", NULL, "print the version", OPT_VERSION},
 };
 
+/* What this probe measures, all of it unless told otherwise. */
+static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,     PROBE_CPU_COPY,       PROBE_CPU_QUEUE,
+                                                PROBE_MEMORY_BANDWIDTH, PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
+
 #define OPTION_COUNT (sizeof table / sizeof *table)
 
 static void print_help(void)
 {
-    puts("Usage: berth-probe-cpu [options]\n\nMeasures ping-pong between cores, and bandwidth and latency of memory.\n");
+    puts("Usage: berth-probe-cpu [options]\n\nMeasures ping-pong, copies and queues between cores, and bandwidth and latency of memory.\n");
     for (size_t i = 0; i < OPTION_COUNT; i++)
         printf("  --%-9s %-11s %s\n", table[i].name, table[i].argument ? table[i].argument : "", table[i].about);
 }
@@ -176,8 +180,8 @@ static int parse_options(int argc, char **argv, struct options *options)
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
         any |= wanted->metrics[i];
     if (!any)
-        wanted->metrics[PROBE_CPU_PINGPONG] = wanted->metrics[PROBE_MEMORY_BANDWIDTH] = wanted->metrics[PROBE_MEMORY_LATENCY] =
-            wanted->metrics[PROBE_MEMORY_NOISE] = true;
+        for (size_t i = 0; i < sizeof cpu_metrics / sizeof *cpu_metrics; i++)
+            wanted->metrics[cpu_metrics[i]] = true;
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;

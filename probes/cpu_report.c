@@ -46,19 +46,23 @@ static void add_memory_axes(struct cpu_axes *axes, const struct cpu_cell *cell)
         add_axis(axes, "noise", cell->noise == CPU_NOISE_NUMA ? "numa" : "core");
 }
 
-struct cpu_axes cpu_report_axes(const struct cpu_cell *cell)
+struct cpu_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes)
 {
     struct cpu_axes axes = {0};
     if (cell->metric == PROBE_CPU_PINGPONG && cell->cas)
         add_axis(&axes, "how", "cas");
     if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY || cell->metric == PROBE_MEMORY_NOISE)
         add_memory_axes(&axes, cell);
+    if (cell->metric == PROBE_CPU_COPY && sample_bytes > 0)
+        add_number(&axes, "bytes", sample_bytes);
+    if (cell->metric == PROBE_CPU_QUEUE && cell->reader)
+        add_axis(&axes, "side", "reader");
     return axes;
 }
 
 static void begin(struct probe_line *line, const char *record, const struct cpu_cell *cell)
 {
-    struct cpu_axes axes = cpu_report_axes(cell);
+    struct cpu_axes axes = cpu_report_axes(cell, 0);
     probe_line_begin(line, record);
     probe_line_text(line, "metric", probe_metric_name(cell->metric));
     probe_line_text(line, "from", cell->from);
@@ -69,10 +73,11 @@ static void begin(struct probe_line *line, const char *record, const struct cpu_
     probe_line_close(line);
 }
 
-static bool keep(struct cpu_report *report, const struct cpu_cell *cell, const struct probe_summary *summary, const char *why)
+static bool keep(struct cpu_report *report, const struct cpu_cell *cell, int64_t bytes, const struct probe_summary *summary,
+                 const char *why)
 {
     assert(summary != NULL || why != NULL);
-    struct cpu_result result = {.cell = cell};
+    struct cpu_result result = {.cell = cell, .bytes = bytes};
     if (summary != NULL)
         result.summary = *summary;
     else if ((result.why = strdup(why)) == NULL)
@@ -104,7 +109,7 @@ bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, co
 {
     report->done++;
     if (report->out == NULL)
-        return keep(report, cell, summary, NULL);
+        return keep(report, cell, 0, summary, NULL);
     struct probe_line line;
     begin(&line, "value", cell);
     probe_line_number(&line, "value", summary->value);
@@ -116,11 +121,45 @@ bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, co
     return probe_line_write(&line, report->out) && progress(report);
 }
 
+bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, const int64_t *bytes,
+                        const struct probe_summary *times, unsigned count)
+{
+    report->done++;
+    bool ok = true;
+    for (unsigned i = 0; report->out == NULL && ok && i < count; i++) {
+        double scale = (double)bytes[i] * 1e9;
+        struct probe_summary rate = {scale / times[i].value, scale / times[i].high, scale / times[i].low, times[i].n};
+        ok = keep(report, cell, bytes[i], &rate, NULL);
+    }
+    if (report->out == NULL)
+        return ok;
+    struct probe_line line;
+    begin(&line, "value", cell);
+    probe_line_open_list(&line, "samples");
+    for (unsigned i = 0; i < count; i++) {
+        probe_line_open(&line, NULL);
+        probe_line_integer(&line, "bytes", bytes[i]);
+        probe_line_number(&line, "median_ns", times[i].value);
+        probe_line_number(&line, "low_ns", times[i].low);
+        probe_line_number(&line, "high_ns", times[i].high);
+        probe_line_integer(&line, "n", times[i].n);
+        probe_line_close(&line);
+    }
+    probe_line_close_list(&line);
+    return probe_line_write(&line, report->out) && progress(report);
+}
+
+bool cpu_report_late(struct cpu_report *report, const struct cpu_cell *cell)
+{
+    report->late = true;
+    return cpu_report_skip(report, cell, "time budget");
+}
+
 bool cpu_report_skip(struct cpu_report *report, const struct cpu_cell *cell, const char *why)
 {
     report->done++;
     if (report->out == NULL)
-        return keep(report, cell, NULL, why);
+        return keep(report, cell, 0, NULL, why);
     struct probe_line line;
     begin(&line, "skip", cell);
     probe_line_text(&line, "why", why);
@@ -142,6 +181,39 @@ bool cpu_report_skip_metric(struct cpu_report *report, enum probe_metric metric,
     return probe_line_write(&line, report->out);
 }
 
+static void print_way(const char *name, const struct cpu_report_way *way, struct probe_line *line)
+{
+    char key[40];
+    if (way->at_once == 0)
+        return;
+    snprintf(key, sizeof key, "%s_pairs_at_once", name);
+    probe_line_integer(line, key, way->at_once);
+    snprintf(key, sizeof key, "%s_pairs_verified", name);
+    probe_line_integer(line, key, (int64_t)way->verified);
+    if (way->verified == 0)
+        return;
+    snprintf(key, sizeof key, "%s_pairs_differing", name);
+    probe_line_integer(line, key, (int64_t)way->differing);
+    snprintf(key, sizeof key, "%s_pairs_worst_ratio", name);
+    probe_line_number(line, key, way->worst_ratio);
+}
+
+/* What is known of the conditions only now. */
+static void print_pairs(const struct cpu_report_pairs *pairs, struct probe_line *line)
+{
+    if (pairs->ways[0].at_once + pairs->ways[1].at_once == 0)
+        return;
+    probe_line_open(line, "conditions");
+    print_way("store", &pairs->ways[0], line);
+    print_way("cas", &pairs->ways[1], line);
+    if (pairs->llc_pairs > 0) {
+        probe_line_integer(line, "llc_pairs_checked", (int64_t)pairs->llc_pairs);
+        probe_line_integer(line, "llc_pairs_differing", (int64_t)pairs->llc_differing);
+        probe_line_number(line, "llc_pairs_worst_ratio", pairs->llc_worst_ratio);
+    }
+    probe_line_close(line);
+}
+
 bool cpu_report_end(struct cpu_report *report, const char *status, int64_t elapsed_ns)
 {
     if (report->out == NULL)
@@ -150,6 +222,7 @@ bool cpu_report_end(struct cpu_report *report, const char *status, int64_t elaps
     probe_line_begin(&line, "end");
     probe_line_text(&line, "status", status);
     probe_line_integer(&line, "elapsed_ns", elapsed_ns);
+    print_pairs(&report->pairs, &line);
     return probe_line_write(&line, report->out);
 }
 

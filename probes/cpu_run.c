@@ -7,14 +7,17 @@
 #include "cpu_access.h"
 #include "cpu_buffers.h"
 #include "cpu_conditions.h"
-#include "cpu_pingpong.h"
+#include "cpu_handoff.h"
+#include "cpu_pairs.h"
 #include "probe_clock.h"
 
 /* When each phase ends, as a share of the budget. The buffers are filled before: fully by the soft end, as far as needed by the
  * hard. */
-static const double phase_end[CPU_PHASE_COUNT] = {0.5, 0.65, 0.82, 0.97};
+static const double phase_end[CPU_PHASE_COUNT] = {0.47, 0.6, 0.76, 0.86, 0.97};
 #define FILL_SOFT_END 0.2
 #define FILL_HARD_END 0.4
+#define PAIR_SOFT_END 0.25 /* of the memory for copies and queues, a few MiB in the quick profile */
+#define PAIR_HARD_END 0.45
 
 #define CELL_LEAST_NS INT64_C(2000000)
 
@@ -24,7 +27,7 @@ struct run {
     const struct cpu_run_options *options;
     struct cpu_report *report;
     struct cpu_workers *workers;
-    struct cpu_pingpong *pingpong;
+    struct cpu_handoff *handoff;
     struct cpu_buffers buffers;
     struct probe_random random;
     struct cpu_access access;
@@ -53,7 +56,11 @@ static bool make_buffers(struct run *run, struct probe_why *why)
                                       .pus = run->pus,
                                       .noise_pus = run->pus + run->topology->core_count};
     struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END), time_at(run, FILL_HARD_END)};
-    return cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers, &run->buffers, &run->overrun, why);
+    if (!cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers, &run->buffers, &run->overrun, why))
+        return false;
+    run->handoff = cpu_handoff_new(run->options->root, run->topology, run->cells, time_at(run, PAIR_SOFT_END),
+                                   time_at(run, PAIR_HARD_END), run->workers, &run->overrun, why);
+    return run->handoff != NULL;
 }
 
 static bool print_run(const struct run *run)
@@ -70,55 +77,93 @@ static bool print_run(const struct run *run)
     probe_line_open(&line, "conditions");
     cpu_conditions_print(run->options->root, &line);
     cpu_buffers_print(&run->buffers, &line);
+    cpu_handoff_print(run->handoff, &line);
     probe_line_text(&line, "profile", run->options->wanted.profile == CPU_FULL ? "full" : "quick");
     probe_line_integer(&line, "cores", run->topology->core_count);
     probe_line_close(&line);
     return probe_line_write(&line, run->report->out);
 }
 
+static int64_t most_ns(const struct run *run) { return run->options->wanted.profile == CPU_FULL ? 100000000 : 30000000; }
+
 /* The time that one cell gets: an even share of what its phase has left, within bounds. */
 static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell, int64_t now_ns)
 {
-    bool full = run->options->wanted.profile == CPU_FULL;
-    int64_t most = full ? 100000000 : 30000000;
+    int64_t most = most_ns(run);
     int64_t share = (time_at(run, phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
     return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
 }
 
-static bool measure(struct run *run, const struct cpu_cell *cell, struct probe_summary *ret_summary, struct probe_why *why)
+/* One memory cell, reported. Returns the number of cells done, 0 when the run ends with *ret_status. */
+static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, enum cpu_run_status *ret_status,
+                             struct probe_why *why)
 {
-    int64_t now_ns = probe_clock_ns();
-    if (now_ns >= time_at(run, phase_end[cell->phase]))
-        return probe_why_set(why, "time budget");
-    int64_t budget_ns = cell_budget_ns(run, cell, now_ns);
-    if (cell->metric == PROBE_CPU_PINGPONG) {
-        const struct cpu_core *cores = run->topology->cores;
-        return cpu_pingpong_measure(run->pingpong, run->workers, cores[cell->from_core].pu, cores[cell->to_core].pu, cell->cas,
-                                    budget_ns, ret_summary, &run->overrun, why);
+    struct probe_summary summary;
+    struct probe_why skip = {0};
+    bool measured = cpu_access_measure(&run->access, cell, budget_ns, &summary, &run->overrun, &skip);
+    *ret_status = CPU_RUN_FAILED;
+    if (run->overrun) {
+        probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
+        return 0;
     }
-    return cpu_access_measure(&run->access, cell, budget_ns, ret_summary, &run->overrun, why);
+    run->report->late |= !measured && probe_clock_ns() > time_at(run, phase_end[cell->phase]);
+    *ret_status = CPU_RUN_GONE;
+    return measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text);
+}
+
+/* A copy or queue, reported. Returns as measure_access. */
+static size_t measure_handoff(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, enum cpu_run_status *ret_status,
+                              struct probe_why *why)
+{
+    struct probe_why failure = {0};
+    size_t done = cpu_handoff_measure(run->handoff, cell, budget_ns, probe_random_next(&run->random), run->report, &run->overrun,
+                                      &failure);
+    if (run->overrun)
+        probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, failure.text);
+    *ret_status = run->overrun ? CPU_RUN_FAILED : CPU_RUN_GONE;
+    return done;
+}
+
+/* All ping-pong cells from the given one on, reported. Returns as measure_access. */
+static size_t measure_pairs(struct run *run, const struct cpu_cell *cell, enum cpu_run_status *ret_status, struct probe_why *why)
+{
+    size_t count = run->left[CPU_PHASE_PINGPONG];
+    struct cpu_pairs_plan plan = {
+        .topology = run->topology,
+        .cells = cell,
+        .count = count,
+        .end_ns = time_at(run, phase_end[CPU_PHASE_PINGPONG]),
+        .most_ns = most_ns(run),
+        .most_at_once = run->topology->core_count < 4 ? 1 : (unsigned)run->topology->core_count / 2,
+        .seed = probe_random_next(&run->random),
+    };
+    bool gone;
+    bool ok = cpu_pairs_measure(&plan, run->workers, run->report, &run->overrun, &gone, why);
+    *ret_status = gone ? CPU_RUN_GONE : CPU_RUN_FAILED;
+    return ok ? count : 0;
 }
 
 static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
 {
-    bool late = false;
     for (size_t i = 0; i < run->cells->count; i++)
         run->left[run->cells->item[i].phase]++;
-    for (size_t i = 0; i < run->cells->count; i++) {
+    for (size_t i = 0, done; i < run->cells->count; i += done) {
         const struct cpu_cell *cell = &run->cells->item[i];
-        struct probe_summary summary;
-        struct probe_why skip;
-        bool measured = measure(run, cell, &summary, &skip);
-        run->left[cell->phase]--;
-        if (run->overrun) {
-            probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
-            return CPU_RUN_FAILED;
-        }
-        late |= !measured && probe_clock_ns() > time_at(run, phase_end[cell->phase]);
-        if (!(measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text)))
-            return CPU_RUN_GONE;
+        enum cpu_run_status status = CPU_RUN_GONE;
+        int64_t now_ns = probe_clock_ns();
+        if (cell->phase == CPU_PHASE_PINGPONG)
+            done = measure_pairs(run, cell, &status, why);
+        else if (now_ns >= time_at(run, phase_end[cell->phase]))
+            done = cpu_report_late(run->report, cell);
+        else if (cell->phase == CPU_PHASE_HANDOFF)
+            done = measure_handoff(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
+        else
+            done = measure_access(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
+        if (done == 0)
+            return status;
+        run->left[cell->phase] -= done;
     }
-    return late ? CPU_RUN_BUDGET : CPU_RUN_COMPLETE;
+    return run->report->late ? CPU_RUN_BUDGET : CPU_RUN_COMPLETE;
 }
 
 /* A metric without cells says why. */
@@ -129,14 +174,19 @@ static bool skip_empty_metrics(struct run *run)
         const char *why;
     } metrics[] = {
         {PROBE_CPU_PINGPONG, "fewer than two cores may be used"},
+        {PROBE_CPU_COPY, "fewer than two cores may be used"},
+        {PROBE_CPU_QUEUE, "fewer than two cores may be used"},
         {PROBE_MEMORY_BANDWIDTH, "no memory can be reached"},
         {PROBE_MEMORY_LATENCY, "no memory can be reached"},
         {PROBE_MEMORY_NOISE, "noise is made by the full profile only"},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
         bool found = !run->options->wanted.metrics[metrics[i].metric];
-        for (size_t j = 0; j < run->cells->count && !found; j++)
-            found = run->cells->item[j].metric == metrics[i].metric;
+        for (size_t j = 0; j < run->cells->count && !found; j++) {
+            const struct cpu_cell *cell = &run->cells->item[j];
+            bool alone = cell->metric == PROBE_CPU_PINGPONG && cell->from_core == cell->to_core && run->topology->core_count < 2;
+            found = cell->metric == metrics[i].metric && !alone;
+        }
         if (found)
             continue;
         if (!cpu_report_skip_metric(run->report, metrics[i].metric,
@@ -153,10 +203,10 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
         .topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
     enum cpu_run_status status = CPU_RUN_FAILED;
     run.workers = cpu_workers_new();
-    run.pingpong = cpu_pingpong_new(why);
     run.pus = malloc(2 * (size_t)topology->core_count * sizeof *run.pus);
-    report->total = cells->count;
-    if (run.workers == NULL || run.pingpong == NULL || run.pus == NULL) {
+    for (size_t i = 0; i < cells->count; i++)
+        report->total += cells->item[i].role != CPU_ROLE_SPARE;
+    if (run.workers == NULL || run.pus == NULL) {
         probe_why_set(why, "out of memory");
     } else if (make_buffers(&run, why)) {
         if (!print_run(&run) || !skip_empty_metrics(&run))
@@ -165,9 +215,9 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
             status = measure_all(&run, why);
     }
     if (run.overrun)
-        return CPU_RUN_FAILED; /* the stuck thread still uses all of this */
+        return CPU_RUN_FAILED; /* the stuck thread still uses what is on the heap: it is left to the end of the process */
     cpu_workers_free(run.workers);
-    cpu_pingpong_free(run.pingpong);
+    cpu_handoff_free(run.handoff);
     cpu_buffers_done(&run.buffers);
     free(run.pus);
     return status;

@@ -137,7 +137,7 @@ bool cpu_table_print(const struct cpu_report *report, FILE *file)
     if (rows == NULL)
         return false;
     for (size_t i = 0; i < report->kept_count; i++)
-        rows[i] = (struct row){.result = &report->kept[i], .axes = cpu_report_axes(report->kept[i].cell)};
+        rows[i] = (struct row){.result = &report->kept[i], .axes = cpu_report_axes(report->kept[i].cell, report->kept[i].bytes)};
     qsort(rows, report->kept_count, sizeof *rows, compare_rows);
     bool ok = true;
     for (size_t first = 0, next; ok && first < report->kept_count; first = next) {

@@ -65,6 +65,8 @@ static void put_key(struct probe_line *line, const char *key)
     if (line->comma)
         put_string(line, ",");
     line->comma = true;
+    if (key == NULL)
+        return;
     put_quoted(line, key);
     put_string(line, ":");
 }
@@ -110,6 +112,19 @@ void probe_line_open(struct probe_line *line, const char *key)
 void probe_line_close(struct probe_line *line)
 {
     put_string(line, "}");
+    line->comma = true;
+}
+
+void probe_line_open_list(struct probe_line *line, const char *key)
+{
+    put_key(line, key);
+    put_string(line, "[");
+    line->comma = false;
+}
+
+void probe_line_close_list(struct probe_line *line)
+{
+    put_string(line, "]");
     line->comma = true;
 }
 

@@ -24,8 +24,10 @@ void probe_line_begin(struct probe_line *line, const char *record);
 void probe_line_text(struct probe_line *line, const char *key, const char *value); /* invalid UTF-8 becomes U+FFFD */
 void probe_line_number(struct probe_line *line, const char *key, double value);    /* six digits; null when not finite */
 void probe_line_integer(struct probe_line *line, const char *key, int64_t value);
-void probe_line_open(struct probe_line *line, const char *key); /* an object as value */
+void probe_line_open(struct probe_line *line, const char *key); /* an object as value; key NULL: in a list */
 void probe_line_close(struct probe_line *line);
+void probe_line_open_list(struct probe_line *line, const char *key);
+void probe_line_close_list(struct probe_line *line);
 
 /* Ends the line and writes it. False when it was too long (nothing is written) or the reader is gone. */
 bool probe_line_write(struct probe_line *line, struct probe_out *out);

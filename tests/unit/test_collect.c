@@ -83,6 +83,20 @@ static void a_good_run(void **state)
     graph_unref(graph);
 }
 
+/* What is known at the end only goes over what was said at the beginning. */
+static void conditions_of_the_end(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"conditions\":{\"thp\":\"never\",\"at_once\":32}}"));
+    assert_string_equal(collect.run.conditions, "{\"thp\":\"never\",\"at_once\":32}");
+    assert_int_equal(collect.bad_lines, 0);
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
 static void assert_note(struct collect *collect, const char *code, const char *word)
 {
     assert_true(collect->run.note_count > 0);
@@ -153,7 +167,7 @@ static void rubbish_is_counted_and_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_run), cmocka_unit_test(nothing_counts_after_the_end),
+        cmocka_unit_test(a_good_run), cmocka_unit_test(conditions_of_the_end), cmocka_unit_test(nothing_counts_after_the_end),
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),

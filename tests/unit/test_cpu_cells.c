@@ -9,6 +9,7 @@
 #include "cpu_cells.h"
 #include "cpu_initiator.h"
 #include "cpu_machine.h"
+#include "cpu_schedule.h"
 
 static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_topology)
 {
@@ -23,7 +24,8 @@ static void read_machine(char *root, const char *cpus, struct cpu_topology *ret_
 static struct cpu_wanted all_of(enum cpu_profile profile)
 {
     struct cpu_wanted wanted = {.profile = profile, .seed = 1};
-    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
+    wanted.metrics[PROBE_CPU_PINGPONG] = wanted.metrics[PROBE_CPU_COPY] = wanted.metrics[PROBE_CPU_QUEUE] = true;
+    wanted.metrics[PROBE_MEMORY_BANDWIDTH] = wanted.metrics[PROBE_MEMORY_LATENCY] = true;
     wanted.metrics[PROBE_MEMORY_NOISE] = true;
     return wanted;
 }
@@ -47,18 +49,30 @@ static size_t count(const struct cpu_cells *cells, enum probe_metric metric, enu
 static bool same(const struct cpu_cell *a, const struct cpu_cell *b)
 {
     return a->metric == b->metric && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0 && a->cas == b->cas &&
-           a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes && a->noise == b->noise && a->beside == b->beside;
+           a->reader == b->reader && a->direction == b->direction && a->threads == b->threads && a->bytes == b->bytes && a->noise == b->noise && a->beside == b->beside;
 }
 
-/* What holds for every list: phases ascend, no cell comes twice, no core talks to itself. */
+static size_t count_role(const struct cpu_cells *cells, enum cpu_role role)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        found += cells->item[i].metric == PROBE_CPU_PINGPONG && cells->item[i].role == role;
+    return found;
+}
+
+/* What holds for every list: phases ascend, no cell comes twice, no core hands itself something over, and the reader's rate of a
+ * queue comes right behind the writer's. */
 static void check(const struct cpu_cells *cells)
 {
     for (size_t i = 0; i < cells->count; i++) {
         const struct cpu_cell *cell = &cells->item[i];
         if (i > 0)
             assert_true(cell->phase >= cells->item[i - 1].phase);
-        if (cell->metric == PROBE_CPU_PINGPONG)
+        if (cell->phase == CPU_PHASE_HANDOFF)
             assert_string_not_equal(cell->from, cell->to);
+        if (cell->metric == PROBE_CPU_QUEUE && cell->reader)
+            assert_true(i > 0 && cells->item[i - 1].metric == PROBE_CPU_QUEUE && !cells->item[i - 1].reader &&
+                        cells->item[i - 1].from_core == cell->from_core && cells->item[i - 1].to_core == cell->to_core);
         for (size_t j = 0; j < i; j++)
             assert_false(same(cell, &cells->item[j]));
     }
@@ -83,14 +97,67 @@ static void quick(void **state)
     check(&cells);
     assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_BANDWIDTH), 2 * 2 * 3);
     assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_LATENCY), 4 * 2);
-    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 4 * 12 + 4 * 3); /* all pairs inside, firsts across */
+    /* Siblings and all pairs inside; firsts across with a check each, and all others across as spare. */
+    assert_int_equal(count_role(&cells, CPU_ROLE_PLAIN), 16 + 4 * 12);
+    assert_int_equal(count_role(&cells, CPU_ROLE_FIRSTS), 4 * 3);
+    assert_int_equal(count_role(&cells, CPU_ROLE_CHECK), 4 * 3);
+    assert_int_equal(count_role(&cells, CPU_ROLE_SPARE), 4 * 3 * 14);
+    assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 4 * 2 + 4 * 3);
+    assert_int_equal(count(&cells, PROBE_CPU_QUEUE, CPU_PHASE_HANDOFF), 2 * (4 * 2 + 4 * 3));
     assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, CPU_PHASE_DETAIL),
                      2 * 2 * 3 * 3 + 4 * 2 * 3); /* 1, 2, 4 cores; llcs */
     assert_string_equal(cells.item[0].from, cells.item[0].to);
     assert_true(has(&cells, PROBE_CPU_PINGPONG, "core0", "core12") && has(&cells, PROBE_CPU_PINGPONG, "core12", "core0"));
-    assert_false(has(&cells, PROBE_CPU_PINGPONG, "core1", "core12"));
+    assert_true(has(&cells, PROBE_CPU_PINGPONG, "core5", "core5"));
+    assert_true(has(&cells, PROBE_CPU_COPY, "core4", "core5") && has(&cells, PROBE_CPU_COPY, "core5", "core4"));
+    assert_false(has(&cells, PROBE_CPU_COPY, "core5", "core6"));
+    for (size_t i = 0; i < cells.count; i++)
+        if (cells.item[i].role == CPU_ROLE_FIRSTS)
+            assert_true(cells.item[i].from_core % 4 == 0 && cells.item[i].to_core % 4 == 0);
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
+}
+
+/* Of many llcs, some: as many copies as the time of quick has room for. */
+static void quick_handoffs_of_many_llcs(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    read_machine(machine_regular(96, 1, 4, 48), "0-95", &topology);
+    struct cpu_wanted wanted = all_of(CPU_QUICK);
+    struct cpu_cells cells = cells_of(&topology, &wanted);
+    assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 12 + 12);
+    size_t inside = 0;
+    for (size_t i = 0; i < cells.count; i++)
+        inside += cells.item[i].metric == PROBE_CPU_COPY && cells.item[i].from_core / 4 == cells.item[i].to_core / 4;
+    assert_int_equal(inside, 12);
+    cpu_cells_done(&cells);
+    cpu_topology_done(&topology);
+}
+
+/* In the order of the list, the pairs of one way of ping-pong come in rounds: as many batches as a tournament has. */
+static void full_comes_in_rounds(void **state)
+{
+    (void)state;
+    for (int cores = 7; cores <= 8; cores++) {
+        struct cpu_topology topology;
+        read_machine(machine_regular(cores, 1, cores, cores), "0-7", &topology);
+        struct cpu_wanted wanted = {.profile = CPU_FULL, .seed = 3};
+        wanted.metrics[PROBE_CPU_PINGPONG] = true;
+        struct cpu_cells cells = cells_of(&topology, &wanted);
+        struct cpu_schedule_pair pairs[64];
+        size_t picked[64], count = 0, batches = 0;
+        bool busy[8] = {0};
+        for (size_t i = 0; i < cells.count; i++)
+            if (!cells.item[i].cas && cells.item[i].from_core != cells.item[i].to_core)
+                pairs[count++] = (struct cpu_schedule_pair){cells.item[i].from_core, cells.item[i].to_core, false};
+        assert_int_equal(count, cores * (cores - 1));
+        while (cpu_schedule_pick(pairs, count, count, busy, picked) > 0)
+            batches++;
+        assert_int_equal(batches, 2 * cpu_schedule_rounds(cores));
+        cpu_cells_done(&cells);
+        cpu_topology_done(&topology);
+    }
 }
 
 static void full(void **state)
@@ -101,7 +168,14 @@ static void full(void **state)
     struct cpu_wanted wanted = all_of(CPU_FULL);
     struct cpu_cells cells = cells_of(&topology, &wanted);
     check(&cells);
-    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 7 * 2);
+    assert_int_equal(count(&cells, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 8 * 8 * 2); /* with each core's own threads */
+    assert_int_equal(count_role(&cells, CPU_ROLE_PLAIN), 8 * 8 * 2);
+    assert_int_equal(count(&cells, PROBE_CPU_COPY, CPU_PHASE_HANDOFF), 8 * 7);
+    assert_int_equal(count(&cells, PROBE_CPU_QUEUE, CPU_PHASE_HANDOFF), 8 * 7 * 2);
+    size_t far = 0; /* two neighbours in each llc and the firsts across also copy what no cache holds */
+    for (size_t i = 0; i < cells.count; i++)
+        far += cells.item[i].metric == PROBE_CPU_COPY && cells.item[i].bytes == 16 << 20;
+    assert_int_equal(far, 2 + 2 + 2);
     assert_int_equal(count(&cells, PROBE_MEMORY_LATENCY, CPU_PHASE_DETAIL), 2 * (29 + 2)); /* 4K to 64M by halves; noise */
     static const int64_t levels[] = {32 << 10, 1 << 20, 16 << 20};
     for (int llc = 0; llc < 2; llc++)
@@ -131,7 +205,7 @@ static void large_llc(void **state)
     struct cpu_cells other = cells_of(&topology, &wanted);
     check(&first);
     assert_true(has(&first, PROBE_CPU_PINGPONG, "core41", "core42") && has(&first, PROBE_CPU_PINGPONG, "core42", "core41"));
-    assert_in_range(count(&first, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 126 + 64, 126 + 256);
+    assert_in_range(count(&first, PROBE_CPU_PINGPONG, CPU_PHASE_PINGPONG), 64 + 126 + 64, 64 + 126 + 256);
     assert_int_equal(first.count, again.count);
     size_t moved = first.count != other.count;
     for (size_t i = 0; i < first.count; i++) {
@@ -160,7 +234,14 @@ static void filters(void **state)
     wanted.places = places;
     wanted.place_count = 2;
     cells = cells_of(&topology, &wanted);
-    assert_int_equal(cells.count, 6); /* core5 and the three others of its llc, both ways */
+    size_t inside = 0, across = 0;
+    for (size_t i = 0; i < cells.count; i++) {
+        assert_true(cells.item[i].from_core == 5 || cells.item[i].to_core == 5);
+        inside += cells.item[i].role == CPU_ROLE_PLAIN && cells.item[i].phase == CPU_PHASE_PINGPONG;
+        across += cells.item[i].role == CPU_ROLE_SPARE || cells.item[i].role == CPU_ROLE_CHECK;
+    }
+    assert_int_equal(inside, 1 + 6); /* its threads, and the three others of its llc both ways */
+    assert_int_equal(across, 2 * 12);
     cpu_cells_done(&cells);
     wanted.places = places + 1;
     wanted.place_count = 1;
@@ -325,7 +406,7 @@ static void one_core(void **state)
     read_machine(machine_regular(1, 1, 1, 1), "0", &topology);
     struct cpu_wanted wanted = all_of(CPU_QUICK);
     struct cpu_cells cells = cells_of(&topology, &wanted);
-    assert_int_equal(cells.count, 4); /* read, write, copy, latency */
+    assert_int_equal(cells.count, 5); /* its threads, read, write, copy, latency */
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
 }
@@ -353,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quick),   cmocka_unit_test(full),     cmocka_unit_test(large_llc), cmocka_unit_test(filters),
         cmocka_unit_test(partial), cmocka_unit_test(noise), cmocka_unit_test(no_noise), cmocka_unit_test(core_counts), cmocka_unit_test(wide_llc), cmocka_unit_test(one_core), cmocka_unit_test(spread),
+        cmocka_unit_test(quick_handoffs_of_many_llcs), cmocka_unit_test(full_comes_in_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,8 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
     }
     assert_true(cpu_topology_read("", &allowed, known ? &memory : NULL, &topology, &why));
     struct cpu_run_options options = {.root = "", .budget_ns = budget_ns, .started_ns = probe_clock_ns(), .wanted = {.seed = 1}};
-    options.wanted.metrics[PROBE_CPU_PINGPONG] = options.wanted.metrics[PROBE_MEMORY_BANDWIDTH] =
+    options.wanted.metrics[PROBE_CPU_PINGPONG] = options.wanted.metrics[PROBE_CPU_COPY] =
+        options.wanted.metrics[PROBE_CPU_QUEUE] = options.wanted.metrics[PROBE_MEMORY_BANDWIDTH] =
         options.wanted.metrics[PROBE_MEMORY_LATENCY] = options.wanted.metrics[PROBE_MEMORY_NOISE] = true;
     struct cpu_cells cells;
     assert_true(cpu_cells_new(&topology, &options.wanted, &cells, &why));
@@ -76,7 +77,10 @@ static void run_and_read(int64_t budget_ns, const char *cpus, struct tally *ret_
             free(conditions);
         } else if (record.kind == RECORD_VALUE) {
             tally.values++;
-            assert_true(record.value.n >= 6 && record.value.low > 0);
+            assert_true(record.value.sample_count > 0 || (record.value.n >= 6 && record.value.low > 0));
+            for (size_t i = 0; i < record.value.sample_count; i++)
+                assert_true(record.value.samples[i].n >= 6 && record.value.samples[i].low_ns > 0);
+            assert_true(record.value.sample_count == 0 || record.value.sample_count >= 6);
         } else if (record.kind == RECORD_SKIP) {
             tally.skips++;
             tally.late += strcmp(record.skip.why, "time budget") == 0;

@@ -173,9 +173,28 @@ static void values_parse(void **state)
     parse(sink_take(&sink), &record);
     assert_string_equal(record.skip.from, "machine0");
     record_done(&record);
+    cell = (struct cpu_cell){.metric = PROBE_CPU_COPY, .from = "core0", .to = "core1"};
+    static const int64_t bytes[] = {4096, 65536};
+    static const struct probe_summary times[] = {{500, 490, 520, 7}, {6000, 5900, 6100, 9}};
+    assert_true(cpu_report_samples(&report, &cell, bytes, times, 2));
+    parse(sink_take(&sink), &record);
+    assert_string_equal(record.value.axes, "");
+    assert_int_equal(record.value.sample_count, 2);
+    assert_int_equal(record.value.samples[1].bytes, 65536);
+    assert_true(record.value.samples[1].median_ns == 6000 && record.value.samples[1].low_ns == 5900 && record.value.samples[1].n == 9);
+    record_done(&record);
+    cell = (struct cpu_cell){.metric = PROBE_CPU_QUEUE, .from = "core0", .to = "core1", .reader = true};
+    assert_true(cpu_report_late(&report, &cell));
+    assert_true(report.late);
+    parse(sink_take(&sink), &record);
+    assert_string_equal(record.skip.axes, "side=reader");
+    record_done(&record);
+    report.pairs.ways[1] = (struct cpu_report_way){8, 12, 1, 1.25};
     assert_true(cpu_report_end(&report, "budget", 12345));
     parse(sink_take(&sink), &record);
     assert_int_equal(record.end.elapsed_ns, 12345);
+    assert_int_equal(json_integer_value(json_object_get(record.end.conditions, "cas_pairs_at_once")), 8);
+    assert_int_equal(json_object_size(record.end.conditions), 4);
     record_done(&record);
     sink_close(&sink);
 }

@@ -189,6 +189,7 @@ static const struct {
     {"{\"record\":\"progress\",\"done\":-3,\"total\":2}", "done is -3"},
     {"{\"record\":\"end\",\"status\":\"perfect\",\"elapsed_ns\":1}", "unknown status perfect"},
     {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":-1}", "elapsed_ns"},
+    {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1,\"conditions\":{\"a\":[]}}", "condition a is not one value"},
     {"{\"record\":\"device\"}", "gpu is missing"},
     {"{\"record\":\"link\",\"from\":\"gpu0\"}", "to is missing"},
 };
