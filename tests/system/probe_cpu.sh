@@ -51,7 +51,7 @@ every_cell() {
     local total
     total=$(grep '"record":"progress"' "$1" | tail -n 1 | sed 's/.*"total":\([0-9]*\).*/\1/')
     head -n 1 "$1" | grep -q '^{"record":"run","schema":1,"probe":"cpu"' &&
-        tail -n 1 "$1" | grep -Eq '^\{"record":"end","status":"(complete|budget)","elapsed_ns":[0-9]+\}$' &&
+        tail -n 1 "$1" | grep -Eq '^\{"record":"end","status":"(complete|budget)","elapsed_ns":[0-9]+(,"conditions":\{[^{}]+\})?\}$' &&
         [ "$(grep -c '^{"record":"\(value\|skip\)".*}$' "$1")" -ge "$total" ] &&
         ! grep -Eq 'nan|inf[,}]' "$1"
 }
@@ -70,6 +70,16 @@ check "each cell has its record" every_cell "$work/quick"
 check "a full profile cut short succeeds" every_cell "$work/full"
 check "and says that time ran out" grep -q '"why":"time budget"' "$work/full"
 
+check "copies have six sizes at least" bash -c \
+    'n=$(nproc); [ "$n" -lt 2 ] || grep -Eq "\"metric\":\"cpu_copy\".*\"samples\":\[(\{[^}]*\},?){6,}\]" "$1"' - "$work/quick"
+check "queues have the pace of both sides" bash -c \
+    'n=$(nproc); [ "$n" -lt 2 ] || { grep -q "\"metric\":\"cpu_queue\".*\"axes\":{}" "$1" && grep -q "\"side\":\"reader\"" "$1"; }' - "$work/quick"
+check "how pairs were measured is in the end record" bash -c \
+    'n=$(nproc); [ "$n" -lt 2 ] || tail -n 1 "$1" | grep -q "\"store_pairs_at_once\":[1-9]"' - "$work/quick"
+
+"$probe" --table --metrics cpu_copy,cpu_queue --budget-ns 1000000000 >"$work/table"
+check "a table of copies for each size" bash -c \
+    'n=$(nproc); [ "$n" -lt 2 ] || { grep -q "^cpu_copy bytes=4096, GB/s" "$1" && grep -q "^cpu_queue side=reader, GB/s" "$1"; }' - "$work/table"
 "$probe" --table --metrics memory_latency --budget-ns 1000000000 >"$work/table"
 check "a table has a title with its unit" grep -q '^memory_latency, ns' "$work/table"
 check "and no record" bash -c '! grep -q record "$1"' - "$work/table"
@@ -77,6 +87,9 @@ check "and no record" bash -c '! grep -q record "$1"' - "$work/table"
 first=$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 taskset -c "$first" "$probe" --metrics cpu_pingpong >"$work/one"
 check "one core alone says why there is no ping-pong" grep -q '"skip","metric":"cpu_pingpong".*fewer than two cores' "$work/one"
+check "nor between its threads" grep -Eq '"skip","metric":"cpu_pingpong","from":"(core[0-9]+)","to":"\1".*thread' "$work/one"
+taskset -c "$first" "$probe" --metrics cpu_copy,cpu_queue >"$work/one"
+check "nor copies and queues" [ "$(grep -c 'fewer than two cores' "$work/one")" = 2 ]
 
 # refuses WORD ARGUMENT...: wrong usage, in one line that has the word
 refuses() {
