@@ -45,6 +45,11 @@ bool cpu_pairs_differ(const struct probe_summary *a, const struct probe_summary 
     return apart && fmax(a->value, b->value) > (1 + limit) * fmin(a->value, b->value);
 }
 
+bool cpu_pairs_stand(size_t sampled, size_t differing, size_t played, size_t unmeasured)
+{
+    return differing * SHARE < sampled && unmeasured * SHARE < played;
+}
+
 static void destroy(struct pairs *pairs)
 {
     if (pairs == NULL)
@@ -169,7 +174,7 @@ static bool verify_window(struct pairs *pairs, bool *ret_stands, struct probe_wh
         *together = alone;
     }
     told->differing += differing;
-    *ret_stands = differing * SHARE < sampled && unmeasured * SHARE < count + 1;
+    *ret_stands = cpu_pairs_stand(sampled, differing, count, unmeasured);
     return true;
 }
 

@@ -35,6 +35,10 @@ struct cpu_pairs_plan {
 /* Whether two measurements of the same differ: their intervals do not meet, and one value is more than limit above the other. */
 bool cpu_pairs_differ(const struct probe_summary *a, const struct probe_summary *b, double limit);
 
+/* Whether what was played side by side stands: of a sample fewer than a quarter differ when measured alone, and of all that was played
+ * fewer than a quarter could not be measured. */
+bool cpu_pairs_stand(size_t sampled, size_t differing, size_t played, size_t unmeasured);
+
 /* Measures and reports all cells but the spare ones that are not needed; report->total grows by those that are, and
  * report->pairs says how it went. False with why when the reader is gone (*ret_gone), a thread is stuck (*ret_overrun) or memory
  * runs out. */

@@ -18,12 +18,8 @@
 
 #include "cpu_bandwidth.h"
 #include "cpu_chase.h"
-#include "cpu_copy.h"
-#include "cpu_match.h"
 #include "cpu_memory.h"
 #include "cpu_noise.h"
-#include "cpu_pingpong.h"
-#include "cpu_queue.h"
 #include "cpu_stream.h"
 #include "cpu_topology.h"
 #include "probe_clock.h"
@@ -362,193 +358,13 @@ static void noise_that_stands_still_is_none(void **state)
     free(base);
 }
 
-/* Two cores of this machine, or false where there is one. */
-static bool two_cores(int ret_pus[2])
-{
-    struct cpu_topology topology;
-    topology_here(&topology);
-    bool two = topology.core_count > 1;
-    ret_pus[0] = topology.cores[0].pu;
-    ret_pus[1] = two ? topology.cores[1].pu : -1;
-    cpu_topology_done(&topology);
-    return two;
-}
-
-static void play(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count)
-{
-    bool overrun;
-    struct probe_why why = {0};
-    if (!cpu_match_run(workers, matches, count, 20 * PATIENCE_NS, &overrun, &why))
-        fail_msg("%s", why.text);
-}
-
-static void assert_sound(const struct probe_summary *summary)
-{
-    assert_true(summary->n >= 6 && summary->n <= 25 && summary->low > 0 && summary->low <= summary->value &&
-                summary->value <= summary->high);
-}
-
-static void pingpong_plays(void **state)
-{
-    (void)state;
-    int pus[2];
-    if (!two_cores(pus))
-        skip();
-    struct cpu_workers *workers = cpu_workers_new();
-    struct probe_why why = {0};
-    struct cpu_pingpong *pingpong = cpu_pingpong_new(&why);
-    struct probe_summary summary;
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_pingpong_play, .table = pingpong};
-    for (int cas = 0; cas < 2; cas++) {
-        cpu_pingpong_begin(pingpong, cas, PATIENCE_NS);
-        play(workers, &match, 1);
-        if (!cpu_pingpong_end(pingpong, &summary, &why))
-            fail_msg("%s", why.text);
-        assert_sound(&summary);
-        assert_true(summary.low > 1);
-    }
-    /* Both on one CPU never run at the same time: that is said, not waited for. */
-    int64_t start = probe_clock_ns();
-    match.pus[1] = pus[0];
-    cpu_pingpong_begin(pingpong, false, 100000000);
-    play(workers, &match, 1);
-    assert_false(cpu_pingpong_end(pingpong, &summary, &why));
-    assert_non_null(strstr(why.text, "same time"));
-    assert_true(probe_clock_ns() - start < 20000000000);
-    cpu_pingpong_free(pingpong);
-    cpu_workers_free(workers);
-}
-
-/* Two matches side by side end each for itself; here they share the CPUs, so either may be too slow, and then says so. */
-static void matches_side_by_side(void **state)
-{
-    (void)state;
-    int pus[2];
-    if (!two_cores(pus))
-        skip();
-    struct cpu_workers *workers = cpu_workers_new();
-    struct cpu_match matches[2];
-    struct cpu_pingpong *boards[2];
-    for (int i = 0; i < 2; i++) {
-        boards[i] = cpu_pingpong_new(NULL);
-        matches[i] = (struct cpu_match){.pus = {pus[i], pus[1 - i]}, .play = cpu_pingpong_play, .table = boards[i]};
-        cpu_pingpong_begin(boards[i], i, 200000000);
-    }
-    play(workers, matches, 2);
-    for (int i = 0; i < 2; i++) {
-        struct probe_summary summary;
-        struct probe_why why = {0};
-        if (cpu_pingpong_end(boards[i], &summary, &why))
-            assert_sound(&summary);
-        else
-            assert_non_null(strstr(why.text, "same time"));
-        cpu_pingpong_free(boards[i]);
-    }
-    cpu_workers_free(workers);
-}
-
-static void copy_sizes(void **state)
-{
-    (void)state;
-    int64_t bytes[CPU_COPY_SIZES_MAX];
-    assert_int_equal(cpu_copy_sizes(-1, bytes), 6); /* nothing known */
-    assert_int_equal(bytes[0], 4096);
-    assert_int_equal(bytes[4], 1 << 20);
-    assert_int_equal(bytes[5], 4 << 20);
-    assert_int_equal(cpu_copy_sizes(2 << 20, bytes), 6);
-    assert_int_equal(bytes[5], 4 << 20);
-    unsigned count = cpu_copy_sizes(300 << 20, bytes); /* twice 300 MiB */
-    assert_int_equal(bytes[count - 1], 600 << 20);
-    for (unsigned i = 1; i < count; i++)
-        assert_true(bytes[i] > bytes[i - 1] && bytes[i] % 4096 == 0);
-    count = cpu_copy_sizes(INT64_C(1) << 40, bytes); /* a lie does not overflow the list */
-    assert_true(count <= CPU_COPY_SIZES_MAX);
-}
-
-static void copies_arrive(void **state)
-{
-    (void)state;
-    enum { MIB = 1 << 20 };
-    int pus[2];
-    if (!two_cores(pus))
-        skip();
-    struct cpu_workers *workers = cpu_workers_new();
-    struct cpu_copy *copy = cpu_copy_new();
-    char *source = aligned_alloc(4096, MIB), *target = aligned_alloc(4096, MIB + CPU_COPY_ROOM);
-    static const int64_t bytes[] = {4096, 65536, MIB};
-    struct cpu_copy_plan plan = {source, target, bytes, 3, 200000000, 1};
-    struct probe_summary times[CPU_COPY_SIZES_MAX];
-    struct probe_why why = {0};
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_copy_play, .table = copy};
-    memset(source, 0x11, MIB);
-    memset(target, 0x22, MIB + CPU_COPY_ROOM);
-    cpu_copy_begin(copy, &plan);
-    play(workers, &match, 1);
-    if (!cpu_copy_end(copy, times, &why))
-        assert_non_null(strstr(why.text, "same time"));
-    else
-        for (int i = 0; i < 3; i++)
-            assert_sound(&times[i]);
-    size_t shift = 0; /* where the copy lies in its room */
-    while (shift < CPU_COPY_ROOM && memcmp(target + shift, source, MIB) != 0)
-        shift += 512;
-    assert_true(shift < CPU_COPY_ROOM);
-    for (size_t i = 0; i < shift; i++)
-        assert_int_equal(target[i], 0x22); /* not one byte around it */
-    for (size_t i = shift + MIB; i < MIB + CPU_COPY_ROOM; i++)
-        assert_int_equal(target[i], 0x22);
-    free(source);
-    free(target);
-    cpu_copy_free(copy);
-    cpu_workers_free(workers);
-}
-
-static void queue_hands_over(void **state)
-{
-    (void)state;
-    int pus[2];
-    if (!two_cores(pus))
-        skip();
-    struct cpu_workers *workers = cpu_workers_new();
-    struct cpu_queue *queue = cpu_queue_new();
-    char *ring = aligned_alloc(4096, CPU_QUEUE_BYTES);
-    memset(ring, 0xff, CPU_QUEUE_BYTES); /* whatever was there is no flag */
-    struct probe_summary writer, reader;
-    struct probe_why why = {0};
-    struct cpu_match match = {.pus = {pus[0], pus[1]}, .play = cpu_queue_play, .table = queue};
-    for (int again = 0; again < 2; again++) {
-        cpu_queue_begin(queue, ring, 200000000);
-        play(workers, &match, 1);
-        if (!cpu_queue_end(queue, &writer, &reader, &why)) {
-            assert_non_null(strstr(why.text, "same time"));
-            continue;
-        }
-        assert_sound(&writer);
-        assert_sound(&reader);
-    }
-    /* Each chunk's payload begins with the number of the pass that its flag names. */
-    uint64_t words[2], first;
-    memcpy(&first, ring, sizeof first);
-    assert_in_range(first, 6, 1000);
-    for (size_t at = 0; at < CPU_QUEUE_BYTES; at += 512) {
-        memcpy(words, ring + at, sizeof words);
-        assert_int_equal(words[0], first);
-        assert_int_equal(words[1], first);
-    }
-    free(ring);
-    cpu_queue_free(queue);
-    cpu_workers_free(workers);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
         cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
         cmocka_unit_test(misplaced_memory_is_refused), cmocka_unit_test(small_pages_are_few),
-        cmocka_unit_test(noise_never_pauses), cmocka_unit_test(noise_that_stands_still_is_none), cmocka_unit_test(pingpong_plays),
-        cmocka_unit_test(matches_side_by_side), cmocka_unit_test(copy_sizes), cmocka_unit_test(copies_arrive),
-        cmocka_unit_test(queue_hands_over),
+        cmocka_unit_test(noise_never_pauses), cmocka_unit_test(noise_that_stands_still_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
