@@ -1,5 +1,6 @@
 #include "probe_stop.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -15,10 +16,17 @@ static void stop_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGINT);
 }
 
+/* A parent that ended before this looked for it is known by the other end of the output. */
+static bool is_read(int fd)
+{
+    struct pollfd output = {.fd = fd};
+    return poll(&output, 1, 0) <= 0 || (output.revents & (POLLERR | POLLHUP)) == 0;
+}
+
 bool probe_stop_prepare(bool child, struct probe_why *why)
 {
     pid_t parent = getppid();
-    if (child && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+    if (child && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || !is_read(STDOUT_FILENO)))
         return probe_why_set(why, "the process that started this one is gone");
     /* The parent may ignore SIGPIPE, which is inherited. */
     signal(SIGPIPE, SIG_DFL);

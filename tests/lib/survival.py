@@ -58,7 +58,7 @@ class Control(ctypes.Structure):
 class Survivor:
     """A daemon in a folder that outlives it: start it as often as you like. config: lines of berth.conf."""
 
-    def __init__(self, folder, config="", control=None):
+    def __init__(self, folder, config="", control=None, program=BIN / "berthd"):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
         self.state = self.folder / "state"
@@ -69,6 +69,7 @@ class Survivor:
         self.database = self.state / "berth.db"
         self.log = self.folder / "log"
         self.control = control
+        self.program = program
         self.process = None
 
     def start(self, *arguments):
@@ -77,7 +78,7 @@ class Survivor:
             self.control.ready = 0
             environment = self.control.environment()
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
+            self.process = subprocess.Popen([self.program, "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
                                             stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
         atexit.register(self.kill)
 
