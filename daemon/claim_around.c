@@ -121,7 +121,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct sysio 
     if (others > 0)
         plan_warn(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
-        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed by others (berth claims lists them)");
+        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key)");
     *ret_left_out = named > 0;
     return BERTH_OK;
 }

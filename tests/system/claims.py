@@ -240,6 +240,38 @@ def without_a_store_claims_are_in_force_all_the_same():
             assert set(listed(again)) == {got["claim"]}
 
 
+def rows(daemon):
+    """The keys of the claims in the database; None while there is none."""
+    try:
+        database = sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)
+        keys = {key for key, in database.execute("SELECT key FROM claim")}
+        database.close()
+        return keys
+    except sqlite3.OperationalError:
+        return None
+
+
+def what_could_not_be_stored_is_stored_with_the_next():
+    with Daemon("--no-probe") as daemon:
+        blocker = sqlite3.connect(daemon.state / "berth.db", isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        claimed(daemon, "core0", key="a")
+        assert "in force but not stored" in daemon.said() and len(listed(daemon)) == 1 and rows(daemon) == set()
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        claimed(daemon, "core1", key="b")
+        assert rows(daemon) == {"a", "b"}, rows(daemon)
+
+
+def a_database_that_was_taken_away_gets_them_again():
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", key="a")
+        for file in daemon.state.glob("berth.db*"):
+            file.unlink()
+        daemon.process.send_signal(signal.SIGHUP)
+        assert until(lambda: rows(daemon) == {"a"}), daemon.said()
+
+
 # ---- who ----
 
 def users_claim_what_is_theirs():
@@ -362,6 +394,8 @@ TESTS = [
     claims_survive_a_restart_and_a_kill,
     a_start_drops_what_has_ended,
     without_a_store_claims_are_in_force_all_the_same,
+    what_could_not_be_stored_is_stored_with_the_next,
+    a_database_that_was_taken_away_gets_them_again,
     users_claim_what_is_theirs,
     users_are_kept_to_their_cpus,
     a_user_has_a_quota,

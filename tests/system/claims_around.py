@@ -45,6 +45,22 @@ def a_running_probe_dies_before_the_reply():
         assert until(lambda: cells(daemon, "cpu_pingpong")), "what was measured is kept"
 
 
+def each_cut_makes_the_wait_longer():
+    with contextlib.ExitStack() as stack:
+        pids = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "pids"
+        folder = stack.enter_context(fake_probe(STUBBORN.replace("PIDS", str(pids))))
+        daemon = stack.enter_context(Daemon(config=f"probe_dir = {folder}\nclaim_resume_s = 1\n"))
+        waited = []
+        for count in (1, 2):
+            assert until(lambda: pids.exists() and len(pids.read_text().split()) == count), daemon.said()
+            claimed(daemon, "core0", key="k")
+            release(daemon, key="k")
+            begin = time.monotonic()
+            assert until(lambda: len(pids.read_text().split()) == count + 1), daemon.said()
+            waited.append(time.monotonic() - begin)
+        assert waited[0] >= 0.95 and waited[1] >= 1.95, waited
+
+
 def the_real_probe_dies_in_time():
     with Daemon(config="quick_budget_ms = 20000\nclaim_resume_s = 3600\n") as daemon:
         probe = until(lambda: children(daemon.process.pid))
@@ -165,6 +181,7 @@ def no_claim_no_wake():
 
 TESTS = [
     a_running_probe_dies_before_the_reply,
+    each_cut_makes_the_wait_longer,
     the_real_probe_dies_in_time,
     while_claimed_nothing_is_measured,
     whoever_asked_for_measuring_is_told,
