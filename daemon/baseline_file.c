@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "jsonify.h"
+#include "print.h"
 
 #define SCHEMA      1
 #define FILE_MAX    (INT64_C(256) << 20)
@@ -24,47 +25,88 @@
 
 /* ---- writing ---- */
 
-static bool put_line(FILE *file, json_t *take_json)
+static void print_text(struct print *line, const char *key, const char *text)
 {
-    char *text = take_json != NULL ? json_dumps(take_json, JSON_COMPACT) : NULL;
-    bool ok = text != NULL && fprintf(file, "%s\n", text) > 0;
-    free(text);
-    json_decref(take_json);
-    return ok;
+    print_key(line, key);
+    print_string(line, text != NULL ? text : "");
 }
 
-static json_t *samples_json(const struct baseline *baseline, const struct baseline_values *samples)
+static void print_number(struct print *line, const char *key, int64_t number)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < baseline->count; i++)
-        json_array_append_new(array, jsonify_number(samples->value[i]));
-    return array;
+    print_key(line, key);
+    print_integer(line, number);
 }
 
-static bool put_series(FILE *file, const struct graph *graph, const struct baseline_set *set, size_t i)
+/* Begins a line; put_line ends it. */
+static void begin_line(struct print *line, const char *record)
+{
+    print_clear(line);
+    print_open(line, '{');
+    print_text(line, "record", record);
+}
+
+static bool put_line(FILE *file, struct print *line)
+{
+    print_close(line, '}');
+    print_bytes(line, "\n", 1);
+    if (line->failed)
+        errno = ENOMEM;
+    return !line->failed && fwrite(line->data, 1, line->length, file) == line->length;
+}
+
+static bool put_series(FILE *file, struct print *line, const struct graph *graph, const struct baseline_set *set, size_t i)
 {
     const struct value *key = &set->values->item[i];
-    return put_line(file, json_pack("{s:s,s:s,s:s,s:s,s:o,s:I,s:b,s:o}", "record", "expected", "metric", metric_info(key->metric)->name, "from",
-                                    graph_place(graph, key->from)->name, "to", graph_place(graph, key->to)->name, "axes",
-                                    jsonify_axes(key->metric, values_axes(set->values, key)), "begun_s", (json_int_t)set->baseline[i].begun_s, "accepted",
-                                    (int)set->baseline[i].accepted, "values", samples_json(&set->baseline[i], &set->samples[i])));
+    begin_line(line, "expected");
+    print_text(line, "metric", metric_info(key->metric)->name);
+    print_text(line, "from", graph_place(graph, key->from)->name);
+    print_text(line, "to", graph_place(graph, key->to)->name);
+    print_key(line, "axes");
+    jsonify_print_axes(line, key->metric, values_axes(set->values, key));
+    print_number(line, "begun_s", set->baseline[i].begun_s);
+    print_key(line, "accepted");
+    print_bytes(line, set->baseline[i].accepted ? "true" : "false", set->baseline[i].accepted ? 4 : 5);
+    print_key(line, "values");
+    print_open(line, '[');
+    for (size_t n = 0; n < set->baseline[i].count; n++)
+        print_real(line, set->samples[i].value[n]);
+    print_close(line, ']');
+    return put_line(file, line);
 }
 
-static bool put_place(FILE *file, const struct expected_place *place)
+static bool put_place(FILE *file, struct print *line, const struct expected_place *place)
 {
-    return put_line(file, json_pack("{s:s,s:s,s:o,s:o,s:o,s:I}", "record", "place", "kind", place->kind, "place", jsonify_text(place->place), "identity",
-                                    jsonify_text(place->identity), "model", jsonify_text(place->model), "seen_s", (json_int_t)place->seen_s));
+    begin_line(line, "place");
+    print_text(line, "kind", place->kind);
+    print_text(line, "place", place->place);
+    print_text(line, "identity", place->identity);
+    print_text(line, "model", place->model);
+    print_number(line, "seen_s", place->seen_s);
+    return put_line(file, line);
 }
 
 static bool put_all(FILE *file, const struct graph *graph, const struct baseline_set *set, int64_t now_s)
 {
-    bool ok = put_line(file, json_pack("{s:s,s:i,s:o,s:s,s:I}", "record", "baseline", "schema", SCHEMA, "machine", jsonify_text(graph->name), "fingerprint",
-                                       graph->fingerprint, "written_at_s", (json_int_t)now_s));
+    struct print line;
+    if (!print_init(&line, 1024)) {
+        errno = ENOMEM;
+        return false;
+    }
+    begin_line(&line, "baseline");
+    print_number(&line, "schema", SCHEMA);
+    print_text(&line, "machine", graph->name);
+    print_text(&line, "fingerprint", graph->fingerprint);
+    print_number(&line, "written_at_s", now_s);
+    bool ok = put_line(file, &line);
     for (size_t i = 0; ok && i < set->place_count; i++)
-        ok = put_place(file, &set->place[i]);
+        ok = put_place(file, &line, &set->place[i]);
     for (size_t i = 0; ok && i < set->values->count; i++)
-        ok = put_series(file, graph, set, i);
-    return ok && put_line(file, json_pack("{s:s,s:I}", "record", "end", "count", (json_int_t)(set->place_count + set->values->count)));
+        ok = put_series(file, &line, graph, set, i);
+    begin_line(&line, "end");
+    print_number(&line, "count", (int64_t)(set->place_count + set->values->count));
+    ok = ok && put_line(file, &line);
+    print_done(&line);
+    return ok;
 }
 
 static void clean_name(const char *name, char *buffer, size_t size)
@@ -77,7 +119,6 @@ static void clean_name(const char *name, char *buffer, size_t size)
         buffer[0] = '_';
 }
 
-/* On an error of the file system errno says why; a failed allocation leaves ENOMEM there, too. */
 enum berth_code baseline_file_write(const char *folder, const struct graph *graph, const struct baseline_set *set, int64_t now_s, char *ret_path, size_t size,
                                     struct berth_err *err)
 {
