@@ -114,16 +114,16 @@ enum berth_code query_get_curves(const struct call *call, struct outcome *ret, s
     enum berth_code code = pick_init(&pick, call->params, call->snap->graph, err);
     if (code != BERTH_OK)
         return code;
-    struct drawing *drawing = NULL;
     if (json_object_get(pick.where, "bytes") != NULL) {
-        code = err_set(err, BERTH_INVALID_PARAMETER, "a curve goes over all sizes: it has no axis bytes");
-        err_text(err, 0, "where.bytes");
-    } else if ((drawing = calloc(1, sizeof *drawing)) == NULL) {
-        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
-    }
-    if (code != BERTH_OK) {
         pick_done(&pick);
-        return code;
+        err_set(err, BERTH_INVALID_PARAMETER, "a curve goes over all sizes: it has no axis bytes");
+        err_text(err, 0, "where.bytes");
+        return err->code;
+    }
+    struct drawing *drawing = calloc(1, sizeof *drawing);
+    if (drawing == NULL) {
+        pick_done(&pick);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     *drawing = (struct drawing){.snap = snapshot_ref(call->snap), .pick = pick};
     const struct curve *first;

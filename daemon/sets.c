@@ -79,10 +79,12 @@ bool sets_add(struct sets *sets, const struct set *set)
     }
     struct set *at = low < sets->count ? &sets->item[low] : NULL;
     if (at != NULL && compare_sets(at, &copy) == 0) {
-        bool replaces = copy.source == VALUE_MEASURED || at->source != VALUE_MEASURED;
-        free_flows(replaces ? at : &copy);
-        if (replaces)
+        struct set loses = copy;
+        if (copy.source == VALUE_MEASURED || at->source != VALUE_MEASURED) {
+            loses = *at;
             *at = copy;
+        }
+        free_flows(&loses);
         return true;
     }
     if (!grow_by_one(&sets->item, sets->count, sizeof *sets->item)) {

@@ -112,9 +112,12 @@ static bool begin_set(struct reading *reading, sqlite3_stmt *row)
 /* Takes the next line of the set's text, "from to axes", apart. */
 static void add_flow(struct reading *reading, sqlite3_stmt *row)
 {
-    char *line = reading->next, *end = line + strcspn(line, "\n"), *to = line + strcspn(line, " "), *axes = to + (*to == ' ');
+    char *line = reading->next;
+    if (reading->left_out || line == NULL)
+        return;
+    char *end = line + strcspn(line, "\n"), *to = line + strcspn(line, " "), *axes = to + (*to == ' ');
     axes += strcspn(axes, " ");
-    if (reading->left_out || *end != '\n' || axes >= end || reading->set.flow_count == SETS_FLOWS_MAX) {
+    if (*end != '\n' || axes >= end || reading->set.flow_count == SETS_FLOWS_MAX) {
         reading->left_out = true;
         return;
     }
