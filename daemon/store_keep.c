@@ -20,8 +20,8 @@ static const char *const thin_series[] = {
     " high = max(high, excluded.high), n = n + excluded.n",
     "DELETE FROM value WHERE (series, run) IN (SELECT v.series, v.run" VALUES_OF_DAY("value") ")",
     "DELETE FROM skip WHERE (series, run) IN (SELECT v.series, v.run" VALUES_OF_DAY("skip") ")",
-    "DELETE FROM day WHERE (series, day) IN (SELECT d.series, d.day FROM series s CROSS JOIN day d ON d.series = s.id AND d.day < ?6"
-    " WHERE s.id BETWEEN ?1 AND ?2)",
+    ("DELETE FROM day WHERE (series, day) IN (SELECT d.series, d.day FROM series s CROSS JOIN day d ON d.series = s.id AND d.day < ?6"
+     " WHERE s.id BETWEEN ?1 AND ?2)"),
 };
 
 /* When all series are done. A text that a run or a skip of the day used may be somebody else's, too. */
