@@ -201,6 +201,7 @@ static void put_back(struct pairs *pairs)
 static bool play_all(struct pairs *pairs, struct probe_why *why)
 {
     unsigned batches = FIRST_BATCHES;
+    bool fell = false; /* the last window: one may fall by chance */
     while (pairs->left > 0 && probe_clock_ns() < pairs->plan->end_ns) {
         bool stands = true;
         if (!play_window(pairs, pairs->at_once == 1 ? 1 : batches, why) ||
@@ -213,9 +214,10 @@ static bool play_all(struct pairs *pairs, struct probe_why *why)
                 return false;
         } else {
             put_back(pairs);
-            pairs->at_once = (pairs->at_once + 3) / 4;
+            pairs->at_once = fell ? (pairs->at_once + 3) / 4 : pairs->at_once;
             batches = FIRST_BATCHES;
         }
+        fell = !stands && !fell;
     }
     for (size_t i = 0; i < pairs->plan->count && pairs->left > 0; i++) {
         if (pairs->list[i].taken)
@@ -299,12 +301,14 @@ bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *wo
         pairs->list[i] = (struct cpu_schedule_pair){plan->cells[i].from_core, plan->cells[i].to_core, true};
     bool ok = true;
     for (int cas = 0; cas < 2 && ok; cas++) {
+        int64_t start_ns = probe_clock_ns();
         begin_way(pairs, cas);
         ok = !pairs->gone && play_all(pairs, why);
-        if (!ok || cas)
-            continue;
-        check_llcs(pairs); /* of which only store has spare cells */
-        ok = play_all(pairs, why);
+        if (ok && !cas) {
+            check_llcs(pairs); /* of which only store has spare cells */
+            ok = play_all(pairs, why);
+        }
+        pairs->way->elapsed_ns = probe_clock_ns() - start_ns;
     }
     *ret_overrun = pairs->overrun;
     *ret_gone = pairs->gone;

@@ -2,8 +2,8 @@
  * Ping-pong cells: pairs that share no core side by side, in batches, and proof that this does not change what they measure.
  *
  * store and cas are measured one after the other, because cas disturbs others sooner. After some batches a random sample of their cells is measured again alone. A cell differs when the intervals do not meet and the
- * values are more than a tenth apart. Where a quarter of a sample differs, these batches are measured again with a quarter
- * of the pairs at once, down to one; where less does, they stand, and of the sample what was measured alone. The more batches
+ * values are more than a tenth apart. Where a quarter of a sample differs, these batches are measured again, and if a
+ * quarter differs again, with a quarter of the pairs at once, down to one; where less does, they stand, and of the sample what was measured alone. The more batches
  * have stood, the more are taken before the next sample.
  *
  * Of two llcs one pair of cores stands for all in the quick profile. Another, drawn at random, checks it; where they differ

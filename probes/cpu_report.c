@@ -188,6 +188,8 @@ static void print_way(const char *name, const struct cpu_report_way *way, struct
         return;
     snprintf(key, sizeof key, "%s_pairs_at_once", name);
     probe_line_integer(line, key, way->at_once);
+    snprintf(key, sizeof key, "%s_pairs_ns", name);
+    probe_line_integer(line, key, way->elapsed_ns);
     snprintf(key, sizeof key, "%s_pairs_verified", name);
     probe_line_integer(line, key, (int64_t)way->verified);
     if (way->verified == 0)

@@ -22,6 +22,7 @@ struct cpu_report_way {
     unsigned at_once;           /* pairs side by side in the end, 0: nothing was measured this way */
     size_t verified, differing; /* measured side by side, then alone; of these, differing */
     double worst_ratio;         /* side by side over alone, farthest from 1 */
+    int64_t elapsed_ns;         /* of all this, verification included */
 };
 
 struct cpu_report_pairs {

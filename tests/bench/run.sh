@@ -124,6 +124,7 @@ absolute "start to first answer from a database" "$(awk '{ printf "%.1f", $2 / 1
 begin=$(date +%s%N)
 "$BIN/berth-probe-cpu" --profile quick >"$work/probe"
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s
+[ "$(nproc)" -lt 2 ] || absolute "all ping-pongs of 128 cores, extrapolated" "$(tests/bench/pingpong.sh)" 5 s
 
 node=tests/nodes/mi250x
 daemon idle --node "$node"

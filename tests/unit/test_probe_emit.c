@@ -189,12 +189,12 @@ static void values_parse(void **state)
     parse(sink_take(&sink), &record);
     assert_string_equal(record.skip.axes, "side=reader");
     record_done(&record);
-    report.pairs.ways[1] = (struct cpu_report_way){8, 12, 1, 1.25};
+    report.pairs.ways[1] = (struct cpu_report_way){8, 12, 1, 1.25, 7};
     assert_true(cpu_report_end(&report, "budget", 12345));
     parse(sink_take(&sink), &record);
     assert_int_equal(record.end.elapsed_ns, 12345);
     assert_int_equal(json_integer_value(json_object_get(record.end.conditions, "cas_pairs_at_once")), 8);
-    assert_int_equal(json_object_size(record.end.conditions), 4);
+    assert_int_equal(json_object_size(record.end.conditions), 5);
     record_done(&record);
     sink_close(&sink);
 }
