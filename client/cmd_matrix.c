@@ -10,7 +10,7 @@ enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes)"},
-    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis; may be repeated"},
+    [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
     [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
     [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
     [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval instead of its value"},
@@ -99,5 +99,5 @@ const struct cmd_command cmd_matrix = {
     .most_operands = 1,
     .run = run,
     .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
-              "marked: n nominal, p published, - none, and why."},
+              "marked: n nominal, p published, - none, and why. Many combinations of axes come as one table, an axis down the rows."},
 };

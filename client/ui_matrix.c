@@ -328,7 +328,7 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     }
     ui_put(ui, "\n");
     if (cells->count == 0)
-        ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; --profile full measures the most" : "");
+        ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; with --full the most" : "");
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
     else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
