@@ -13,3 +13,6 @@ bool fault_disarm(void);
 
 /* Blocks that are allocated and not freed now. */
 long fault_live(void);
+
+/* The place to try after at: the next one for the first 300, then every 13th, and each with BERTH_LONG=1. */
+long fault_next(long at);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fault/fault.h"
+#include "fault/old_file.h"
 #include "unit/store_world.h"
 
 /* A daemon's life with the store: open, begin, load, write, load. What it reports written is counted. */
@@ -75,7 +76,7 @@ static void fails_at_every_place(struct world *world, bool is_fresh)
     snprintf(template, sizeof template, "%s.template", world->database);
     assert_int_equal(rename(world->database, template), 0);
     for (int for_ever = 0; for_ever < 2; for_ever++)
-        for (long at = 1;; at += for_ever ? 7 : 1) {
+        for (long at = 1;; at = for_ever ? at + 7 : fault_next(at)) {
             struct berth_err err = {0};
             begin_again(world, is_fresh);
             runs = is_fresh ? 0 : 1;
@@ -118,7 +119,7 @@ static void the_same_store_goes_on(void **state)
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &first), BERTH_OK);
     for (int for_ever = 0; for_ever < 2; for_ever++) {
         bool failed = true;
-        for (long at = 1; failed; at += for_ever ? 7 : 1) {
+        for (long at = 1; failed; at = for_ever ? at + 7 : fault_next(at)) {
             struct berth_err err = {0};
             struct loaded all = {.values = values_new()};
             fault_arm(at, for_ever);
@@ -143,8 +144,38 @@ static void the_same_store_goes_on(void **state)
     store_close(store);
 }
 
+/* The file of every older version is brought to the newest one or stays as it was. */
+static void a_migration(void **state)
+{
+    struct world *world = *state;
+    for (int version = 1; version < newest_version(); version++) {
+        bool failed = true;
+        long at = 0;
+        for (at = 1; failed; at = fault_next(at)) {
+            struct store *store = NULL;
+            struct berth_err err = {0};
+            old_file(world, version);
+            long before = fault_live();
+            fault_arm(at, false);
+            enum berth_code code = store_open(world->directory, &fixed, &store, &err);
+            failed = fault_disarm();
+            assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));
+            store_close(store);
+            assert_int_equal(fault_live(), before);
+            if (code != BERTH_OK && at % 8 == 0) {
+                int64_t is_at = query(world, "PRAGMA user_version");
+                assert_true(is_at >= version && is_at <= newest_version());
+            }
+            if (at % 8 == 0 || !failed)
+                assert_migrates_whole(world);
+        }
+        print_message("version %d: through before allocation %ld\n", version, at);
+        assert_true(at > 100);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(an_existing_file), TEST(a_new_file), TEST(the_same_store_goes_on)};
+    const struct CMUnitTest tests[] = {TEST(a_migration), TEST(an_existing_file), TEST(a_new_file), TEST(the_same_store_goes_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "unit/store_world.h"
+#include "fault/old_file.h"
 
 struct failing_file {
     sqlite3_file base;
@@ -205,9 +205,34 @@ static void a_new_file_fails_for_ever(void **state) { fails_at_every_place(*stat
 static void an_existing_file_fails_once(void **state) { fails_at_every_place(*state, false, false); }
 static void an_existing_file_fails_for_ever(void **state) { fails_at_every_place(*state, false, true); }
 
+/* The file of every older version is served from memory when it cannot be brought to the newest one, and brought there later. */
+static void a_migration_fails(void **state)
+{
+    struct world *world = *state;
+    for (int for_ever = 0; for_ever < 2; for_ever++)
+        for (int version = 1; version < newest_version(); version++) {
+            bool failed = true;
+            long at = 0;
+            for (at = 1; failed; at++) {
+                struct store *store = NULL;
+                struct berth_err err = {0};
+                old_file(world, version);
+                arm(at, for_ever);
+                assert_int_equal(store_open(world->directory, &fixed, &store, &err), BERTH_OK);
+                failed = disarm();
+                assert_true(store_state(store) == STORE_OK || (failed && store_state(store) == STORE_MEMORY_ONLY));
+                store_close(store);
+                assert_migrates_whole(world);
+            }
+            print_message("version %d: through at access %ld\n", version, at - 1);
+            assert_true(at > 20);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_migration_fails),
         TEST(a_new_file_fails_once),
         TEST(a_new_file_fails_for_ever),
         TEST(an_existing_file_fails_once),

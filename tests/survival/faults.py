@@ -245,6 +245,55 @@ def every_method_survives_every_fault():
     shutil.rmtree(folder)
 
 
+def probe(survivor):
+    """Measures and waits for the end; the last reply, None when the connection was closed instead."""
+    reply = None
+    try:
+        with Connection(survivor.socket) as connection:
+            connection.send("io.berth.Health.Probe", {"metrics": ["memory_latency"]})
+            reply = connection.receive()
+    except ConnectionError:
+        pass
+    assert until(lambda: (ask(survivor, "io.berth.Fabric.GetStatus") or {}).get("parameters", {}).get("state") == "ready"), survivor.said()
+    return reply
+
+
+def a_probe_run_survives_every_fault():
+    seed = seeded("the places")
+    folder = scratch()
+    control = Control.at(folder / "control")
+    survivor, _ = measured(folder / "d", control)
+    tries = 0
+    with fake_probe(PROBE) as probes:
+        survivor.config.write_text(f"probe_dir = {probes}\n")
+        survivor.start("--no-probe")
+        serves(survivor)
+        probe(survivor)
+        for kind_name, kind in KINDS.items():
+            live = control.live
+            control.arm(kind, 10**9)
+            probe(survivor)
+            most = 10**9 - control.countdown + 100
+            for at in places(100, 29, seed):
+                control.arm(kind, at)
+                probe(survivor)
+                failed = control.disarm()
+                tries += 1
+                assert survivor.process.poll() is None, (kind_name, at, survivor.process.returncode, survivor.said())
+                assert not list(survivor.state.glob("*.corrupt*")), (kind_name, at, survivor.said())
+                if at % 20 == 0 or not failed:
+                    assert "error" not in probe(survivor), survivor.said()
+                    cells = ask(survivor, "io.berth.Fabric.GetMatrix", {"metric": "memory_latency"})["parameters"]["cells"]
+                    assert len([cell for cell in cells if cell["value"]]) == len(cells) > 0, cells
+                if not failed or at > most:
+                    break
+            assert control.live - live < 300, (kind_name, live, control.live)
+        assert survivor.stop() == 0, survivor.said()
+    examine(survivor.database, WHOLE)
+    print(f"# {tries} runs with a fault")
+    shutil.rmtree(folder)
+
+
 def connections_come_through_every_fault():
     """From connecting to the answer; one that fails is closed, or waits until there is room again, and the next goes through."""
     folder = scratch()
@@ -275,7 +324,7 @@ def connections_come_through_every_fault():
 
 
 if __name__ == "__main__":
-    run_tap([every_method_survives_every_fault, connections_come_through_every_fault,
+    run_tap([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
              a_start_on_a_stored_run_survives_every_access, a_first_start_survives_every_access,
              a_start_survives_that_every_access_fails_from_there,
              a_start_on_a_stored_run_survives_every_allocation, a_first_start_survives_every_allocation,
