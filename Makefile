@@ -200,7 +200,7 @@ $(PRELOAD): tests/survival/preload.c Makefile
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
 .PHONY: survive survivors
 survivors: $(PRELOAD)
-survive: ## faults, kills, clock jumps and orphans of whole daemons at length: BERTH_LONG=1 unless told otherwise
+survive: ## faults at every place, kills, orphans, clock jumps, thirty days of whole daemons: half an hour
 	@tests/lib/deps.sh build test
 	$(AGAIN) all survivors
 	@for t in tests/survival/*.py; do BERTH_LONG=$${BERTH_LONG-1} BIN=$(BUILD)/bin python3 $$t || exit 1; done

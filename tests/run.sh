@@ -105,13 +105,14 @@ if build sanitizers all units examples SAN=address,undefined BUILD="$BUILD/san-a
     each "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
 fi
 
-title "unit, with ThreadSanitizer"
+title "unit, and a daemon whose every thread works, with ThreadSanitizer"
 # ThreadSanitizer needs a memory layout that is not randomised too far; where a container forbids that, it is tried as it is.
 fixed=(setarch -R) && "${fixed[@]}" true 2>/dev/null || fixed=(env)
 if ! grep -lE 'pthread_create|uv_queue_work' tests/unit/*.c daemon/*.c >/dev/null; then
     skip tsan "nothing here starts a thread"
 else
-    build threads all units SAN=thread BUILD="$BUILD/san-thread" && each tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}"
+    build threads all units SAN=thread BUILD="$BUILD/san-thread" && each tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}" &&
+        run "tsan pool" env BIN="$BUILD/san-thread/bin" "${fixed[@]}" python3 tests/survival/pool.py
 fi
 
 title "fuzz, a few seconds each"
