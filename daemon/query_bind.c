@@ -367,12 +367,14 @@ static enum berth_code keep_and_answer(const struct call *call, const struct cla
                                        struct berth_err *err)
 {
     char *answered = json_dumps(take_json, JSON_COMPACT);
-    enum berth_code code = answered != NULL ? BERTH_OK : no_memory(err);
-    if (code == BERTH_OK && strlen(text) + strlen(answered) > CLAIM_PLAN_MAX) {
+    enum berth_code code = BERTH_OK;
+    if (answered == NULL) {
+        code = no_memory(err);
+    } else if (strlen(text) + strlen(answered) > CLAIM_PLAN_MAX) {
         json_t *warnings = json_object_get(take_json, "warnings");
         if (!answer_append(warnings, json_string("the plan is not kept under its key: it is too large for that")))
             code = no_memory(err);
-    } else if (code == BERTH_OK && !claim_keep_plan(call->daemon->claims, claim, text, answered)) {
+    } else if (!claim_keep_plan(call->daemon->claims, claim, text, answered)) {
         code = no_memory(err);
     }
     free(answered);
@@ -388,7 +390,9 @@ static enum berth_code answer_under_key(const struct call *call, struct asked *a
 {
     json_t *json = NULL;
     char *text = claim_plan_text(call->params);
-    enum berth_code code = text != NULL ? claim_plan_recall(claim, text, &json, err) : no_memory(err);
+    if (text == NULL)
+        return no_memory(err);
+    enum berth_code code = claim_plan_recall(claim, text, &json, err);
     bool stands = json != NULL;
     if (code == BERTH_OK && !stands)
         code = answer_json(call, asked, claim, &json, err);

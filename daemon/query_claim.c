@@ -40,17 +40,13 @@ static json_t *claim_json(const struct claim_keep *keep, const struct claim *cla
     return json;
 }
 
-/* The places by the names that the node has for them, in its order, each once. The caller frees. */
-static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret, struct berth_err *err)
+static enum berth_code mark_places(const struct graph *graph, const json_t *params, bool *asked, struct berth_err *err)
 {
     const json_t *names = NULL, *name;
-    size_t i, size = 1;
+    size_t i;
     enum berth_code code = request_array(params, "places", CLAIM_PLACES_MAX, &names, err);
     if (code == BERTH_OK && json_array_size(names) == 0)
         code = plan_invalid(err, "places", "a claim names at least one");
-    bool *asked = code == BERTH_OK ? calloc(graph->place_count, sizeof *asked) : NULL;
-    if (code == BERTH_OK && asked == NULL)
-        code = no_memory(err);
     json_array_foreach(names, i, name)
     {
         place_id place = PLACE_NONE;
@@ -59,20 +55,39 @@ static enum berth_code read_places(const struct graph *graph, const json_t *para
         if (code == BERTH_OK)
             asked[place] = true;
     }
-    for (size_t p = 0; code == BERTH_OK && p < graph->place_count; p++)
+    return code;
+}
+
+/* NULL when out of memory. */
+static char *list_marked(const struct graph *graph, const bool *asked)
+{
+    size_t size = 1;
+    for (size_t p = 0; p < graph->place_count; p++)
         size += asked[p] ? strlen(graph->places[p].name) + 1 : 0;
-    char *text = code == BERTH_OK ? malloc(size) : NULL, *end = text;
-    if (code == BERTH_OK && text == NULL)
-        code = no_memory(err);
-    for (size_t p = 0; code == BERTH_OK && p < graph->place_count; p++)
+    char *text = calloc(size, 1), *end = text;
+    for (size_t p = 0; text != NULL && p < graph->place_count; p++)
         if (asked[p]) {
             *end = ',';
             end = stpcpy(end + (end > text), graph->places[p].name);
         }
+    return text;
+}
+
+/* The places by the names that the node has for them, in its order, each once. The caller frees. */
+static enum berth_code read_places(const struct graph *graph, const json_t *params, char **ret, struct berth_err *err)
+{
+    bool *asked = calloc(graph->place_count, sizeof *asked);
+    if (asked == NULL)
+        return no_memory(err);
+    enum berth_code code = mark_places(graph, params, asked, err);
+    char *text = code == BERTH_OK ? list_marked(graph, asked) : NULL;
     free(asked);
-    if (code == BERTH_OK)
-        *ret = text;
-    return code;
+    if (code != BERTH_OK)
+        return code;
+    if (text == NULL)
+        return no_memory(err);
+    *ret = text;
+    return BERTH_OK;
 }
 
 /* Borrowed from params; NULL when absent. */
