@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum key_type { KEY_TEXT, KEY_BOOL, KEY_NUMBER, KEY_OCTAL };
+enum key_type { KEY_TEXT, KEY_BOOL, KEY_NUMBER, KEY_OCTAL, KEY_WORD };
 
 struct key {
     const char *name;
     enum key_type type;
     size_t offset;
     int64_t low, high; /* numbers */
-    const char *initial;
+    const char *initial; /* WORD: all of them, "a|b|c", the first is it */
     const char *about;
 };
 
@@ -28,6 +28,9 @@ static const struct key keys[] = {
     {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "", "group that may start and cancel measuring, beside root and the daemon's user"},
     {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth", "where berth.db is kept; empty: keep nothing"},
     {"baseline", KEY_TEXT, FIELD(baseline), 0, 0, "", "folder that baselines are imported from and exported to, for nodes that keep nothing over a reboot; empty: none"},
+    {"store_journal", KEY_WORD, FIELD(store_journal), 0, 0, "auto|wal|rollback", "how berth.db is written: wal, or rollback with the file locked for others; auto: rollback on network file systems"},
+    {"history_days", KEY_NUMBER, FIELD(history_days), 1, 36500, "90", "every measured value is kept this long; of what is older, a median a day"},
+    {"daily_years", KEY_NUMBER, FIELD(daily_years), 0, 100, "2", "and the medians this long"},
     {"probe_dir", KEY_TEXT, FIELD(probe_dir), 0, 0, "", "where the probes are; empty: beside berthd, then where they were installed"},
     {"node", KEY_TEXT, FIELD(node), 0, 0, "", "node folder to serve instead of this machine"},
     {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes", "measure at the first start after a boot"},
@@ -103,6 +106,24 @@ static enum berth_code parse_number(const struct key *key, const char *value, in
     return BERTH_OK;
 }
 
+/* The number of a word among those of the key. */
+static enum berth_code parse_word(const struct key *key, const char *value, int64_t *ret_number, struct berth_err *err)
+{
+    const char *word = key->initial;
+    for (int64_t number = 0; value != key->initial; number++) {
+        size_t length = strcspn(word, "|");
+        if (strlen(value) == length && strncmp(word, value, length) == 0) {
+            *ret_number = number;
+            return BERTH_OK;
+        }
+        if (word[length] == '\0')
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes %s, not \"%.40s\"", key->name, key->initial, value);
+        word += length + 1;
+    }
+    *ret_number = 0;
+    return BERTH_OK;
+}
+
 enum berth_code config_set(struct config *config, const char *name, const char *value, struct berth_err *err)
 {
     const struct key *key = find_key(name);
@@ -130,6 +151,7 @@ enum berth_code config_set(struct config *config, const char *name, const char *
         else
             return err_set(err, BERTH_BAD_CONFIG, "%s takes yes or no, not \"%.40s\"", name, value);
         return BERTH_OK;
+    case KEY_WORD: return parse_word(key, value, number_field(config, key), err);
     case KEY_NUMBER:
     case KEY_OCTAL:
         return parse_number(key, value, number_field(config, key), err);
@@ -264,6 +286,14 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
     return BERTH_OK;
 }
 
+static void print_word(const struct key *key, int64_t number, FILE *file)
+{
+    const char *word = key->initial;
+    for (; number > 0; number--)
+        word += strcspn(word, "|") + 1;
+    fprintf(file, "%.*s\n", (int)strcspn(word, "|"), word);
+}
+
 void config_print(const struct config *config, FILE *file)
 {
     for (size_t i = 0; i < KEY_COUNT; i++) {
@@ -273,6 +303,7 @@ void config_print(const struct config *config, FILE *file)
         case KEY_TEXT: fprintf(file, "%s\n", *text_field(c, &keys[i]) ? *text_field(c, &keys[i]) : ""); break;
         case KEY_BOOL: fprintf(file, "%s\n", *bool_field(c, &keys[i]) ? "yes" : "no"); break;
         case KEY_NUMBER: fprintf(file, "%lld\n", (long long)*number_field(c, &keys[i])); break;
+        case KEY_WORD: print_word(&keys[i], *number_field(c, &keys[i]), file); break;
         case KEY_OCTAL: fprintf(file, "%04llo\n", (unsigned long long)*number_field(c, &keys[i])); break;
         }
     }

@@ -15,6 +15,9 @@ struct config {
     char *admin_group;  /* may probe and accept baselines; NULL: root and the daemon's user alone */
     char *state_dir;    /* where berth.db is; NULL: keep nothing */
     char *baseline;     /* a folder of baseline files; NULL: none */
+    int64_t store_journal; /* enum store_journal */
+    int64_t history_days;
+    int64_t daily_years;
     char *probe_dir;    /* where berth-probe-cpu is; NULL: beside berthd, then the installed place */
     char *node;         /* a node folder to serve instead of this machine; NULL: this machine */
     int64_t socket_mode;

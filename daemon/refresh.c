@@ -111,6 +111,46 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
     return code;
 }
 
+static enum berth_code make_next(struct store *store, const struct snapshot *base, const struct run *run, int64_t run_id, bool noted,
+                                 const struct note *notes, size_t count, const struct past_env *past, uint64_t generation,
+                                 struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct snapshot *snapshot = NULL;
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    noted = noted && sets != NULL && sets_add_all(sets, base->sets) && (run == NULL || sets_add_all(sets, run->sets));
+    if (noted && values != NULL && values_add_all(values, base->values) && (run == NULL || values_add_all(values, run->values))) {
+        values_finish(values);
+        snapshot = snapshot_new(base->graph, values, notes, count, run != NULL ? run->started_at_s : base->last_probe_at_s, generation);
+    } else {
+        values_free(values);
+    }
+    if (snapshot == NULL) {
+        sets_free(sets);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
+    snapshot->sets = sets;
+    snapshot_curves(snapshot); /* without memory, whoever asks tries again */
+    past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
+    *ret_snapshot = snapshot;
+    return BERTH_OK;
+}
+
+/* base, but for what the store says of itself now. */
+static enum berth_code renoted(struct store *store, const struct snapshot *base, const struct past_env *past, uint64_t generation,
+                               struct snapshot **ret_snapshot, struct berth_err *err)
+{
+    struct note *notes = NULL, store_says;
+    size_t count = 0;
+    bool noted = !store_note(store, &store_says) || append_notes(&notes, &count, &store_says, 1);
+    for (size_t i = 0; noted && i < base->note_count; i++)
+        if (strncmp(base->notes[i].code, "store-", 6) != 0)
+            noted = append_notes(&notes, &count, &base->notes[i], 1);
+    enum berth_code code = make_next(store, base, NULL, 0, noted, notes, count, past, generation, ret_snapshot, err);
+    free(notes);
+    return code;
+}
+
 enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
 {
@@ -118,8 +158,9 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     size_t count = 0;
     struct berth_err why = {0};
     int64_t run_id = 0;
-    struct snapshot *snapshot = NULL;
     bool noted = true;
+    if (run == NULL)
+        return renoted(store, base, past, generation, ret_snapshot, err);
     bool filled = run->values == NULL || curve_fill_large(run->values, base->graph); /* what was measured is stored in any case */
     enum berth_code code = store_write_run(store, base->graph, run, &run_id, &why);
     if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
@@ -138,23 +179,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
         noted = append_notes(&notes, &count, &store_says, 1);
     }
     noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) && append_lasting(&notes, &count, base);
-    struct values *values = values_new();
-    struct sets *sets = sets_new();
-    noted = noted && sets != NULL && sets_add_all(sets, base->sets) && sets_add_all(sets, run->sets);
-    if (noted && values != NULL && values_add_all(values, base->values) && values_add_all(values, run->values)) {
-        values_finish(values);
-        snapshot = snapshot_new(base->graph, values, notes, count, run->started_at_s, generation);
-    } else {
-        values_free(values);
-    }
+    code = make_next(store, base, run, run_id, noted, notes, count, past, generation, ret_snapshot, err);
     free(notes);
-    if (snapshot == NULL) {
-        sets_free(sets);
-        return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    }
-    snapshot->sets = sets;
-    snapshot_curves(snapshot); /* without memory, whoever asks tries again */
-    past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
-    *ret_snapshot = snapshot;
-    return BERTH_OK;
+    return code;
 }

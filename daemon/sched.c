@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "refresh.h"
+#include "sched_upkeep.h"
 #include "store_claim.h"
 
 /*
@@ -31,11 +32,12 @@ struct sched {
     bool owed;        /* measuring of its own that was cut short or put off */
     unsigned cut;     /* how often in a row it was cut short */
     uv_timer_t resume;
+    struct sched_upkeep upkeep;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
 
-enum refresh_kind { REFRESH_RUN, REFRESH_DISCOVER, REFRESH_ACCEPT };
+enum refresh_kind { REFRESH_RUN, REFRESH_NOTES, REFRESH_DISCOVER, REFRESH_ACCEPT };
 
 /* A job that makes the next snapshot: writes a run, discovers again, or accepts a baseline. It owns all that it touches. */
 struct refresh {
@@ -58,6 +60,7 @@ struct refresh {
 
 static void next_step(struct sched *sched);
 static void jobs_moved(struct sched_jobs *jobs);
+static void store_changed(void *arg);
 static void probe_moved(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
 
@@ -85,7 +88,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched->env = *env;
     const char *folder = env->config->node;
     struct past_env past = past_env_now(sched);
-    enum berth_code code = store_open(folder != NULL ? NULL : env->config->state_dir, env->clock, &sched->store, err);
+    enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir, (enum store_journal)env->config->store_journal, env->clock, &sched->store, err);
     if (code == BERTH_OK)
         code = refresh_discover(sched->store, env->io, folder, &past, ++sched->generation, &sched->snapshot, err);
     if (code != BERTH_OK) {
@@ -99,6 +102,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched_probe_init(&sched->probe, &probe_env);
     uv_timer_init(env->loop, &sched->resume);
     sched->resume.data = sched;
+    sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config, store_changed, sched);
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -149,6 +153,8 @@ static void measure_what_is_owed(struct sched *sched)
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
+    if (sched->store_state == STORE_MEMORY_ONLY)
+        sched_upkeep_due(&sched->upkeep);
     if (config->node != NULL || !config->probe_at_start)
         return;
     if (sched_probe_has_all(sched->snapshot->values, boot_time_s(sched->env.io))) {
@@ -181,6 +187,7 @@ static void refresh_work(struct sched_job *job, struct store *store)
     case REFRESH_RUN:
         refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
         break;
+    case REFRESH_NOTES: refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
     case REFRESH_DISCOVER: refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
     case REFRESH_ACCEPT:
         accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
@@ -197,6 +204,8 @@ static void refresh_done(struct sched_job *job)
         publish(sched, refresh->result);
     else
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", refresh->err.detail);
+    if (refresh->kind == REFRESH_RUN)
+        sched_upkeep_due(&sched->upkeep);
     if (refresh->kind == REFRESH_ACCEPT)
         refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
     snapshot_unref(refresh->base);
@@ -248,9 +257,20 @@ static void start_refresh(struct sched *sched, struct run *take_run)
 static void jobs_moved(struct sched_jobs *jobs)
 {
     struct sched *sched = (struct sched *)((char *)jobs - offsetof(struct sched, jobs));
+    bool is_out = jobs->store_state == STORE_MEMORY_ONLY && sched->store_state != STORE_MEMORY_ONLY;
     sched->store_state = jobs->store_state;
+    if (is_out)
+        sched_upkeep_due(&sched->upkeep);
     hub_wake(sched->env.hub);
     next_step(sched);
+}
+
+/* What the store says of itself is part of the snapshot. */
+static void store_changed(void *arg)
+{
+    struct refresh *refresh = new_refresh(arg, REFRESH_NOTES);
+    if (refresh != NULL)
+        add_refresh(arg, refresh);
 }
 
 void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
@@ -418,6 +438,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched->stopped_arg = arg;
     sched->reload_due = false;
     uv_close((uv_handle_t *)&sched->resume, NULL);
+    sched_upkeep_stop(&sched->upkeep);
     sched_cancel(sched);
     next_step(sched);
 }

@@ -2,10 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "store_core.h"
-#include "store_db.h"
+#include "store_file.h"
 
 void run_done(struct run *run)
 {
@@ -41,20 +40,26 @@ const char *store_state_name(enum store_state state)
 
 enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err)
 {
+    return store_open_as(directory, STORE_JOURNAL_AUTO, clock, ret_store, err);
+}
+
+enum berth_code store_open_as(const char *directory, enum store_journal journal, const struct clock *clock, struct store **ret_store,
+                              struct berth_err *err)
+{
     struct store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
     pthread_mutex_init(&store->lock, NULL); /* on Linux it cannot fail */
     store->clock = *clock;
+    store->journal = journal;
     if (directory != NULL) {
         if (asprintf(&store->path, "%s/berth.db", directory) < 0) {
             store->path = NULL;
             store_close(store);
             return err_set(err, BERTH_NO_MEMORY, "out of memory for the store");
         }
-        mkdir(directory, 0750); /* when this fails, opening the file says why */
     }
-    enum berth_code code = store_core_open(store, NULL, err);
+    enum berth_code code = store_file_open(store, NULL, err);
     if (code != BERTH_OK) {
         store_close(store);
         return code;
@@ -67,7 +72,8 @@ void store_close(struct store *store)
 {
     if (store == NULL)
         return;
-    store_db_close(store->db);
+    store_file_return(store);
+    store_file_close(store);
     graph_unref(store->graph);
     pthread_mutex_destroy(&store->lock);
     free(store->path);
@@ -82,4 +88,12 @@ enum berth_code store_begin(struct store *store, const struct graph *graph, cons
     store->boot = 0;
     snprintf(store->boot_id, sizeof store->boot_id, "%s", boot_id);
     return store_core_done(store, store_core_ready(store, err));
+}
+
+bool store_retry(struct store *store)
+{
+    store_core_lock(store);
+    bool is_well = store_file_return(store);
+    store_core_done(store, BERTH_OK);
+    return is_well;
 }

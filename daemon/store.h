@@ -5,9 +5,10 @@
  * inside, store_state and store_note too: call them on a worker thread, or at start, before the loop runs. Only store_open and store_close
  * must have the store for themselves.
  *
- * A call that fails has written nothing. Its code says what to do: UNAVAILABLE another process holds the lock, try again; IO the
- * disk is full or refuses, try again later; NO_MEMORY likewise; BAD_DATA the file proved broken and was set aside during the
- * call: state and note changed, and the next call works on a fresh file.
+ * A call that fails has written nothing. NO_MEMORY: try again later. With any other code the store has changed its place during the call, and
+ * state and note with it, so that the same call made once more works: BAD_DATA the file proved broken, was set aside, and a fresh one begun;
+ * UNAVAILABLE (another process holds the lock) and IO (the disk is full or refuses): the store goes on in memory, within a bound, and store_retry
+ * brings what was written there into the file. Meanwhile the file, when it still can be, is read.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,6 +24,10 @@
 struct store;
 
 enum store_state { STORE_OK, STORE_MEMORY_ONLY, STORE_SET_ASIDE };
+
+/* How SQLite makes a transaction whole. WAL: with a log beside the file; others may read while we write. ROLLBACK: with a rollback journal and
+ * the file locked for as long as the store is open, which is what holds on a network file system. AUTO: ROLLBACK there, WAL elsewhere. */
+enum store_journal { STORE_JOURNAL_AUTO, STORE_JOURNAL_WAL, STORE_JOURNAL_ROLLBACK };
 
 /* One finished probe run, ready to be written. */
 struct run {
@@ -43,10 +48,16 @@ void run_done(struct run *run); /* frees what it owns, not the struct */
  * if its parent is there. Takes a few ms whatever the size of the file.
  * A file that SQLite calls corrupt or no database is renamed berth.db.corrupt-<unix time> and a fresh one begun: state SET_ASIDE. A schema
  * newer than ours, another program's database, a directory that cannot be written, a disk that is full or a lock that somebody holds: state
- * MEMORY_ONLY with a note, served from an in-memory database, the file untouched. directory NULL means memory only, without a note. Fails
+ * MEMORY_ONLY with a note, served from an in-memory database, the file untouched, until store_retry finds it well. directory NULL means memory only, without a note. Fails
  * only with NO_MEMORY. */
 enum berth_code store_open(const char *directory, const struct clock *clock, struct store **ret_store, struct berth_err *err);
-void store_close(struct store *store); /* NULL is fine */
+enum berth_code store_open_as(const char *directory, enum store_journal journal, const struct clock *clock, struct store **ret_store,
+                              struct berth_err *err);
+void store_close(struct store *store); /* NULL is fine; a last store_retry comes first */
+
+/* Goes back to the file, with all that was written meanwhile, if the store is memory only (not by choice) and the file can be used. False: it cannot
+ * yet. Cheap when there is nothing to do. */
+bool store_retry(struct store *store);
 
 enum store_state store_state(struct store *store);
 const char *store_state_name(enum store_state state); /* ok, memory_only, set_aside: the wire's names */
@@ -58,7 +69,7 @@ bool store_note(struct store *store, struct note *ret_note);
  * reference to graph. Comes before the two calls below; when it fails they try again what it could not do. */
 enum berth_code store_begin(struct store *store, const struct graph *graph, const char *boot_id, struct berth_err *err);
 
-/* Writes a run in one transaction; all of it or nothing. A file that was deleted or replaced is opened, or begun, anew first, with a note.
+/* Writes a run in one transaction; all of it or nothing. When the file fails, into memory, in the same call. A file that was deleted or replaced is opened, or begun, anew first, with a note.
  * ret_run gets its id. A value that is NAN is kept as a skip with its why_not, and is the
  * latest of its series like any other. Fails with BAD_DATA also when values holds one that was not measured; no file is set aside then. */
 enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run, struct berth_err *err);

@@ -6,68 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_db.h"
-
-__attribute__((format(printf, 3, 4))) static void set_note(struct store *store, const char *code, const char *format, ...)
-{
-    va_list args;
-    store->note = (struct note){.severity = 1, .place = "machine0", .since_s = clock_now_s(&store->clock)};
-    snprintf(store->note.code, sizeof store->note.code, "%s", code);
-    va_start(args, format);
-    vsnprintf(store->note.text, sizeof store->note.text, format, args);
-    va_end(args);
-}
-
-/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
-static enum berth_code open_file(struct store *store, const char *how_broken, struct berth_err *why)
-{
-    if (how_broken != NULL && !store_db_is_whole(store->path))
-        return err_set(why, BERTH_BAD_DATA, "%s", how_broken);
-    struct berth_err first = {0};
-    if (store_db_open(store->path, &store->db, &first) == BERTH_OK)
-        return BERTH_OK;
-    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, &store->db, why) : err_set(why, first.code, "%s", first.detail);
-}
-
-enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err)
-{
-    struct berth_err why = {0};
-    char aside[4096] = "";
-    store->boot = 0;
-    store->note.code[0] = '\0';
-    if (store->path != NULL) {
-        enum berth_code code = open_file(store, how_broken, &why);
-        if (code == BERTH_BAD_DATA) {
-            char broken[sizeof why.detail];
-            memcpy(broken, why.detail, sizeof broken);
-            why = (struct berth_err){0};
-            code = store_db_set_aside(store->path, clock_now_s(&store->clock), aside, sizeof aside, &why);
-            if (code == BERTH_OK)
-                code = store_db_open(store->path, &store->db, &why);
-            if (code == BERTH_OK) {
-                store->state = STORE_SET_ASIDE;
-                set_note(store, "store-set-aside", "the database was broken (%.100s) and is now %.60s; history begins anew",
-                         broken, strrchr(aside, '/') + 1);
-                return BERTH_OK;
-            }
-        }
-        if (code == BERTH_OK) {
-            store->state = STORE_OK;
-            return BERTH_OK;
-        }
-        if (code == BERTH_NO_MEMORY)
-            return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
-        set_note(store, "store-memory-only", "measurements are kept in memory only, berth.db cannot be used: %.160s", why.detail);
-    }
-    store->state = STORE_MEMORY_ONLY;
-    return store_db_open(":memory:", &store->db, err);
-}
+#include "store_carry.h"
+#include "store_file.h"
 
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
-    if (store_db_is_broken(store->db))
+    struct berth_err why = {0};
+    enum berth_code code = store_db_error(store->db, doing, &why);
+    if (code == BERTH_BAD_DATA)
         snprintf(store->how_broken, sizeof store->how_broken, "%s", sqlite3_errmsg(store->db));
-    return store_db_error(store->db, doing, err);
+    else if (code != BERTH_NO_MEMORY)
+        snprintf(store->how_failed, sizeof store->how_failed, "%.127s", why.detail);
+    return err_set(err, code, "%s", why.detail);
 }
 
 static enum berth_code execute(struct store *store, const char *sql, const char *doing, struct berth_err *err)
@@ -162,9 +112,35 @@ enum berth_code store_core_transact(struct store *store, enum berth_code (*work)
     return code;
 }
 
+/* The row of the node in a file that is only read; 0, which nothing belongs to, when it is not there. */
+static enum berth_code find_node(struct store *store)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, "SELECT id FROM node WHERE fingerprint = ?1", &row, NULL);
+    if (code == BERTH_OK) {
+        store_core_bind_text(row, 1, store->graph->fingerprint);
+        code = store_core_step(store, row, "looking for the node", &store->node, NULL);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
 enum berth_code store_core_read(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *), void *arg,
                                 struct berth_err *err)
 {
+    if (store->file != NULL) { /* a file that cannot even be read costs its part of the answer */
+        sqlite3 *memory = store->db;
+        int64_t node = store->node;
+        store->db = store->file;
+        enum berth_code code = find_node(store);
+        if (code == BERTH_OK)
+            code = work(store, arg, NULL);
+        store->db = memory;
+        store->node = node;
+        store->how_broken[0] = store->how_failed[0] = '\0';
+        if (code == BERTH_NO_MEMORY)
+            return err_set(err, code, "out of memory");
+    }
     return work(store, arg, err);
 }
 
@@ -206,29 +182,16 @@ static enum berth_code write_boot(struct store *store, void *arg, struct berth_e
     return code;
 }
 
-/* Whether somebody deleted, renamed or replaced the file: what is written to it now would be lost with it, without an error. */
-static bool was_taken_away(const struct store *store)
-{
-    int moved = 0;
-    return store->db != NULL && store->state != STORE_MEMORY_ONLY &&
-           sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
-}
-
 void store_core_lock(struct store *store) { pthread_mutex_lock(&store->lock); }
 
 enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
     assert(store->graph != NULL);
-    bool taken_away = was_taken_away(store);
-    if (taken_away) {
-        store_db_close(store->db); /* which leaves a log of that name alone: SQLite looks, too */
-        store->db = NULL;
-    }
-    enum berth_code code = store->db == NULL ? store_core_open(store, NULL, err) : BERTH_OK;
-    if (taken_away && code == BERTH_OK && store->state == STORE_OK)
-        set_note(store, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
+    enum berth_code code = store_file_check(store, err);
     if (code == BERTH_OK && !sqlite3_get_autocommit(store->db)) /* memory ran out even for the rollback */
         code = execute(store, "ROLLBACK", "undoing what failed", err);
+    if (code == BERTH_OK && store->state == STORE_MEMORY_ONLY)
+        store_carry_bound(store->db, STORE_MEMORY_BYTES);
     if (code != BERTH_OK || store->boot != 0)
         return code;
     code = store_core_transact(store, write_boot, NULL, err);
@@ -242,9 +205,11 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
     if (store->how_broken[0] != '\0') {
         store_db_close(store->db);
         store->db = NULL;
-        store_core_open(store, store->how_broken, NULL);
-        store->how_broken[0] = '\0';
+        store_file_open(store, store->how_broken, NULL);
+    } else if (store->how_failed[0] != '\0' && store->path != NULL && store->state != STORE_MEMORY_ONLY) {
+        store_file_leave(store, store->how_failed);
     }
+    store->how_broken[0] = store->how_failed[0] = '\0';
     pthread_mutex_unlock(&store->lock);
     return code;
 }

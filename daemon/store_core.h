@@ -9,36 +9,17 @@
  *         code = store_core_transact(store, work, &arg, err);   (or statements that only read)
  *     return store_core_done(store, code);
  *
- * Every function below but store_core_open and store_core_lock is called between the two ends of that. No public function of the
+ * Every function below but store_core_lock is called between the two ends of that. No public function of the
  * store is called inside: the lock is taken once. Nothing slow but the disk happens inside: parse before, build JSON after.
  *
- * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
- * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
- * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken is empty.
+ * A new table needs a row in store_carry.c, or it does not survive a full disk. A call that fails with anything but NO_MEMORY has made the store
+ * change places (store_core_done): called once more, it works.
  */
 #pragma once
-#include <pthread.h>
 #include <sqlite3.h>
 
 #include "store.h"
-
-struct store {
-    pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
-    sqlite3 *db;
-    char *path; /* NULL: memory only by choice */
-    struct clock clock;
-    enum store_state state;
-    struct note note; /* code "" when all is well */
-    const struct graph *graph;
-    char boot_id[40];
-    int64_t node, boot;   /* rows */
-    int64_t thinned_day, thinned_series; /* store_keep: how far it has come */
-    char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
-};
-
-/* Opens what there is to open: the file; else, when it is broken (how_broken: because of this; NULL: when opening it says so) and a second look agrees, a
- * fresh one in its place; else memory. Fails only with NO_MEMORY. db must not be open. */
-enum berth_code store_core_open(struct store *store, const char *how_broken, struct berth_err *err);
+#include "store_inner.h"
 
 /* Enters: waits until no other thread is inside. store_core_done leaves. */
 void store_core_lock(struct store *store);
@@ -46,15 +27,16 @@ void store_core_lock(struct store *store);
 /* A database is open, and the rows of this node and boot are in it. store->graph must be set. */
 enum berth_code store_core_ready(struct store *store, struct berth_err *err);
 
-/* Leaves a call that comes to code, which it returns: a file that proved broken is set aside at once, so that the next call
- * finds a database that works. No statement may be alive. */
+/* Leaves a call that comes to code, which it returns: a file that proved broken is set aside at once, and one that cannot be used is
+ * left for memory, so that the next call finds a database that works. No statement may be alive. */
 enum berth_code store_core_done(struct store *store, enum berth_code code);
 
 /* work in one transaction, all of it or nothing. */
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err);
 
-/* work, which only reads, on all that has been written. */
+/* work, which only reads, on all that has been written: once, or, while the file can only be read, on the file and then on what memory has
+ * beside it. store->node is the row of the node in the one it is at. For tables of measurements; what is state is in store->db alone. */
 enum berth_code store_core_read(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *), void *arg,
                                 struct berth_err *err);
 

@@ -1,10 +1,12 @@
 #include "store_db.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "embedded.h"
@@ -33,15 +35,12 @@ enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err 
     return err_set(err, code_of(sqlite3_extended_errcode(db)), "%s: %s", doing, sqlite3_errmsg(db));
 }
 
-bool store_db_is_broken(sqlite3 *db) { return code_of(sqlite3_errcode(db)) == BERTH_BAD_DATA; }
-
 enum berth_code store_db_exec(sqlite3 *db, const char *sql, const char *doing, struct berth_err *err)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? BERTH_OK : store_db_error(db, doing, err);
 }
 
-/* The first column of the first row, 0 when there is none. */
-static enum berth_code query_number(sqlite3 *db, const char *sql, int64_t *ret_number, struct berth_err *err)
+enum berth_code store_db_number(sqlite3 *db, const char *sql, int64_t *ret_number, struct berth_err *err)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
@@ -63,7 +62,7 @@ static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct em
     int64_t now = 0;
     char set_version[48];
     snprintf(set_version, sizeof set_version, "PRAGMA user_version = %lld", (long long)version + 1);
-    code = query_number(db, "PRAGMA user_version", &now, err);
+    code = store_db_number(db, "PRAGMA user_version", &now, err);
     if (code == BERTH_OK && now == version) { /* else another process was faster */
         code = store_db_exec(db, file->text, file->name, err);
         if (code == BERTH_OK)
@@ -84,26 +83,33 @@ static enum berth_code migrate(sqlite3 *db, int64_t version, struct berth_err *e
     return code;
 }
 
-/* Reads what tells whose file this is, and at which version. */
-static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_err *err)
+static enum berth_code check_owner(int64_t application, int64_t version, bool has_tables, struct berth_err *err)
 {
-    int64_t version = 0, application = 0, tables = 0, newest = 0;
-    enum berth_code code = query_number(db, "PRAGMA user_version", &version, err);
-    if (code == BERTH_OK)
-        code = query_number(db, "PRAGMA application_id", &application, err);
-    if (code == BERTH_OK)
-        code = query_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
-    if (code != BERTH_OK)
-        return code;
+    int64_t newest = 0;
     while (embedded_migrations[newest].name != NULL)
         newest++;
-    if (application != APPLICATION_ID && (application != 0 || version != 0 || tables != 0))
+    if (application != APPLICATION_ID && (application != 0 || version != 0 || has_tables))
         return err_set(err, BERTH_BAD_CONFIG, "it is a database of another program");
     if (version < 0 || version > newest)
         return err_set(err, BERTH_BAD_CONFIG, "it has schema version %lld and this berthd knows %lld", (long long)version,
                        (long long)newest);
-    *ret_version = version;
     return BERTH_OK;
+}
+
+/* Reads what tells whose file this is, and at which version. */
+static enum berth_code identify(sqlite3 *db, int64_t *ret_version, struct berth_err *err)
+{
+    int64_t version = 0, application = 0, tables = 0;
+    enum berth_code code = store_db_number(db, "PRAGMA user_version", &version, err);
+    if (code == BERTH_OK)
+        code = store_db_number(db, "PRAGMA application_id", &application, err);
+    if (code == BERTH_OK)
+        code = store_db_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (code == BERTH_OK)
+        code = check_owner(application, version, tables != 0, err);
+    if (code == BERTH_OK)
+        *ret_version = version;
+    return code;
 }
 
 /* Both edges of every tree: a few pages of each, and those that the next run writes to. */
@@ -133,7 +139,7 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
     return BERTH_OK;
 }
 
-static enum berth_code prepare_connection(sqlite3 *db, struct berth_err *err)
+static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct berth_err *err)
 {
     static const char settings[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                                    "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;";
@@ -143,6 +149,8 @@ static enum berth_code prepare_connection(sqlite3 *db, struct berth_err *err)
     /* A newer version's file must not even get its own log written into it. */
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum berth_code code = store_db_exec(db, settings, "settings", err);
+    if (code == BERTH_OK && exclusive) /* before anything is read: then even a log needs no memory that is shared through a file */
+        code = store_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", "locking mode", err);
     int64_t version = 0, unused;
     if (code == BERTH_OK)
         code = identify(db, &version, err);
@@ -151,25 +159,71 @@ static enum berth_code prepare_connection(sqlite3 *db, struct berth_err *err)
     if (sqlite3_db_readonly(db, "main"))
         return err_set(err, BERTH_IO, "it cannot be written to");
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-    code = store_db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304",
-                         "write-ahead log", err);
+    code = store_db_exec(db,
+                         exclusive ? "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL"
+                                   : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304",
+                         "journal mode", err);
     if (code == BERTH_OK)
         code = migrate(db, version, err);
     if (code == BERTH_OK)
-        code = query_number(db, edges, &unused, err);
+        code = store_db_number(db, edges, &unused, err);
     return code;
 }
 
-enum berth_code store_db_open(const char *path, sqlite3 **ret_db, struct berth_err *err)
+/* File systems whose locks or shared memory do not reach, or not reliably, from one machine to another; linux/magic.h and the sources of
+ * those that are not in it. */
+static bool is_network(const char *path)
+{
+    static const uint32_t magic[] = {
+        0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* nfs, smb, cifs, smb2 */
+        0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, /* lustre, gpfs, beegfs, ceph */
+        0x65735546, 0x01021997, 0x5346414f, 0x6b414653, /* fuse, 9p, afs, kafs */
+        0x73757245, 0x01161970, 0x7461636f, 0xaad7aaea, /* coda, gfs2, ocfs2, panfs */
+        0x20030528, 0xbacbacbc,                         /* orangefs, vmhgfs */
+    };
+    char directory[4096];
+    struct statfs status;
+    snprintf(directory, sizeof directory, "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    if (statfs(directory, &status) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof magic / sizeof magic[0]; i++)
+        if ((uint32_t)status.f_type == magic[i])
+            return true;
+    return false;
+}
+
+/* Reads application and version from where SQLite's file format has them (fileformat2.html, 1.3), so that a newer version's file does not even
+ * get a log beside it. Only while this process has no connection to the file; see create_file. */
+static enum berth_code check_header(const char *path, struct berth_err *err)
+{
+    unsigned char header[100];
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? pread(fd, header, sizeof header, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (length < (ssize_t)sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
+        return BERTH_OK; /* opening it says what is wrong */
+    return check_owner(be32toh(*(const uint32_t *)(header + 68)), (int32_t)be32toh(*(const uint32_t *)(header + 60)), be32toh(*(const uint32_t *)(header + 40)) != 0, err);
+}
+
+enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db, struct berth_err *err)
 {
     sqlite3 *db = NULL;
-    enum berth_code code = strcmp(path, ":memory:") == 0 ? BERTH_OK : create_file(path, err);
+    bool is_file = strcmp(path, ":memory:") != 0;
+    enum berth_code code = is_file ? create_file(path, err) : BERTH_OK;
+    if (code == BERTH_OK && is_file)
+        code = check_header(path, err);
     if (code != BERTH_OK)
         return code;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
     if (db == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for a database connection");
-    code = rc == SQLITE_OK ? prepare_connection(db, err) : store_db_error(db, "opening", err);
+    bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK || (journal == STORE_JOURNAL_AUTO && is_network(path)));
+    code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err) : store_db_error(db, "opening", err);
     if (code != BERTH_OK) {
         store_db_close(db);
         return code;
@@ -178,13 +232,50 @@ enum berth_code store_db_open(const char *path, sqlite3 **ret_db, struct berth_e
     return BERTH_OK;
 }
 
-bool store_db_is_whole(const char *path)
+bool store_db_is_exclusive(sqlite3 *db)
+{
+    sqlite3_stmt *row = NULL;
+    bool is_exclusive = sqlite3_prepare_v2(db, "PRAGMA locking_mode", -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW &&
+                        strcmp((const char *)sqlite3_column_text(row, 0), "exclusive") == 0;
+    sqlite3_finalize(row);
+    return is_exclusive;
+}
+
+bool store_db_open_reader(const char *path, sqlite3 **ret_db)
+{
+    char name[4096];
+    struct stat status;
+    sqlite3 *db = NULL;
+    int64_t version = 0, newest = 0, unused;
+    if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode)) /* opening anything else might never end */
+        return false;
+    snprintf(name, sizeof name, "%s-wal", path);
+    if (stat(name, &status) == 0 && status.st_size > 0)
+        return false;
+    snprintf(name, sizeof name, "%s-journal", path);
+    if (stat(name, &status) == 0 && status.st_size > 0)
+        return false;
+    if (strpbrk(path, "?#%") != NULL || (size_t)snprintf(name, sizeof name, "file:%s?immutable=1", path) >= sizeof name)
+        return false;
+    while (embedded_migrations[newest].name != NULL)
+        newest++;
+    bool is_good = sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) == SQLITE_OK &&
+                   identify(db, &version, NULL) == BERTH_OK && version == newest && store_db_number(db, edges, &unused, NULL) == BERTH_OK;
+    if (!is_good) {
+        store_db_close(db);
+        return false;
+    }
+    *ret_db = db;
+    return true;
+}
+
+bool store_db_is_whole(const char *path, enum store_journal journal)
 {
     sqlite3 *db = NULL;
     int64_t is_whole = 0;
-    if (store_db_open(path, &db, NULL) != BERTH_OK)
+    if (store_db_open(path, journal, &db, NULL) != BERTH_OK)
         return false;
-    bool is_checked = query_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)", &is_whole, NULL) == BERTH_OK;
+    bool is_checked = store_db_number(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)", &is_whole, NULL) == BERTH_OK;
     store_db_close(db);
     return is_checked && is_whole != 0;
 }

@@ -10,12 +10,17 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "store.h"
 
 /* Opens path (":memory:" too), creating it with mode 0640, and brings it to the newest schema, each migration in a transaction of
  * its own. Reads a few pages only, whatever the file's size. Nothing stays open on failure: BAD_DATA     SQLite calls it corrupt
  * or no database; UNAVAILABLE  another process holds its lock; BAD_CONFIG   it belongs to a newer version or another program; it
  * was not touched; IO           it cannot be read or written, the disk is full; or NO_MEMORY. */
-enum berth_code store_db_open(const char *path, sqlite3 **ret_db, struct berth_err *err);
+enum berth_code store_db_open(const char *path, enum store_journal journal, sqlite3 **ret_db, struct berth_err *err);
+
+/* Opens the file for reading alone, without a lock or a log: for one that nobody writes to because it cannot be written to. False when it is not
+ * ours, not of this version, broken, not readable, or has a log that would have to be read, too. */
+bool store_db_open_reader(const char *path, sqlite3 **ret_db);
 void store_db_close(sqlite3 *db); /* NULL is fine */
 
 /* Renames path and its log to path.corrupt-NOW_S (with a number behind it when that is taken) and writes the new name to buffer.
@@ -26,10 +31,16 @@ enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer
 enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err *err);
 
 /* Whether the file can be opened and SQLite finds nothing wrong in all of it; takes seconds for hundreds of megabytes. */
-bool store_db_is_whole(const char *path);
+bool store_db_is_whole(const char *path, enum store_journal journal);
 
-/* Whether the connection's last error means that the file is broken. */
-bool store_db_is_broken(sqlite3 *db);
+/* Whether the file is kept with a rollback journal and locked for others. */
+bool store_db_is_exclusive(sqlite3 *db);
+
+/* The first column of the first row, 0 when there is none. */
+enum berth_code store_db_number(sqlite3 *db, const char *sql, int64_t *ret_number, struct berth_err *err);
 
 /* Runs statements that give no rows. */
 enum berth_code store_db_exec(sqlite3 *db, const char *sql, const char *doing, struct berth_err *err);
+
+/* A column of series after a new measurement: a reason why there is no value stays out of the way of the latest value; see values.h. */
+#define STORE_NEWER(column) "iif(excluded.value IS NULL AND value IS NOT NULL, " column ", excluded." column ")"

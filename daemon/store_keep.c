@@ -124,7 +124,7 @@ enum berth_code store_keep(struct store *store, const struct keep *keep, bool *r
     bool any = false;
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK && store->state != STORE_MEMORY_ONLY)
         code = find_step(store, keep, &step, &any, err);
     if (code == BERTH_OK && any)
         code = store_core_transact(store, thin, &step, err);

@@ -93,25 +93,43 @@ static enum berth_code load_last_probe(struct store *store, int64_t *ret_started
     return code;
 }
 
+struct loading {
+    const struct graph *graph;
+    struct values *values;
+    struct notes notes;
+    int64_t last_probe_at_s;
+};
+
+/* Memory comes after the file: what was measured there is later. */
+static enum berth_code load_all(struct store *store, void *arg, struct berth_err *err)
+{
+    struct loading *loading = arg;
+    int64_t last_probe_at_s = 0;
+    enum berth_code code = load_values(store, loading->graph, loading->values, err);
+    if (code == BERTH_OK)
+        code = load_last_probe(store, &last_probe_at_s, err);
+    if (code != BERTH_OK || last_probe_at_s == 0)
+        return code;
+    loading->notes.count = 0;
+    loading->last_probe_at_s = last_probe_at_s;
+    return load_notes(store, &loading->notes, err);
+}
+
 enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
                                   size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err)
 {
-    struct notes notes = {0};
-    int64_t last_probe_at_s = 0;
+    struct loading loading = {.graph = graph, .values = values};
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
-        code = load_values(store, graph, values, err);
-    if (code == BERTH_OK)
-        code = load_notes(store, &notes, err);
-    if (code == BERTH_OK)
-        code = load_last_probe(store, &last_probe_at_s, err);
+        code = store_core_read(store, load_all, &loading, err);
+    code = store_core_done(store, code);
     if (code != BERTH_OK) {
-        free(notes.item);
-        return store_core_done(store, code);
+        free(loading.notes.item);
+        return code;
     }
-    *ret_notes = notes.item;
-    *ret_note_count = notes.count;
-    *ret_last_probe_at_s = last_probe_at_s;
-    return store_core_done(store, BERTH_OK);
+    *ret_notes = loading.notes.item;
+    *ret_note_count = loading.notes.count;
+    *ret_last_probe_at_s = loading.last_probe_at_s;
+    return BERTH_OK;
 }

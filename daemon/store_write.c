@@ -16,9 +16,6 @@ enum statement {
     STATEMENTS
 };
 
-/* A reason why there is no value stays out of the way of the latest value; see values.h. */
-#define NEWER(column) "iif(excluded.value IS NULL AND value IS NOT NULL, " column ", excluded." column ")"
-
 static const char *const sql[STATEMENTS] = {
     [INSERT_RUN] = "INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
@@ -28,8 +25,8 @@ static const char *const sql[STATEMENTS] = {
     [SET_LATEST_VALUE] =
         "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, why)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
-        " run = " NEWER("run") ", value = " NEWER("value") ", low = " NEWER("low") ", high = " NEWER("high")
-        ", n = " NEWER("n") ", why = " NEWER("why") " RETURNING id",
+        " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER("low") ", high = " STORE_NEWER("high")
+        ", n = " STORE_NEWER("n") ", why = " STORE_NEWER("why") " RETURNING id",
     [INSERT_VALUE] = "INSERT INTO value (series, run, value, low, high, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [INSERT_SKIP] = "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)",
     [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -153,12 +150,9 @@ static enum berth_code write_all(struct store *store, void *arg, struct berth_er
     return code;
 }
 
-enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run,
-                                struct berth_err *err)
+static enum berth_code write_once(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run, struct berth_err *err)
 {
     struct writer writer = {.graph = graph, .run = run};
-    if (run->values != NULL)
-        values_finish(run->values);
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
@@ -170,4 +164,16 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph, 
     if (code == BERTH_OK)
         *ret_run = writer.id;
     return store_core_done(store, code);
+}
+
+enum berth_code store_write_run(struct store *store, const struct graph *graph, const struct run *run, int64_t *ret_run,
+                                struct berth_err *err)
+{
+    struct berth_err why = {0};
+    if (run->values != NULL)
+        values_finish(run->values);
+    enum berth_code code = write_once(store, graph, run, ret_run, &why);
+    if (code == BERTH_IO || code == BERTH_UNAVAILABLE) /* the store has gone to memory */
+        return write_once(store, graph, run, ret_run, err);
+    return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }

@@ -1,7 +1,6 @@
 /* Files that are broken, foreign, newer, locked or cannot be written. */
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,139 +262,6 @@ static void no_regular_file(void **state)
     store_close(opened(world, STORE_MEMORY_ONLY));
 }
 
-/* In a child, because rights and limits cannot be had back. What fails there prints its reason and gives a status of its own. */
-static void in_child(struct world *world, void (*work)(struct world *))
-{
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        work(world);
-        _exit(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define EXPECT(condition)                                                                                                        \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                      \
-            _exit(1);                                                                                                            \
-        }                                                                                                                        \
-    } while (0)
-
-static void open_read_only(struct world *world)
-{
-    EXPECT(geteuid() != 0 || setuid(65534) == 0);
-    struct store *store;
-    struct berth_err err = {0};
-    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
-    EXPECT(store_state(store) == STORE_MEMORY_ONLY);
-    EXPECT(noted(store).code[0] != '\0');
-    EXPECT(store_begin(store, world->graph, BOOT, &err) == BERTH_OK);
-    store_close(store);
-}
-
-static void a_read_only_directory(void **state)
-{
-    struct world *world = *state;
-    assert_int_equal(chmod(world->directory, 0555), 0);
-    in_child(world, open_read_only);
-    assert_int_equal(chmod(world->directory, 0755), 0);
-    filled(world, 2);
-    assert_int_equal(chmod(world->database, 0444), 0);
-    assert_int_equal(chmod(world->directory, 0555), 0);
-    in_child(world, open_read_only);
-    assert_int_equal(chmod(world->directory, 0755), 0);
-    assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
-}
-
-static void limit_file_size(rlim_t bytes)
-{
-    struct rlimit limit;
-    signal(SIGXFSZ, SIG_IGN);
-    EXPECT(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    limit.rlim_cur = bytes;
-    EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-}
-
-static void open_on_full_disk(struct world *world)
-{
-    limit_file_size(8192);
-    struct store *store;
-    struct berth_err err = {0};
-    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
-    EXPECT(store_state(store) == STORE_MEMORY_ONLY);
-    EXPECT(strcmp(noted(store).code, "store-memory-only") == 0);
-    store_close(store);
-}
-
-/* Two small runs fit, then the disk is full for a while. */
-static void write_on_full_disk(struct world *world)
-{
-    struct store *store;
-    struct berth_err err = {0};
-    int64_t id = 0;
-    EXPECT(store_open(world->directory, &fixed, &store, &err) == BERTH_OK);
-    EXPECT(store_begin(store, world->graph, BOOT, &err) == BERTH_OK);
-    struct run run = pingpongs(world->graph, 1);
-    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
-    limit_file_size(4096);
-    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_IO);
-    EXPECT(err.detail[0] != '\0' && strchr(err.detail, '\n') == NULL);
-    EXPECT(store_state(store) == STORE_OK);
-    limit_file_size(RLIM_INFINITY);
-    EXPECT(store_write_run(store, world->graph, &run, &id, &err) == BERTH_OK);
-    run_done(&run);
-    store_close(store);
-}
-
-static void a_full_disk(void **state)
-{
-    struct world *world = *state;
-    in_child(world, open_on_full_disk);
-    assert_int_equal(unlink(world->database), 0);
-    in_child(world, write_on_full_disk);
-    assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
-    assert_int_equal(query(world, "SELECT count(*) FROM value"), 2 * (CORES - 1));
-    assert_int_equal(query(world, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
-}
-
-static void somebody_holds_the_lock(void **state)
-{
-    struct world *world = *state;
-    struct store *store = opened(world, STORE_OK);
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    struct run run = pingpongs(world->graph, 1);
-    struct berth_err err = {0};
-    int64_t id;
-    assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_UNAVAILABLE);
-    assert_non_null(strstr(err.detail, "locked"));
-    assert_int_equal(store_state(store), STORE_OK);
-    assert_int_equal(count_loaded(store, world->graph), 0); /* reading goes on */
-    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-    written(store, world->graph, &run);
-    assert_int_equal(count_loaded(store, world->graph), CORES - 1);
-    store_close(store);
-}
-
-static void a_lock_at_open(void **state)
-{
-    struct world *world = *state;
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE; CREATE TABLE x (a)", NULL, NULL, NULL), SQLITE_OK);
-    struct store *store = opened(world, STORE_MEMORY_ONLY);
-    assert_non_null(strstr(noted(store).text, "locked"));
-    store_close(store);
-    sqlite3_close(db);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,10 +276,6 @@ int main(void)
         TEST(a_newer_schema_keeps_its_log),
         TEST(another_programs_database_is_left_alone),
         TEST(no_regular_file),
-        TEST(a_read_only_directory),
-        TEST(a_full_disk),
-        TEST(somebody_holds_the_lock),
-        TEST(a_lock_at_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,191 @@
+#include "store_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store_carry.h"
+#include "store_db.h"
+
+#define INDEX_BYTES     32768         /* a -shm file is never shorter; walIndexPage() in SQLite's wal.c */
+#define INDEX_MAX_BYTES (1024 * 1024) /* sparse; enough for a log of 500 MB */
+
+/* Since when stays what it was while the same thing is wrong. */
+__attribute__((format(printf, 4, 5))) static void set_note(struct store *store, int severity, const char *code, const char *format, ...)
+{
+    va_list args;
+    int64_t since_s = strcmp(store->note.code, code) == 0 ? store->note.since_s : clock_now_s(&store->clock);
+    store->note = (struct note){.severity = severity, .place = "machine0", .since_s = since_s};
+    snprintf(store->note.code, sizeof store->note.code, "%s", code);
+    va_start(args, format);
+    vsnprintf(store->note.text, sizeof store->note.text, format, args);
+    va_end(args);
+}
+
+static void note_memory_only(struct store *store, const char *why)
+{
+    set_note(store, 1, "store-memory-only", "berth.db cannot be used and measurements are kept in memory until it can: %.150s", why);
+}
+
+/* What is to be said of a file that works. */
+static void note_file(struct store *store, const char *aside, const char *how_broken)
+{
+    store->state = aside[0] != '\0' ? STORE_SET_ASIDE : STORE_OK;
+    if (aside[0] != '\0')
+        set_note(store, 1, "store-set-aside", "the database was broken (%.100s) and is now %.60s; history begins anew", how_broken,
+                 strrchr(aside, '/') + 1);
+    else if (store_db_is_exclusive(store->db))
+        set_note(store, 0, "store-rollback", "berth.db is kept with a rollback journal and locked for others, as %s",
+                 store->journal == STORE_JOURNAL_ROLLBACK ? "the configuration says" : "on any network file system");
+    else
+        store->note.code[0] = '\0';
+}
+
+/* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
+static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+{
+    struct berth_err first = {0};
+    if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
+        return err_set(err, BERTH_BAD_DATA, "%s", how_broken);
+    if (store_db_open(store->path, store->journal, ret_db, &first) == BERTH_OK)
+        return BERTH_OK;
+    return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err) : err_set(err, first.code, "%s", first.detail);
+}
+
+/* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say which. */
+static enum berth_code open_file(struct store *store, const char *how_broken, char *aside, size_t aside_size, char *broken, size_t broken_size,
+                                 sqlite3 **ret_db, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    char directory[4096];
+    snprintf(directory, sizeof directory, "%s", store->path);
+    *strrchr(directory, '/') = '\0';
+    mkdir(directory, 0750); /* when this fails, opening the file says why */
+    enum berth_code code = look(store, how_broken, ret_db, &why);
+    if (code == BERTH_BAD_DATA) {
+        snprintf(broken, broken_size, "%s", why.detail);
+        why = (struct berth_err){0};
+        code = store_db_set_aside(store->path, clock_now_s(&store->clock), aside, aside_size, &why);
+        if (code == BERTH_OK)
+            code = store_db_open(store->path, store->journal, ret_db, &why);
+    }
+    return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
+}
+
+enum berth_code store_file_open(struct store *store, const char *how_broken, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    char aside[4096] = "", broken[sizeof why.detail] = "";
+    store->boot = 0;
+    if (store->path != NULL) {
+        enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &store->db, &why);
+        if (code == BERTH_NO_MEMORY)
+            return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
+        if (code == BERTH_OK) {
+            note_file(store, aside, broken);
+            return BERTH_OK;
+        }
+        note_memory_only(store, why.detail);
+    }
+    store->state = STORE_MEMORY_ONLY;
+    store->has_state = false;
+    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
+    if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
+        store->has_state = store_carry_state(store->file, store->db, NULL) == BERTH_OK;
+    return code;
+}
+
+void store_file_leave(struct store *store, const char *why)
+{
+    sqlite3 *memory = NULL;
+    if (store_db_open(":memory:", STORE_JOURNAL_WAL, &memory, NULL) != BERTH_OK)
+        return;
+    store->has_state = store_carry_state(store->db, memory, NULL) == BERTH_OK;
+    store->file = store->db;
+    store->db = memory;
+    store->boot = 0;
+    store->state = STORE_MEMORY_ONLY;
+    note_memory_only(store, why);
+}
+
+static bool has_moved(sqlite3 *db)
+{
+    int moved = 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
+bool store_file_return(struct store *store)
+{
+    struct berth_err why = {0};
+    char aside[4096] = "", broken[sizeof why.detail] = "";
+    if (store->state != STORE_MEMORY_ONLY || store->path == NULL || store->db == NULL)
+        return true;
+    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") || has_moved(store->file))) {
+        store_db_close(store->file);
+        store->file = NULL;
+    }
+    sqlite3 *file = store->file;
+    enum berth_code code = file != NULL ? BERTH_OK : open_file(store, NULL, aside, sizeof aside, broken, sizeof broken, &file, &why);
+    if (code == BERTH_OK)
+        code = store_carry_home(store->db, store->has_state, file, &why);
+    if (code != BERTH_OK) {
+        if (store->file == NULL) {
+            store_db_close(file);
+            store_db_open_reader(store->path, &store->file);
+        }
+        note_memory_only(store, why.detail);
+        return false;
+    }
+    store_db_close(store->db);
+    store->db = file;
+    store->file = NULL;
+    store->boot = 0;
+    note_file(store, aside, broken);
+    return true;
+}
+
+/* Somebody who truncates the index of the log would end this process by SIGBUS at the next look into it. Zeroes instead tell SQLite to
+ * make it anew. */
+static void mend_index(const struct store *store)
+{
+    char index[4096];
+    struct stat status;
+    snprintf(index, sizeof index, "%s-shm", store->path);
+    if (lstat(index, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < INDEX_BYTES && truncate(index, INDEX_MAX_BYTES) < 0)
+        return; /* no room: then nothing has changed */
+}
+
+/* A log that is deleted lives on as long as this process does; closing the database brings what is in it into the file. */
+static bool log_is_gone(const struct store *store)
+{
+    char log[4096];
+    struct stat status;
+    snprintf(log, sizeof log, "%s-wal", store->path);
+    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(log, &status) < 0 && errno == ENOENT;
+}
+
+enum berth_code store_file_check(struct store *store, struct berth_err *err)
+{
+    bool taken_away = false;
+    if (store->db != NULL && store->state != STORE_MEMORY_ONLY) {
+        taken_away = has_moved(store->db);
+        mend_index(store);
+        if (taken_away || log_is_gone(store)) {
+            store_db_close(store->db); /* which leaves a log of another file alone: SQLite looks, too */
+            store->db = NULL;
+        }
+    }
+    enum berth_code code = store->db == NULL ? store_file_open(store, NULL, err) : BERTH_OK;
+    if (taken_away && code == BERTH_OK && store->state == STORE_OK)
+        set_note(store, 1, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
+    return code;
+}
+
+void store_file_close(struct store *store)
+{
+    store_db_close(store->db);
+    store_db_close(store->file);
+    store->db = store->file = NULL;
+}

@@ -1,0 +1,31 @@
+/**
+ * What a store is made of. Private to the store; its parts come to it through store_core.h.
+ *
+ * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
+ * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
+ * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken
+ * and how_failed are empty; (6) file is NULL unless db is in memory.
+ */
+#pragma once
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "store_db.h"
+
+struct store {
+    pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
+    sqlite3 *db;
+    sqlite3 *file; /* while db is in memory: the file, for reading; NULL when it cannot be */
+    char *path;    /* NULL: memory only by choice */
+    enum store_journal journal;
+    struct clock clock;
+    enum store_state state;
+    struct note note; /* code "" when all is well */
+    const struct graph *graph;
+    char boot_id[40];
+    int64_t node, boot;   /* rows */
+    int64_t thinned_day, thinned_series; /* store_keep: how far it has come */
+    bool has_state;       /* while db is in memory: it was given the file's state */
+    char how_failed[128]; /* what SQLite said in the call under way that means that the file cannot be used now; "" nothing */
+    char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */
+};
