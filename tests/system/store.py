@@ -1,0 +1,291 @@
+"""The store of whole daemons: full and read-only disks, locks, directories that go, broken and foreign files. Prints TAP."""
+import contextlib
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
+
+CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core0"}
+VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core0","value":51.5,"low":50.5,"high":52.5,"n":9}'
+END = '{"record":"end","status":"complete","elapsed_ns":1000}'
+SCRIPT = f"echo '{RUN}'\necho '{VALUE}'\necho '{END}'\n"
+
+
+class Skip(Exception):
+    """With the reason."""
+
+
+@contextlib.contextmanager
+def measuring(config="", **arguments):
+    """A daemon that measures one value when it is asked to."""
+    with fake_probe(SCRIPT) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n{config}", **arguments) as daemon:
+        yield daemon
+
+
+def measure(daemon):
+    daemon.call("io.berth.Health.Probe")
+    daemon.wait_ready()
+    assert cells(daemon, "cpu_pingpong")[0]["value"] == 51.5
+
+
+def points(daemon):
+    return daemon.call("io.berth.Fabric.History", CELL)["points"]
+
+
+def store_is(daemon, state, seconds=15):
+    assert until(lambda: daemon.status()["store"] == state, seconds), (daemon.status(), findings(daemon), daemon.said())
+
+
+def database(daemon):
+    return daemon.state / "berth.db"
+
+
+def runs_in(path):
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert not file.execute("PRAGMA foreign_key_check").fetchall()
+        return file.execute("SELECT count(*) FROM run").fetchone()[0]
+
+
+def is_out(daemon, word=""):
+    """Serves from memory, says so, and since when."""
+    store_is(daemon, "memory_only")
+    finding = findings(daemon)["store-memory-only"]
+    assert word in finding["text"] and abs(finding["since_s"] - time.time()) < 60, finding
+
+
+def is_back(daemon, runs):
+    """Everything is in the file and nothing is said any more."""
+    store_is(daemon, "ok")
+    assert until(lambda: not any(code.startswith("store") for code in findings(daemon))), findings(daemon)
+    assert len(points(daemon)) == runs
+    assert all(point["run"] > 0 and point["conditions"] == {} for point in points(daemon))
+
+
+@contextlib.contextmanager
+def small_disk():
+    if not os.environ.get("BERTH_MOUNTS"):
+        raise Skip("no namespace for mounts here")
+    folder = tempfile.mkdtemp(prefix="berth-test-")
+    state = pathlib.Path(folder) / "state"
+    state.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k,mode=0755", "none", state], stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("mounting is not permitted here")
+    try:
+        yield folder, state
+    finally:
+        subprocess.run(["umount", "-l", state])
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def fill(path):
+    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def a_full_disk():
+    with small_disk() as (folder, state), measuring(directory=folder) as daemon:
+        measure(daemon)
+        fill(state / "filler")
+        for _ in range(60):  # a log that is there already has room for some
+            measure(daemon)
+            if daemon.status()["store"] == "memory_only":
+                break
+        is_out(daemon)
+        measure(daemon)
+        before = len(points(daemon))
+        (state / "filler").unlink()
+        is_back(daemon, before)
+        assert daemon.stop()[0] == 0
+        assert runs_in(database(daemon)) == before
+
+
+def a_read_only_disk():
+    with small_disk() as (folder, state):
+        with measuring(directory=folder) as daemon:
+            measure(daemon)
+            daemon.stop()
+            subprocess.run(["mount", "-o", "remount,ro", state], check=True)
+            files = sorted(state.iterdir())
+            with fake_probe(SCRIPT) as probe:
+                daemon.config.write_text(f"probe_dir = {probe}\n")
+                process = Daemon("--no-probe", directory=folder, config=f"probe_dir = {probe}\n")
+                is_out(process)
+                assert cells(process, "cpu_pingpong")[0]["value"] == 51.5 and len(points(process)) == 1
+                measure(process)
+                assert len(points(process)) == 2 and sorted(state.iterdir()) == files
+                subprocess.run(["mount", "-o", "remount,rw", state], check=True)
+                is_back(process, 2)
+                process.stop()
+            assert runs_in(database(daemon)) == 2
+
+
+def the_directory_goes():
+    with measuring() as daemon:
+        measure(daemon)
+        shutil.rmtree(daemon.state)
+        daemon.state.write_text("in the way")
+        measure(daemon)
+        is_out(daemon)
+        daemon.state.unlink()
+        store_is(daemon, "ok")
+        daemon.stop()
+        assert runs_in(database(daemon)) == 1  # what was deleted is gone, what came after is not
+
+
+def somebody_holds_the_lock():
+    with measuring() as daemon:
+        measure(daemon)
+        with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            measure(daemon)
+            is_out(daemon, "locked")
+            assert len(points(daemon)) == 2
+            time.sleep(2)
+            other.execute("ROLLBACK")
+        is_back(daemon, 2)
+        daemon.stop()
+        assert runs_in(database(daemon)) == 2
+
+
+def a_newer_schema_is_not_touched():
+    with measuring() as daemon:
+        measure(daemon)
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as file:
+            version = file.execute("PRAGMA user_version").fetchone()[0]
+            file.execute("PRAGMA user_version = 1000")
+        before = {path: path.read_bytes() for path in daemon.state.iterdir() if path.name.startswith("berth.db")}
+        with measuring(directory=daemon.directory) as newer:
+            is_out(newer, "schema version 1000")
+            measure(newer)
+            assert {path: path.read_bytes() for path in daemon.state.iterdir() if path.name.startswith("berth.db")} == before
+            with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as file:
+                file.execute(f"PRAGMA user_version = {version}")
+            is_back(newer, 2)  # as when the newer daemon comes back
+
+
+def a_broken_file_is_set_aside():
+    def broken(spoil, word="store-set-aside"):
+        with measuring() as daemon:
+            measure(daemon)
+            daemon.stop()
+            spoil(daemon)
+            with measuring(directory=daemon.directory) as again:
+                measure(again)
+                if word:
+                    assert again.status()["store"] == "set_aside" and word in findings(again), findings(again)
+                    assert any("berth.db.corrupt-" in path.name for path in daemon.state.iterdir())
+                else:
+                    store_is(again, "ok")
+                again.stop()
+                return runs_in(database(daemon))
+
+    def garbage(daemon):
+        database(daemon).write_bytes(b"no database" * 1000)
+
+    def half(daemon):
+        os.truncate(database(daemon), database(daemon).stat().st_size // 2)
+
+    assert broken(garbage) == 1
+    assert broken(half) == 1
+    assert broken(lambda daemon: os.truncate(database(daemon), 0), word=None) == 1
+    assert broken(lambda daemon: (daemon.state / "berth.db-wal").write_bytes(b"no log" * 1000), word=None) == 2
+
+
+def broken_while_it_runs():
+    with measuring() as daemon:
+        measure(daemon)
+        with contextlib.closing(sqlite3.connect(database(daemon))) as file:
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = database(daemon).stat().st_size
+        with open(database(daemon), "r+b") as file:
+            file.write(bytes([0x5a]) * size)
+        measure(daemon)
+        store_is(daemon, "set_aside")
+        assert "store-set-aside" in findings(daemon)
+        daemon.stop()
+        assert runs_in(database(daemon)) == 1
+
+
+def files_beside_it():
+    with measuring() as daemon:
+        for run in range(1, 4):
+            measure(daemon)
+            os.truncate(daemon.state / "berth.db-shm", 0)
+            measure(daemon)
+            (daemon.state / "berth.db-wal").unlink()
+        assert len(points(daemon)) == 6 and daemon.status()["store"] == "ok"
+        daemon.stop()
+        assert runs_in(database(daemon)) == 6
+
+
+def a_rollback_journal():
+    with measuring("store_journal = rollback\n") as daemon:
+        measure(daemon)
+        finding = findings(daemon)["store-rollback"]
+        assert finding["severity"] == "info" and daemon.status()["store"] == "ok", finding
+        with contextlib.closing(sqlite3.connect(database(daemon), timeout=0.1)) as other:
+            try:
+                other.execute("SELECT count(*) FROM run")
+                raise AssertionError("the file is not locked")
+            except sqlite3.OperationalError as error:
+                assert "locked" in str(error)
+        assert not (daemon.state / "berth.db-wal").exists()
+        measure(daemon)
+        daemon.stop()
+        with measuring(directory=daemon.directory) as other_way:
+            measure(other_way)
+            is_back(other_way, 3)
+            assert (daemon.state / "berth.db-wal").exists()
+
+
+def at_rest_nothing_runs():
+    with measuring() as daemon:
+        measure(daemon)
+        time.sleep(1.5)
+
+        def switches():
+            total = 0
+            for task in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir():
+                total += int((task / "status").read_text().split("voluntary_ctxt_switches:")[1].split()[0])
+            return total
+
+        before = switches()
+        time.sleep(3)
+        assert switches() == before
+
+
+TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_lock, a_newer_schema_is_not_touched, a_broken_file_is_set_aside,
+         broken_while_it_runs, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
+
+
+def main():
+    wanted = sys.argv[1:]
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        if wanted and test.__name__ not in wanted:
+            continue
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {test.__name__} # SKIP {reason}", flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
