@@ -121,6 +121,16 @@ wait "$live" 2>/dev/null || true
     "$BIN/berthd" --socket "$work/start.sock" --state-dir "$work/state" --no-probe 2>"$work/start.log" >"$work/start"
 absolute "start to first answer from a database" "$(awk '{ printf "%.1f", $2 / 1e6 }' "$work/start")" 30 ms
 
+# 1,900 cells every hour of a year: some minutes. On a disk in memory, if there is one: what is measured is the file and the program.
+mkdir "$work/year"
+year=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "$work")/berth-year-XXXXXX")
+"$BENCH/year" "$year" >"$work/year/figures" || true
+rm -rf "$year"
+figure() { awk -v name="$1" '$1 == name { print $2 }' "$work/year/figures"; }
+absolute "a year of 1,900 cells every hour" "$(figure size)" 200 MB
+absolute "  History of one cell" "$(figure history)" 5 ms
+absolute "  open and load the latest values" "$(figure start)" 30 ms
+
 begin=$(date +%s%N)
 "$BIN/berth-probe-cpu" --profile quick >"$work/probe"
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s
