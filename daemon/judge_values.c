@@ -75,6 +75,8 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
         }
         return NAN;
     }
+    if (from == to && a->kind == PLACE_CORE)
+        return 1; /* its two threads */
     place_id llc = plan_above(graph, from, PLACE_LLC);
     bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE && llc == plan_above(graph, to, PLACE_LLC);
     return share_llc ? 5 : plan_distance(snap, from, to);

@@ -114,6 +114,25 @@ static void latency_is_worse_when_it_is_higher(void **state)
     end(&f);
 }
 
+/* The two threads of a core are twice as near as two cores that share a cache: neither is out of line for that. */
+static void threads_are_compared_with_threads(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    place_id core[5];
+    for (int n = 0; n < 5; n++)
+        core[n] = nodes_place(f.graph, PLACE_CORE, n);
+    for (int a = 0; a < 5; a++)
+        for (int b = 0; b < 5; b++) {
+            double ns = a != b ? 250 : a == 4 ? 400 : 50;
+            nodes_value(f.values, METRIC_CPU_PINGPONG, VALUE_MEASURED, core[a], core[b], "", ns, ns - 1, ns + 1);
+        }
+    judged(&f, NULL);
+    assert_int_equal(f.judgement.count, 1); /* the one that is slow among threads */
+    assert_string_equal(f.judgement.finding[0].place, "core4");
+    end(&f);
+}
+
 static void noise_and_three_alone_accuse_nobody(void **state)
 {
     (void)state;
@@ -371,6 +390,7 @@ int main(void)
         cmocka_unit_test(likes_that_agree_are_healthy),
         cmocka_unit_test(a_slow_one_among_its_likes_is_found),
         cmocka_unit_test(latency_is_worse_when_it_is_higher),
+        cmocka_unit_test(threads_are_compared_with_threads),
         cmocka_unit_test(noise_and_three_alone_accuse_nobody),
         cmocka_unit_test(half_of_what_is_stated_is_found),
         cmocka_unit_test(a_gpu_link_is_compared_with_its_rate),
