@@ -323,12 +323,9 @@ PUBLIC ssize_t pread64(int fd, void *buffer, size_t size, off_t at) __attribute_
 PUBLIC ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at) __attribute__((alias("pwrite")));
 PUBLIC int ftruncate64(int fd, off_t size) __attribute__((alias("ftruncate")));
 PUBLIC void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset) __attribute__((alias("mmap")));
-PUBLIC int stat64(const char *path, struct stat64 *ret);
-PUBLIC int lstat64(const char *path, struct stat64 *ret);
-PUBLIC int fstat64(int fd, struct stat64 *ret);
-int stat64(const char *path, struct stat64 *ret) { return stat(path, (struct stat *)ret); }
-int lstat64(const char *path, struct stat64 *ret) { return lstat(path, (struct stat *)ret); }
-int fstat64(int fd, struct stat64 *ret) { return fstat(fd, (struct stat *)ret); }
+PUBLIC int stat64(const char *path, struct stat64 *ret) { return stat(path, (struct stat *)ret); }
+PUBLIC int lstat64(const char *path, struct stat64 *ret) { return lstat(path, (struct stat *)ret); }
+PUBLIC int fstat64(int fd, struct stat64 *ret) { return fstat(fd, (struct stat *)ret); }
 
 /* ---- time ---- */
 
