@@ -112,7 +112,8 @@ if ! grep -lE 'pthread_create|uv_queue_work' tests/unit/*.c daemon/*.c >/dev/nul
     skip tsan "nothing here starts a thread"
 else
     build threads all units SAN=thread BUILD="$BUILD/san-thread" && each tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}" &&
-        run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/survival/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py
+        run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/survival/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
+        run "tsan load.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin" tests/system/load.sh
 fi
 
 title "fuzz, a few seconds each"
