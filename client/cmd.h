@@ -82,11 +82,15 @@ int cmd_fail_daemon(struct cmd *cmd, int status);
 int cmd_connect(struct cmd *cmd);
 /* Takes the parameters (NULL: out of memory). ret_reply: a new reference; its text is cmd->reply. */
 int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply);
+/* The same with parameters that fill sets, CMD_DONE or the exit status; NULL: there are none. */
+int cmd_ask_filled(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply);
+/* All that most commands do: asks so and shows the reply. */
+int cmd_answer(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters),
+               void (*draw)(struct ui *ui, const json_t *reply));
 bool cmd_wants_json(const struct cmd *cmd);
 int cmd_print(struct ui *ui);           /* to standard output; frees the ui */
 int cmd_print_json(const char *text);   /* one line */
 int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply)); /* either, by --json */
-/* A stream: on_reply returns CMD_DONE to go on, anything else to stop with it less CMD_STOP. timeout_ms between... see cmd_ask.c */
 
 /* cmd_number.c */
 bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
@@ -95,6 +99,8 @@ int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct
 int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 json_t *cmd_list(const char *text); /* an array of what stands between commas; NULL when out of memory */
+int cmd_set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
+int cmd_set_operands(struct cmd *cmd, json_t *object, const char *key); /* an array of all operands */
 
 /* cmd_where.c: the member "where" of what these two options give (--where AXIS=VALUE, --size BYTES as the axis bytes), if any. */
 int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option, const struct cmd_option *size_option);

@@ -18,18 +18,15 @@ static void draw(struct ui *ui, const json_t *reply)
     }
 }
 
+static int fill(struct cmd *cmd, json_t *parameters)
+{
+    return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
+}
+
 static int run(struct cmd *cmd)
 {
-    json_t *request = json_object(), *places = json_array(), *reply;
-    bool fine = cmd->operand_count == 0 || json_object_set(request, "places", places) == 0;
-    for (size_t i = 0; fine && i < cmd->operand_count; i++)
-        fine = json_array_append_new(places, json_string(cmd->operand[i])) == 0;
-    json_decref(places);
-    if (!fine) {
-        json_decref(request);
-        return cmd_fail_memory();
-    }
-    int status = cmd_ask(cmd, "io.berth.Health.AcceptBaseline", request, &reply);
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, "io.berth.Health.AcceptBaseline", fill, &reply);
     if (status != CMD_DONE)
         return status;
     status = cmd_show(cmd, reply, draw);

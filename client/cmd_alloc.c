@@ -79,21 +79,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     return cmd_set_allowed(cmd, request, false, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
 }
 
-static int run(struct cmd *cmd)
-{
-    json_t *request = json_object(), *reply;
-    int status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
-    if (status != CMD_DONE) {
-        json_decref(request);
-        return status;
-    }
-    status = cmd_ask(cmd, "io.berth.Placement.Allocate", request, &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_alloc);
-    json_decref(reply);
-    return status;
-}
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Allocate", make_request, ui_alloc); }
 
 const struct cmd_command cmd_alloc = {
     .name = "alloc",

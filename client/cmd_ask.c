@@ -93,3 +93,26 @@ int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, c
     draw(&ui, reply);
     return cmd_print(&ui);
 }
+
+int cmd_ask_filled(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply)
+{
+    json_t *parameters = json_object();
+    int status = parameters == NULL ? cmd_fail_memory() : fill == NULL ? CMD_DONE : fill(cmd, parameters);
+    if (status != CMD_DONE) {
+        json_decref(parameters);
+        return status;
+    }
+    return cmd_ask(cmd, method, parameters, ret_reply);
+}
+
+int cmd_answer(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters),
+               void (*draw)(struct ui *ui, const json_t *reply))
+{
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, method, fill, &reply);
+    if (status != CMD_DONE)
+        return status;
+    status = cmd_show(cmd, reply, draw);
+    json_decref(reply);
+    return status;
+}

@@ -107,13 +107,8 @@ static int run(struct cmd *cmd)
     const char *format = cmd_value(cmd, &options[FORMAT]);
     if (format == NULL)
         format = "table";
-    json_t *request = json_object(), *reply;
-    int status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
-    if (status != CMD_DONE) {
-        json_decref(request);
-        return status;
-    }
-    status = cmd_ask(cmd, "io.berth.Placement.Bind", request, &reply);
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, "io.berth.Placement.Bind", make_request, &reply);
     if (status != CMD_DONE)
         return status;
     if (cmd_wants_json(cmd) || strcmp(format, "table") == 0)

@@ -6,16 +6,7 @@ static void draw(struct ui *ui, const json_t *reply)
     ui_put(ui, "stopped\n");
 }
 
-static int run(struct cmd *cmd)
-{
-    json_t *reply;
-    int status = cmd_ask(cmd, "io.berth.Health.CancelProbe", json_object(), &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, draw);
-    json_decref(reply);
-    return status;
-}
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Health.CancelProbe", NULL, draw); }
 
 const struct cmd_command cmd_cancel = {
     .name = "cancel",

@@ -58,16 +58,13 @@ static int make_request(struct cmd *cmd, json_t *request)
 {
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which places? berth topo lists them");
-    json_t *places = json_array();
-    bool fine = json_object_set_new(request, "places", places) == 0;
-    for (size_t i = 0; fine && i < cmd->operand_count; i++)
-        fine = json_array_append_new(places, json_string(cmd->operand[i])) == 0;
-    fine = fine && json_object_set_new(request, "purpose", json_string(cmd_has(cmd, &options[PROFILING]) ? "profiling" : "compute")) == 0;
-    if (!fine)
-        return cmd_fail_memory();
     if (cmd_has(cmd, &options[CONFIGURATION]) && !cmd_has(cmd, &options[PROFILING]))
         return cmd_usage(cmd, "--configuration says how gpus are profiled, and comes with --profiling");
-    int status = set_ttl(cmd, request);
+    if (json_object_set_new(request, "purpose", json_string(cmd_has(cmd, &options[PROFILING]) ? "profiling" : "compute")) != 0)
+        return cmd_fail_memory();
+    int status = cmd_set_operands(cmd, request, "places");
+    if (status == CMD_DONE)
+        status = set_ttl(cmd, request);
     if (status == CMD_DONE)
         status = set_owner(cmd, request);
     if (status == CMD_DONE)
@@ -77,24 +74,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
-/* Asks with the request that make fills in, and shows the answer. */
-static int ask(struct cmd *cmd, const char *method, int (*make)(struct cmd *cmd, json_t *request), void (*draw)(struct ui *ui, const json_t *reply))
-{
-    json_t *request = json_object(), *reply;
-    int status = request == NULL ? cmd_fail_memory() : make(cmd, request);
-    if (status != CMD_DONE) {
-        json_decref(request);
-        return status;
-    }
-    status = cmd_ask(cmd, method, request, &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, draw);
-    json_decref(reply);
-    return status;
-}
-
-static int run_claim(struct cmd *cmd) { return ask(cmd, "io.berth.Placement.Claim", make_request, ui_claim); }
+static int run_claim(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Claim", make_request, ui_claim); }
 
 const struct cmd_command cmd_claim = {
     .name = "claim",
@@ -124,7 +104,7 @@ static int make_release(struct cmd *cmd, json_t *request)
     return json_object_set_new(request, "claim", json_string(cmd->operand[0])) == 0 ? CMD_DONE : cmd_fail_memory();
 }
 
-static int run_release(struct cmd *cmd) { return ask(cmd, "io.berth.Placement.Release", make_release, ui_released); }
+static int run_release(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Release", make_release, ui_released); }
 
 const struct cmd_command cmd_release = {
     .name = "release",
@@ -136,14 +116,7 @@ const struct cmd_command cmd_release = {
     .run = run_release,
 };
 
-static int make_nothing(struct cmd *cmd, json_t *request)
-{
-    (void)cmd;
-    (void)request;
-    return CMD_DONE;
-}
-
-static int run_claims(struct cmd *cmd) { return ask(cmd, "io.berth.Placement.ListClaims", make_nothing, ui_claims); }
+static int run_claims(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.ListClaims", NULL, ui_claims); }
 
 const struct cmd_command cmd_claims = {
     .name = "claims",

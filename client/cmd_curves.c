@@ -1,27 +1,19 @@
 #include "cmd.h"
 #include "ui_transfer.h"
 
-static int run(struct cmd *cmd)
+static int fill(struct cmd *cmd, json_t *parameters)
 {
-    static const char *const keys[] = {"metric", "from", "to"};
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "curves of which metric? for example berth curves cpu_copy");
-    json_t *parameters = json_pack("{s:s}", "metric", cmd->operand[0]), *reply;
-    int status = parameters == NULL ? cmd_fail_memory() : CMD_DONE;
-    for (size_t i = 1; i < cmd->operand_count && status == CMD_DONE; i++)
-        if (json_object_set_new(parameters, keys[i], cmd_list(cmd->operand[i])) != 0)
-            status = cmd_fail_memory();
-    if (status != CMD_DONE) {
-        json_decref(parameters);
-        return status;
-    }
-    status = cmd_ask(cmd, "io.berth.Fabric.GetCurves", parameters, &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_curves);
-    json_decref(reply);
-    return status;
+    bool fine = json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) == 0;
+    if (fine && cmd->operand_count > 1)
+        fine = json_object_set_new(parameters, "from", cmd_list(cmd->operand[1])) == 0;
+    if (fine && cmd->operand_count > 2)
+        fine = json_object_set_new(parameters, "to", cmd_list(cmd->operand[2])) == 0;
+    return fine ? CMD_DONE : cmd_fail_memory();
 }
+
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetCurves", fill, ui_curves); }
 
 const struct cmd_command cmd_curves = {
     .name = "curves",

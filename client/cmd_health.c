@@ -13,20 +13,15 @@ static int exit_of(const char *verdict)
     return 3;
 }
 
+static int fill(struct cmd *cmd, json_t *parameters)
+{
+    return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
+}
+
 static int run(struct cmd *cmd)
 {
-    json_t *request = json_object(), *reply;
-    if (cmd->operand_count > 0) {
-        json_t *places = json_array();
-        bool fine = json_object_set_new(request, "places", places) == 0;
-        for (size_t i = 0; fine && i < cmd->operand_count; i++)
-            fine = json_array_append_new(places, json_string(cmd->operand[i])) == 0;
-        if (!fine) {
-            json_decref(request);
-            return cmd_fail_memory();
-        }
-    }
-    int status = cmd_ask(cmd, "io.berth.Health.Check", request, &reply);
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, "io.berth.Health.Check", fill, &reply);
     if (status != CMD_DONE)
         return status;
     status = cmd_show(cmd, reply, ui_health);

@@ -36,18 +36,7 @@ static int run_changes(struct cmd *cmd)
     for (size_t i = 0; i < OPTIONS; i++)
         if (i != SINCE && cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs METRIC FROM TO", options[i].name);
-    json_t *parameters = json_object(), *reply;
-    int status = parameters == NULL ? cmd_fail_memory() : set_since(cmd, parameters);
-    if (status != CMD_DONE) {
-        json_decref(parameters);
-        return status;
-    }
-    status = cmd_ask(cmd, "io.berth.Health.ListFindings", parameters, &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_changes);
-    json_decref(reply);
-    return status;
+    return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since, ui_changes);
 }
 
 /* The answer to History is on its way to be drawn; the baseline is asked for behind it. */

@@ -16,14 +16,6 @@ static const struct cmd_option options[] = {
     [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval instead of its value"},
 };
 
-static int set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)
-{
-    const char *text = cmd_value(cmd, option);
-    if (text == NULL || json_object_set_new(object, key, cmd_list(text)) == 0)
-        return CMD_DONE;
-    return cmd_fail_memory();
-}
-
 /* Which direction is better is ListMetrics' to say; without an answer there are no colours, no more. */
 static int find_better(struct cmd *cmd, const char *metric)
 {
@@ -47,15 +39,21 @@ static int find_better(struct cmd *cmd, const char *metric)
 
 static int run_list(struct cmd *cmd)
 {
-    json_t *reply;
     for (size_t i = 0; i < OPTIONS; i++)
         if (cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them", options[i].name);
-    int status = cmd_ask(cmd, "io.berth.Fabric.ListMetrics", json_object(), &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_metrics);
-    json_decref(reply);
+    return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL, ui_metrics);
+}
+
+static int fill(struct cmd *cmd, json_t *parameters)
+{
+    if (json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) != 0)
+        return cmd_fail_memory();
+    int status = cmd_set_where(cmd, parameters, &options[WHERE], &options[SIZE]);
+    if (status == CMD_DONE)
+        status = cmd_set_list(cmd, parameters, "from", &options[FROM]);
+    if (status == CMD_DONE)
+        status = cmd_set_list(cmd, parameters, "to", &options[TO]);
     return status;
 }
 
@@ -63,19 +61,8 @@ static int run(struct cmd *cmd)
 {
     if (cmd->operand_count == 0)
         return run_list(cmd);
-    json_t *parameters = json_pack("{s:s}", "metric", cmd->operand[0]), *reply;
-    int status = parameters == NULL ? cmd_fail_memory() : CMD_DONE;
-    if (status == CMD_DONE)
-        status = cmd_set_where(cmd, parameters, &options[WHERE], &options[SIZE]);
-    if (status == CMD_DONE)
-        status = set_list(cmd, parameters, "from", &options[FROM]);
-    if (status == CMD_DONE)
-        status = set_list(cmd, parameters, "to", &options[TO]);
-    if (status != CMD_DONE) {
-        json_decref(parameters);
-        return status;
-    }
-    status = cmd_ask(cmd, "io.berth.Fabric.GetMatrix", parameters, &reply);
+    json_t *reply;
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetMatrix", fill, &reply);
     if (status != CMD_DONE)
         return status;
     if (cmd_wants_json(cmd)) {

@@ -93,3 +93,20 @@ json_t *cmd_list(const char *text)
     }
     return array;
 }
+
+int cmd_set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)
+{
+    const char *text = cmd_value(cmd, option);
+    if (text == NULL || json_object_set_new(object, key, cmd_list(text)) == 0)
+        return CMD_DONE;
+    return cmd_fail_memory();
+}
+
+int cmd_set_operands(struct cmd *cmd, json_t *object, const char *key)
+{
+    json_t *array = json_array();
+    bool fine = json_object_set_new(object, key, array) == 0;
+    for (size_t i = 0; fine && i < cmd->operand_count; i++)
+        fine = json_array_append_new(array, json_string(cmd->operand[i])) == 0;
+    return fine ? CMD_DONE : cmd_fail_memory();
+}

@@ -74,28 +74,14 @@ static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *prob
     return cmd_print(&ui);
 }
 
-static json_t *make_request(struct cmd *cmd)
-{
-    json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
-    bool fine = request != NULL;
-    if (fine && cmd->operand_count > 0) {
-        json_t *metrics = json_array();
-        fine = json_object_set_new(request, "metrics", metrics) == 0;
-        for (size_t i = 0; fine && i < cmd->operand_count; i++)
-            fine = json_array_append_new(metrics, json_string(cmd->operand[i])) == 0;
-    }
-    if (fine)
-        return request;
-    json_decref(request);
-    return NULL;
-}
-
 static int run(struct cmd *cmd)
 {
-    json_t *request = make_request(cmd);
-    if (request == NULL)
-        return cmd_fail_memory();
-    int status = cmd_connect(cmd);
+    json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
+    int status = request == NULL ? cmd_fail_memory() : CMD_DONE;
+    if (status == CMD_DONE && cmd->operand_count > 0)
+        status = cmd_set_operands(cmd, request, "metrics");
+    if (status == CMD_DONE)
+        status = cmd_connect(cmd);
     if (status == CMD_DONE) {
         struct probe probe = {.json = cmd_wants_json(cmd), .said_at = -1};
         ui_init(&probe.ui, STDERR_FILENO);

@@ -1,16 +1,14 @@
 #include "cmd.h"
 #include "ui_transfer.h"
 
-static int run(struct cmd *cmd)
+static int fill(struct cmd *cmd, json_t *parameters)
 {
-    json_t *parameters = cmd->operand_count > 0 ? json_pack("{s:s}", "metric", cmd->operand[0]) : json_object(), *reply;
-    int status = cmd_ask(cmd, "io.berth.Fabric.GetSets", parameters, &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_sets);
-    json_decref(reply);
-    return status;
+    if (cmd->operand_count == 0 || json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) == 0)
+        return CMD_DONE;
+    return cmd_fail_memory();
 }
+
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Fabric.GetSets", fill, ui_sets); }
 
 const struct cmd_command cmd_sets = {
     .name = "sets",

@@ -103,13 +103,7 @@ static int run(struct cmd *cmd)
         return run_wait(cmd);
     if (cmd_has(cmd, &options[TIMEOUT]))
         return cmd_usage(cmd, "--timeout goes with --wait");
-    json_t *reply;
-    int status = cmd_ask(cmd, "io.berth.Fabric.GetStatus", json_object(), &reply);
-    if (status != CMD_DONE)
-        return status;
-    status = cmd_show(cmd, reply, ui_status);
-    json_decref(reply);
-    return status;
+    return cmd_answer(cmd, "io.berth.Fabric.GetStatus", NULL, ui_status);
 }
 
 const struct cmd_command cmd_status = {

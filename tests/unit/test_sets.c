@@ -167,8 +167,8 @@ static void a_probe_prints_sets(void **state)
     struct berth_err err = {0};
     static const char *const lines[] = {
         "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
-        "{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{\"from\":\"core1\",\"to\":\"core0\",\"bytes_per_s\":5},"
-        "{\"from\":\"core0\",\"to\":\"core0\",\"axes\":{\"how\":\"write\"},\"bytes_per_s\":4,\"low\":3,\"high\":5}]}",
+        ("{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{\"from\":\"core1\",\"to\":\"core0\",\"bytes_per_s\":5},"
+         "{\"from\":\"core0\",\"to\":\"core0\",\"axes\":{\"how\":\"write\"},\"bytes_per_s\":4,\"low\":3,\"high\":5}]}"),
         "{\"record\":\"set\",\"metric\":\"memory_bandwidth_concurrent\",\"flows\":[{\"from\":\"core77\",\"to\":\"core0\",\"bytes_per_s\":5}]}",
         "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}",
     };
