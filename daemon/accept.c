@@ -67,9 +67,11 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
     struct snapshot *snapshot = copy(base, generation);
     bool *chosen = snapshot != NULL ? choose(snapshot, selected, &accepted.count) : NULL;
     struct baseline_set gone = {0};
-    enum berth_code code = chosen != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory to accept a baseline");
-    if (code == BERTH_OK)
-        code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen, env->now_s, err);
+    if (chosen == NULL) {
+        snapshot_unref(snapshot);
+        return err_set(err, BERTH_NO_MEMORY, "no memory to accept a baseline");
+    }
+    enum berth_code code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen, env->now_s, err);
     if (code == BERTH_OK && selected == NULL)
         code = store_place_compare(store, snapshot->graph, env->now_s, true, &gone, err);
     baseline_set_done(&gone);

@@ -261,8 +261,8 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
         return err_set_errno(err, BERTH_BAD_CONFIG, errno, "%s", path);
     }
     bool seen[KEY_COUNT] = {false};
-    char line[4096];
-    size_t length;
+    char line[4096] = "";
+    size_t length = 0;
     for (int number = 1; code == BERTH_OK && next_line(file, line, sizeof line, &length); number++) {
         struct berth_err why = {0};
         if (length == sizeof line - 1)

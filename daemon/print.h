@@ -60,34 +60,28 @@ static inline void print_open(struct print *print, char bracket)
 
 static inline void print_close(struct print *print, char bracket) { print_bytes(print, &bracket, 1); }
 
-/* The name of the next member: a word of ours that needs no escape. */
-static inline void print_key(struct print *print, const char *key)
+/* A word of ours that needs no escape, in quotes, where a key or a value may stand. False when there is no room for it and a colon. */
+static inline bool print_quoted(struct print *print, const char *word)
 {
-    size_t length = strlen(key);
+    size_t length = strlen(word);
     if (print_room(print, length + 4) == NULL)
-        return;
+        return false;
     print_comma(print);
-    char *at = print->data + print->length;
-    at[0] = '"';
-    memcpy(at + 1, key, length);
-    at[length + 1] = '"';
-    at[length + 2] = ':';
-    print->length += length + 3;
+    print->data[print->length++] = '"';
+    print_bytes(print, word, length);
+    print->data[print->length++] = '"';
+    return true;
 }
 
-/* A string as the next value: a word of ours that needs no escape. */
-static inline void print_name(struct print *print, const char *name)
+/* The name of the next member. */
+static inline void print_key(struct print *print, const char *key)
 {
-    size_t length = strlen(name);
-    if (print_room(print, length + 3) == NULL)
-        return;
-    print_comma(print);
-    char *at = print->data + print->length;
-    at[0] = '"';
-    memcpy(at + 1, name, length);
-    at[length + 1] = '"';
-    print->length += length + 2;
+    if (print_quoted(print, key))
+        print->data[print->length++] = ':';
 }
+
+/* A string as the next value, a word of ours. */
+static inline void print_name(struct print *print, const char *name) { print_quoted(print, name); }
 
 /* Values. Bytes that are no UTF-8 become question marks; NULL and what is not finite become null. A number has the fifteen digits that
  * survive the way through a double, and a real keeps a mark of being one: 96.2, 7.0. */

@@ -261,8 +261,10 @@ static void read_set(const struct cursor *cursor, struct record *record)
     record->set.metric = read_metric(cursor);
     json_t *flows = get(cursor, "flows", true, "an array", is_array);
     size_t count = json_array_size(flows);
-    if (count == 0 || count > SETS_FLOWS_MAX)
+    if (count == 0 || count > SETS_FLOWS_MAX) {
         err_set(cursor->err, BERTH_BAD_DATA, "%s: %zu flows, not 1 to %d", cursor->in, count, SETS_FLOWS_MAX);
+        return;
+    }
     if (cursor->err->code == BERTH_OK && strcmp(metric_info(record->set.metric)->unit, "bytes_per_s") != 0)
         err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no rate", cursor->in, metric_info(record->set.metric)->name);
     if (cursor->err->code != BERTH_OK)

@@ -166,7 +166,7 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
 
 enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)
 {
-    const json_t *array, *name;
+    const json_t *array = NULL, *name;
     size_t i;
     enum berth_code code = request_array(params, "places", NAMES_MAX, &array, err);
     bool *selected = NULL;

@@ -16,7 +16,7 @@ static void tournament(void **state)
     for (int n = 2; n <= 70; n++) {
         int rounds = cpu_schedule_rounds(n), met = 0;
         assert_int_equal(rounds, n % 2 == 0 ? n - 1 : n);
-        unsigned char *playing = calloc((size_t)(rounds * n), 1);
+        unsigned char *playing = calloc((size_t)rounds, (size_t)n);
         for (int a = 0; a < n; a++)
             for (int b = 0; b < n; b++) {
                 if (a == b)
@@ -47,8 +47,8 @@ static void batches_of_a_tournament(void **state)
 {
     (void)state;
     for (int n = 2; n <= 33; n++) {
-        struct cpu_schedule_pair *pairs = calloc((size_t)(n * (n - 1)), sizeof *pairs);
-        size_t *picked = malloc((size_t)(n * n) * sizeof *picked), count = 0, done = 0;
+        struct cpu_schedule_pair *pairs = calloc((size_t)n * (size_t)n, sizeof *pairs);
+        size_t *picked = calloc((size_t)n * (size_t)n, sizeof *picked), count = 0, done = 0;
         bool *busy = calloc((size_t)n, sizeof *busy);
         for (int round = 0; round < cpu_schedule_rounds(n); round++)
             for (int direction = 0; direction < 2; direction++)
