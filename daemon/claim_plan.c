@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "print.h"
+
 char *claim_plan_text(const json_t *params)
 {
     const char *name;
@@ -12,7 +14,7 @@ char *claim_plan_text(const json_t *params)
         if (ok && strcmp(name, "key") != 0 && !json_is_null(value))
             ok = json_object_set(asked, name, value) == 0;
     }
-    char *text = ok ? json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+    char *text = ok ? print_tree(asked, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(asked);
     return text;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
 #include "record.h"
 
 #define SKIPPED_MAX 1000
@@ -75,8 +76,11 @@ static void take_run(struct collect *collect, const struct record *record, struc
     }
     collect->begun = true;
     snprintf(collect->run.backend, sizeof collect->run.backend, "%s", record->run.backend);
-    if (record->run.conditions != NULL)
-        collect->run.conditions = json_dumps(record->run.conditions, JSON_COMPACT);
+    if (record->run.conditions == NULL)
+        return;
+    collect->run.conditions = print_tree(record->run.conditions, JSON_COMPACT);
+    if (collect->run.conditions == NULL)
+        err_set(err, BERTH_NO_MEMORY, "out of memory");
 }
 
 /* Conditions that are known only at the end go over those of the beginning. What memory is too short for is left as it was. */
@@ -85,7 +89,7 @@ static void add_conditions(struct collect *collect, json_t *more)
     if (json_object_size(more) == 0)
         return;
     json_t *all = collect->run.conditions == NULL ? json_object() : json_loads(collect->run.conditions, 0, NULL);
-    char *text = json_object_update(all, more) == 0 ? json_dumps(all, JSON_COMPACT) : NULL;
+    char *text = json_object_update(all, more) == 0 ? print_tree(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL)
         return;

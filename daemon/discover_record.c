@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "backend_replay.h"
+#include "print.h"
 #include "record.h"
 
 #define LIVE_KFD "/sys/class/kfd/kfd"
@@ -55,7 +56,7 @@ static bool append(struct text *text, const char *line)
 /* Appends an object as one line and drops it. */
 static bool append_json(struct text *text, json_t *object)
 {
-    char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *line = object == NULL ? NULL : print_tree(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     bool ok = line != NULL && append(text, line) && append(text, "\n");
     free(line);
     json_decref(object);
@@ -253,7 +254,7 @@ static enum berth_code record_node_json(struct recording *recording, const struc
     for (size_t i = 0; ok && i < graph->software_count; i++)
         ok = json_object_set_new(software, graph->software[i].key, json_string(graph->software[i].value)) == 0;
     ok = ok && json_object_set(node, "software", software) == 0;
-    char *text = ok ? json_dumps(node, JSON_INDENT(2)) : NULL;
+    char *text = ok ? print_tree(node, JSON_INDENT(2)) : NULL;
     if (text != NULL)
         hand_out(recording, "node.json", text);
     ok = text != NULL;

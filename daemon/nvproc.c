@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pci.h"
+#include "print.h"
 
 #define GPUS "/proc/driver/nvidia/gpus"
 #define GPUS_MAX 256
@@ -86,7 +87,7 @@ static json_t *make_record(const char *information, uint64_t pci, size_t number)
 
 static bool append_line(char **text, json_t *record)
 {
-    char *line __attribute__((cleanup(free_text))) = record == NULL ? NULL : json_dumps(record, JSON_COMPACT);
+    char *line __attribute__((cleanup(free_text))) = record == NULL ? NULL : print_tree(record, JSON_COMPACT);
     size_t length = *text == NULL ? 0 : strlen(*text);
     char *more = line == NULL ? NULL : realloc(*text, length + strlen(line) + 2);
     if (more == NULL)

@@ -241,3 +241,21 @@ void print_json(struct print *print, const json_t *value)
     }
     print_null(print);
 }
+
+static int put_piece(const char *bytes, size_t count, void *arg)
+{
+    struct print *print = arg;
+    print_bytes(print, bytes, count);
+    return print->failed ? -1 : 0;
+}
+
+char *print_tree(const json_t *value, size_t flags)
+{
+    struct print print = {0};
+    bool ok = json_dump_callback(value, put_piece, &print, flags) == 0;
+    put(&print, '\0');
+    if (ok && !print.failed)
+        return print.data;
+    print_done(&print);
+    return NULL;
+}

@@ -91,3 +91,7 @@ void print_real(struct print *print, double value);
 void print_count(struct print *print, int64_t value); /* null below 0 */
 void print_null(struct print *print);
 void print_json(struct print *print, const json_t *value); /* recursion as deep as it is: for our own */
+
+/* What json_dumps() with these flags should give, the caller's to free; NULL when out of memory. jansson's own leaves out the names of members
+ * that it had no memory for and calls that a success (2.14, do_dump()). */
+char *print_tree(const json_t *value, size_t flags);

@@ -366,7 +366,7 @@ static enum berth_code answer_json(const struct call *call, struct asked *asked,
 static enum berth_code keep_and_answer(const struct call *call, const struct claim *claim, const char *text, json_t *take_json, struct outcome *ret,
                                        struct berth_err *err)
 {
-    char *answered = json_dumps(take_json, JSON_COMPACT);
+    char *answered = print_tree(take_json, JSON_COMPACT);
     enum berth_code code = BERTH_OK;
     if (answered == NULL) {
         code = no_memory(err);

@@ -81,10 +81,11 @@ static void print_conditions(struct print *reply, const char *text)
     print_open(reply, '{');
     json_object_foreach(conditions, key, value)
     {
-        char *other = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *other = json_is_string(value) ? NULL : print_tree(value, JSON_ENCODE_ANY | JSON_COMPACT);
         print_string(reply, key);
         print_bytes(reply, ":", 1);
-        print_string(reply, other != NULL ? other : json_is_string(value) ? json_string_value(value) : "");
+        print_string(reply, other != NULL ? other : json_string_value(value));
+        reply->failed = reply->failed || (other == NULL && !json_is_string(value));
         free(other);
     }
     print_close(reply, '}');

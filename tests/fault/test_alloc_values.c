@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "fault/fault.h"
+#include "print.h"
 #include "record.h"
 #include "snapshot.h"
 
@@ -84,6 +86,24 @@ static enum berth_code records(struct berth_err *err)
     return code;
 }
 
+/* What is written when the text must grow is now a value, now a name, now what stands between: it is the whole text or none. */
+static enum berth_code tree_as_text(struct berth_err *err)
+{
+    (void)err;
+    char filler[1024];
+    memset(filler, '_', sizeof filler);
+    for (size_t length = 1; length < 1024; length += length == 15 ? 960 : 1) {
+        json_t *tree = json_pack("{s:s%, s:{s:i}, s:[i, i, i]}", "1", filler, length, "name", "inner", 7, "other", 1, 2, 3);
+        char *text = tree != NULL ? print_tree(tree, JSON_COMPACT) : NULL;
+        json_decref(tree);
+        if (text == NULL)
+            return BERTH_NO_MEMORY;
+        assert_int_equal(strlen(text), length + strlen("{\"1\":\"\",\"name\":{\"inner\":7},\"other\":[1,2,3]}"));
+        free(text);
+    }
+    return BERTH_OK;
+}
+
 /* What fails may do without (a smaller block, a sort's own memory), or else is NO_MEMORY; also is another code that jansson leads
  * to, which calls a string that it had no memory for an invalid token. */
 static void until_it_succeeds(enum berth_code (*scenario)(struct berth_err *), enum berth_code also)
@@ -120,8 +140,14 @@ static void records_survive(void **state)
     until_it_succeeds(records, BERTH_BAD_DATA);
 }
 
+static void text_survives(void **state)
+{
+    (void)state;
+    until_it_succeeds(tree_as_text, BERTH_NO_MEMORY);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_survive), cmocka_unit_test(records_survive)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values_survive), cmocka_unit_test(records_survive), cmocka_unit_test(text_survives)};
     return cmocka_run_group_tests(tests, make_graph, free_graph);
 }
