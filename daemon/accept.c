@@ -13,15 +13,17 @@
 static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
 {
     struct values *values = values_new();
-    if (values == NULL || !values_add_all(values, base->values)) {
+    struct sets *sets = sets_new();
+    if (values == NULL || sets == NULL || !values_add_all(values, base->values) || !sets_add_all(sets, base->sets)) {
         values_free(values);
+        sets_free(sets);
         return NULL;
     }
     values_finish(values);
     struct note *kept = calloc(base->note_count + 1, sizeof *kept);
     size_t count = 0;
     for (size_t i = 0; kept != NULL && i < base->note_count; i++)
-        if (strstr(base->notes[i].code, "-missing") == NULL && strncmp(base->notes[i].code, "baseline-", 9) != 0)
+        if (strncmp(base->notes[i].code, "baseline-", 9) != 0)
             kept[count++] = base->notes[i];
     struct snapshot *snapshot = NULL;
     if (kept != NULL)
@@ -29,6 +31,11 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
     else
         values_free(values);
     free(kept);
+    if (snapshot == NULL) {
+        sets_free(sets);
+        return NULL;
+    }
+    snapshot->sets = sets;
     return snapshot;
 }
 

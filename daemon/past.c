@@ -63,6 +63,16 @@ __attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snap
     va_end(args);
 }
 
+/* What this module said of an earlier snapshot: recalling says what is still so. */
+static void forget_notes(struct snapshot *snapshot)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < snapshot->note_count; i++)
+        if (strcmp(snapshot->notes[i].code, "past-unknown") != 0 && strstr(snapshot->notes[i].code, "-missing") == NULL)
+            snapshot->notes[kept++] = snapshot->notes[i];
+    snapshot->note_count = kept;
+}
+
 static void note_failure(struct snapshot *snapshot, const struct past_env *env, const struct berth_err *why)
 {
     add_note(snapshot, "past-unknown", SEVERITY_WARNING, "machine0", env->now_s, "what was measured earlier could not be compared with: %.190s", why->detail);
@@ -90,6 +100,7 @@ static enum berth_code compare_places(struct store *store, struct snapshot *snap
 
 static enum berth_code recall(struct store *store, struct snapshot *snapshot, const struct past_env *env, struct berth_err *err)
 {
+    forget_notes(snapshot);
     enum berth_code code = compare_places(store, snapshot, env, err);
     if (code == BERTH_OK)
         code = recall_baselines(store, snapshot, err);

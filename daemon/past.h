@@ -22,7 +22,8 @@ struct past_env {
  * node, and notes hardware that the machine of this name had earlier and has no longer. Then as past_recall. */
 void past_begin(struct store *store, struct snapshot *snapshot, const struct past_env *env);
 
-/* Gives the snapshot its baselines, judges it, and keeps what is found. env->now_s is when what is new appeared, unless a finding knows better. */
+/* Gives the snapshot its baselines, judges it, and keeps what is found. What an earlier call noted in it, or in the one that its notes are from, is
+ * forgotten. env->now_s is when what is new appeared, unless a finding knows better. */
 void past_recall(struct store *store, struct snapshot *snapshot, const struct past_env *env);
 
 /* After a run that is stored: its values (NULL none) are taken into the baselines first. */

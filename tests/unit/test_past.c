@@ -180,6 +180,8 @@ static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
         if (boot == 0)
             snapshot_unref(snapshot);
     }
+    past_recall(store, snapshot, &env);
+    assert_int_equal(snapshot->note_count, 1);
     struct accepted accepted;
     struct snapshot *after = NULL;
     bool some[4] = {false};
@@ -198,6 +200,43 @@ static void a_gpu_that_is_gone_is_missed_until_that_is_accepted(void **state)
     graph_unref(whole);
     graph_unref(less);
     graph_unref(more);
+}
+
+static void what_failed_is_noted_until_it_works(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    struct accepted accepted;
+    const struct note notes[] = {{.code = "past-unknown"}, {.code = "probe-hung"}, {.code = "gpu-missing"}, {.code = "past-unknown"}, {.code = "baseline-unreadable"}};
+    struct snapshot *before = snapshot_new(world->graph, values_new(), notes, 5, 1, 1), *after = NULL;
+    assert_int_equal(accept_baseline(store, before, NULL, &env, 2, &accepted, &after, &err), BERTH_OK);
+    assert_int_equal(after->note_count, 1);
+    assert_string_equal(after->notes[0].code, "probe-hung");
+    past_recall(store, before, &env);
+    assert_int_equal(before->note_count, 2);
+    assert_string_equal(before->notes[1].code, "baseline-unreadable");
+    snapshot_unref(before);
+    snapshot_unref(after);
+    store_close(store);
+}
+
+static void accepting_keeps_the_sets(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct berth_err err = {0};
+    struct accepted accepted;
+    struct snapshot *snapshot = after_run(world, store, 100, 1790000000), *after = NULL;
+    struct set_flow flow = {.from = 1, .to = 2, .axes = "", .bytes_per_s = 1e9, .low = NAN, .high = NAN};
+    snapshot->sets = sets_new();
+    assert_true(sets_add(snapshot->sets, &(struct set){.metric = METRIC_CPU_COPY, .flow = &flow, .flow_count = 1}));
+    assert_int_equal(accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err), BERTH_OK);
+    snapshot_unref(snapshot);
+    assert_int_equal(after->sets->count, 1);
+    assert_true(after->sets->item[0].flow[0].bytes_per_s == 1e9);
+    snapshot_unref(after);
+    store_close(store);
 }
 
 static void a_file_brings_back_what_was_written(void **state)
@@ -312,6 +351,8 @@ int main(void)
         TEST(a_cut_list_clears_nothing),
         TEST(old_findings_are_forgotten),
         TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
+        TEST(what_failed_is_noted_until_it_works),
+        TEST(accepting_keeps_the_sets),
         TEST(a_file_brings_back_what_was_written),
         TEST(a_broken_file_is_refused_whole),
     };
