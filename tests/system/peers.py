@@ -175,7 +175,7 @@ def who_never_reads_costs_a_bounded_amount_and_holds_up_nobody():
                             daemon.process.send_signal(signal.SIGHUP)
                         time.sleep(0.002)
                     # The streams of little are fine unread, what waits for a reader that does not come is closed.
-                    let_go = until(lambda: daemon.status()["clients"] <= 1 + 200 + 60, 40)
+                    let_go = until(lambda: daemon.status()["clients"] <= 1 + 200 + 60, 120)
                     assert let_go, daemon.status()
                     most = max(most, resident_bytes(pid))
             assert until(lambda: daemon.status()["clients"] <= 1), daemon.status()
