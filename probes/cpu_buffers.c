@@ -109,7 +109,7 @@ static void make_one(int64_t limit, const struct cpu_topology *topology, int num
     if (limit < (int64_t)request->wanted)
         request->wanted = (size_t)limit;
     if (limit < 2 * MIB)
-        probe_why_set(&ret_buffer->why, "too little free memory");
+        probe_why_write(&ret_buffer->why, "too little free memory");
     else
         ret_buffer->ready = cpu_memory_new(topology, numa, request, workers, &ret_buffer->memory, ret_overrun, &ret_buffer->why);
     if (ret_buffer->ready)
@@ -128,7 +128,7 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
         return probe_why_set(why, "out of memory");
     for (int i = 0; i < topology->numa_count; i++)
         count += wanted_bytes(topology, cells, i, &least) > 0;
-    for (int i = 0; i < topology->numa_count && !*ret_overrun; i++) {
+    for (int i = 0; i < topology->numa_count && made < count && !*ret_overrun; i++) {
         int64_t wanted = wanted_bytes(topology, cells, i, &least);
         if (wanted == 0)
             continue;

@@ -43,7 +43,7 @@ static bool order_cells(struct cpu_builder *builder)
         bool chance = cell->phase == CPU_PHASE_PINGPONG || cell->phase == CPU_PHASE_HANDOFF ||
                       (cell->phase == CPU_PHASE_DETAIL && cell->rank == 1);
         /* The reader's rate stays behind the writer's. */
-        uint64_t tie = cell->reader ? places[i - 1].tie : chance ? probe_random_next(&builder->random) : i;
+        uint64_t tie = cell->reader && i > 0 ? places[i - 1].tie : chance ? probe_random_next(&builder->random) : i;
         places[i] = (struct place){cell, tie};
     }
     qsort(places, cells->count, sizeof *places, compare_places);

@@ -44,7 +44,7 @@ static void make_memory(struct cpu_handoff *handoff, const char *root, int numa,
     if ((int64_t)request.wanted > limit)
         request.wanted = limit < 0 ? 0 : (size_t)limit;
     if (request.wanted < least)
-        probe_why_set(&node->why, "too little free memory");
+        probe_why_write(&node->why, "too little free memory");
     else
         node->ready = cpu_memory_new(handoff->topology, numa, &request, handoff->workers, &node->memory, ret_overrun, &node->why);
 }
@@ -87,11 +87,11 @@ struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology 
     }
     if (handoff == NULL || handoff->copy == NULL || handoff->queue == NULL || handoff->nodes == NULL) {
         cpu_handoff_free(handoff);
-        probe_why_set(why, "out of memory");
+        probe_why_write(why, "out of memory");
         return NULL;
     }
     if (!make_memories(handoff, root, cells, soft_ns, hard_ns, ret_overrun)) {
-        probe_why_set(why, "filling memory does not end"); /* and a stuck thread uses it: nothing is freed */
+        probe_why_write(why, "filling memory does not end"); /* NOLINT(clang-analyzer-unix.Malloc): a stuck thread still uses it */
         return NULL;
     }
     return handoff;
@@ -126,7 +126,7 @@ static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int
 {
     int numa = handoff->topology->cores[core].numa;
     if (numa < 0) {
-        probe_why_set(why, "the NUMA node of core%d is not known", handoff->topology->cores[core].number);
+        probe_why_write(why, "the NUMA node of core%d is not known", handoff->topology->cores[core].number);
         return NULL;
     }
     if (handoff->nodes[numa].ready)

@@ -67,12 +67,12 @@ unsigned cpu_initiator_noise_pus(const struct cpu_topology *topology, const stru
     if (cell->noise == CPU_NOISE_NUMA && numa >= 0)
         return cpu_initiator_pus(topology, &(struct cpu_cell){.llc = -1, .numa = numa}, ret_pus);
     if (cell->noise == CPU_NOISE_NUMA) {
-        probe_why_set(why, "no other NUMA node has a core that may be used");
+        probe_why_write(why, "no other NUMA node has a core that may be used");
         return 0;
     }
     int pu = numa < 0 ? -1 : free_core(topology, cell, numa, ret_pus);
     if (pu < 0) {
-        probe_why_set(why, "its NUMA node has no other core that may be used");
+        probe_why_write(why, "its NUMA node has no other core that may be used");
         return 0;
     }
     ret_pus[0] = pu;

@@ -112,8 +112,8 @@ static bool play(struct pairs *pairs, const size_t *cells, size_t count, struct 
     if (!cpu_match_run(pairs->workers, pairs->matches, (unsigned)count, 20 * budget_ns + 1000000000, &overrun, &failure)) {
         if (overrun) {
             pairs->overrun = true;
-            probe_why_set(why, "%s %s %s or another pair beside it: %.120s", probe_metric_name(PROBE_CPU_PINGPONG),
-                          plan->cells[cells[0]].from, plan->cells[cells[0]].to, failure.text);
+            probe_why_write(why, "%s %s %s or another pair beside it: %.120s", probe_metric_name(PROBE_CPU_PINGPONG),
+                            plan->cells[cells[0]].from, plan->cells[cells[0]].to, failure.text);
             return false;
         }
         for (size_t i = 0; i < count; i++)

@@ -45,7 +45,7 @@ struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why)
         }
         free(pingpong);
     }
-    probe_why_set(why, "out of memory");
+    probe_why_write(why, "out of memory");
     return NULL;
 }
 

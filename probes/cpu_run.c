@@ -103,7 +103,7 @@ static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64
     bool measured = cpu_access_measure(&run->access, cell, budget_ns, &summary, &run->overrun, &skip);
     *ret_status = CPU_RUN_FAILED;
     if (run->overrun) {
-        probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
+        probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
         return 0;
     }
     run->report->late |= !measured && probe_clock_ns() > time_at(run, phase_end[cell->phase]);
@@ -119,7 +119,7 @@ static size_t measure_handoff(struct run *run, const struct cpu_cell *cell, int6
     size_t done = cpu_handoff_measure(run->handoff, cell, budget_ns, probe_random_next(&run->random), run->report, &run->overrun,
                                       &failure);
     if (run->overrun)
-        probe_why_set(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, failure.text);
+        probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, failure.text);
     *ret_status = run->overrun ? CPU_RUN_FAILED : CPU_RUN_GONE;
     return done;
 }
@@ -209,7 +209,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
     for (size_t i = 0; i < cells->count; i++)
         report->total += cells->item[i].role != CPU_ROLE_SPARE;
     if (run.workers == NULL || run.pus == NULL) {
-        probe_why_set(why, "out of memory");
+        probe_why_write(why, "out of memory");
     } else if (make_buffers(&run, why)) {
         if (!print_run(&run) || !skip_empty_metrics(&run))
             status = CPU_RUN_GONE;

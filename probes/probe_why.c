@@ -3,13 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool probe_why_set(struct probe_why *why, const char *format, ...)
+void probe_why_write(struct probe_why *why, const char *format, ...)
 {
     if (why == NULL)
-        return false;
+        return;
     va_list args;
     va_start(args, format);
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
-    return false;
 }

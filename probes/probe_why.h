@@ -6,5 +6,8 @@ struct probe_why {
     char text[200];
 };
 
-/* Sets the line (cut to fit) and returns false, so that a failing function can return it. why may be NULL. */
-bool probe_why_set(struct probe_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes the line, cut to fit. why may be NULL. */
+void probe_why_write(struct probe_why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes it and is false, so that a failing function can return it; a macro, so that analyzers of its callers see the false. */
+#define probe_why_set(why, ...) (probe_why_write((why), __VA_ARGS__), false)
