@@ -11,24 +11,13 @@
 #define CGROUP_MAX   1024
 #define PARENTS_MAX  64 /* deeper than that a process is nobody's child: pids may change while we climb */
 
-__attribute__((format(printf, 3, 4))) static enum berth_code wrong(struct berth_err *err, const char *parameter, const char *format, ...)
-{
-    char why[200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    err_text(err, 0, parameter);
-    return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
-}
-
 enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err)
 {
     struct claim_proc process;
     struct berth_err why = {0};
     uint64_t before = 0, after = 0;
     if (pid <= 0 || pid > INT32_MAX)
-        return wrong(err, "owner_pid", "%" PRId64 " is no process", pid);
+        return err_invalid(err, "owner_pid", "%" PRId64 " is no process", pid);
     /* Its start on both sides of its user: what is read in between is of one process. */
     enum berth_code code = claim_proc_start(io, (pid_t)pid, &before, &why);
     if (code == BERTH_OK)
@@ -38,7 +27,7 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
     if (code == BERTH_OK && before != after)
         code = err_set(&why, BERTH_ABSENT, "process %" PRId64 " has ended", pid);
     if (code == BERTH_ABSENT)
-        return wrong(err, "owner_pid", "%s", why.detail);
+        return err_invalid(err, "owner_pid", "%s", why.detail);
     if (code != BERTH_OK)
         return err_set(err, code, "%s", why.detail);
     if (peer->uid != 0 && process.uid != peer->uid)
@@ -68,14 +57,14 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, str
     size_t length = strlen(path);
     if (strncmp(path, CGROUP_ROOT, sizeof CGROUP_ROOT - 1) != 0 || length >= CGROUP_MAX || path[length - 1] == '/' || strstr(path, "/..") != NULL ||
         strstr(path, "//") != NULL || strstr(path, "/./") != NULL)
-        return wrong(err, "owner_cgroup", "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT "system.slice/job7");
+        return err_invalid(err, "owner_cgroup", "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT "system.slice/job7");
     enum berth_code code = is_populated(io, path, &populated, NULL);
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code != BERTH_OK)
-        return wrong(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
+        return err_invalid(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
     if (!populated)
-        return wrong(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
+        return err_invalid(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
     *ret = (struct claim_owner){.cgroup = (char *)path};
     return BERTH_OK;
 }

@@ -18,18 +18,11 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
     return BERTH_OK;
 }
 
-static enum berth_code invalid(const char *name, const char *what, struct berth_err *err)
-{
-    enum berth_code code = err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", name, what);
-    err_text(err, 0, name);
-    return code;
-}
-
 static enum berth_code read_flag(const json_t *message, const char *name, bool *ret_flag, struct berth_err *err)
 {
     const json_t *flag = json_object_get(message, name);
     if (flag != NULL && !json_is_boolean(flag) && !json_is_null(flag))
-        return invalid(name, "it must be true or false", err);
+        return err_invalid(err, name, "it must be true or false");
     *ret_flag = json_is_true(flag);
     return BERTH_OK;
 }
@@ -44,7 +37,7 @@ static enum berth_code read_flags(struct dispatch *dispatch, struct berth_err *e
     if (code == BERTH_OK)
         code = read_flag(dispatch->message, "upgrade", &upgrade, err);
     if (code == BERTH_OK && upgrade)
-        code = invalid("upgrade", "this service has no other protocol", err);
+        code = err_invalid(err, "upgrade", "this service has no other protocol");
     return code;
 }
 
@@ -84,7 +77,7 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
         return code;
     const char *name = json_string_value(json_object_get(dispatch->message, "method"));
     if (name == NULL)
-        return invalid("method", "a call names its method", err);
+        return err_invalid(err, "method", "a call names its method");
     code = service_find(context->service, name, &dispatch->method, err);
     if (code != BERTH_OK)
         return code;
@@ -100,7 +93,7 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
     if (json_is_object(params))
         return call_with(dispatch, context, peer, params, ret_outcome, err);
     if (params != NULL && !json_is_null(params))
-        return invalid("parameters", "it must be an object", err);
+        return err_invalid(err, "parameters", "it must be an object");
     params = json_object();
     if (params == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for a call");

@@ -84,3 +84,14 @@ enum berth_code err_no_such_place(struct berth_err *err, const char *place)
     err_text(err, 0, place);
     return code;
 }
+
+enum berth_code err_invalid(struct berth_err *err, const char *parameter, const char *format, ...)
+{
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    err_text(err, 0, parameter);
+    return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
+}

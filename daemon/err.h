@@ -57,3 +57,6 @@ void err_number(struct berth_err *err, int index, int64_t number);
 
 /* The common one: NoSuchPlace with its parameter. */
 enum berth_code err_no_such_place(struct berth_err *err, const char *place);
+
+/* Another: InvalidParameter for a value that makes no sense, with the parameter's name, which the detail begins with. */
+enum berth_code err_invalid(struct berth_err *err, const char *parameter, const char *format, ...) __attribute__((format(printf, 3, 4)));

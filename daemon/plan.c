@@ -51,17 +51,6 @@ void plan_evidence_done(struct plan_evidence *evidence)
     *evidence = (struct plan_evidence){0};
 }
 
-enum berth_code plan_invalid(struct berth_err *err, const char *parameter, const char *format, ...)
-{
-    char why[160];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    err_text(err, 0, parameter);
-    return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
-}
-
 enum berth_code plan_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
 {
     char detail[200];

@@ -51,9 +51,6 @@ struct plan_evidence {
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
 void plan_evidence_done(struct plan_evidence *evidence);
 
-/* The error for a parameter whose value makes no sense; the detail begins with its name. */
-enum berth_code plan_invalid(struct berth_err *err, const char *parameter, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* NotEnough; the detail says what there is. */
 enum berth_code plan_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

@@ -39,9 +39,9 @@ static enum berth_code use_init(struct work *work, const struct alloc_access *ac
     const struct graph *graph = work->snap->graph;
     const struct place *by = access->by != PLACE_NONE ? graph_place(graph, access->by) : NULL;
     if (access->reads_bytes < 0 || access->writes_bytes < 0)
-        return plan_invalid(err, "accesses", "bytes are not negative");
+        return err_invalid(err, "accesses", "bytes are not negative");
     if (access->cores < 0)
-        return plan_invalid(err, "accesses", "cores are not negative");
+        return err_invalid(err, "accesses", "cores are not negative");
     use->read_bytes = (double)access->reads_bytes;
     use->write_bytes = (double)access->writes_bytes;
     use->random = access->random;
@@ -52,14 +52,14 @@ static enum berth_code use_init(struct work *work, const struct alloc_access *ac
         return BERTH_OK;
     }
     if (by != NULL && (by->cpus == NULL || by->kind > PLACE_PU))
-        return plan_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
+        return err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
     enum berth_code code = memrate_cores(graph, by != NULL ? by->cpus : &work->request->allowed->cpus, &use->who, err);
     if (code != BERTH_OK)
         return code;
     if (use->who.in_all == 0 && by == NULL && graph_count(graph, PLACE_CORE) == 0)
         return err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: say who uses the memory (accesses)");
     if (use->who.in_all == 0)
-        return by != NULL ? plan_invalid(err, "accesses", "%s has no cores and is no gpu", by->name)
+        return by != NULL ? err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name)
                           : err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)");
     if (access->cores > use->who.in_all)
         return plan_not_enough(err, "cores", access->cores, use->who.in_all, "%" PRId64 " cores are to use the memory; %s has %u", access->cores,
@@ -246,7 +246,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     const struct alloc_request *request = work->request;
     struct alloc_answer *answer = &work->answer;
     if (request->bytes <= 0)
-        return plan_invalid(err, "bytes", "an allocation has at least one");
+        return err_invalid(err, "bytes", "an allocation has at least one");
     enum berth_code code = candidates(work, err);
     if (code == BERTH_OK)
         code = uses_init(work, err);

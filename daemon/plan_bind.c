@@ -30,13 +30,13 @@ static int compare_places(const void *a, const void *b, void *arg)
 static enum berth_code check(const struct bind_request *request, struct berth_err *err)
 {
     if (request->tasks <= 0 || request->tasks > BIND_TASKS_MAX)
-        return plan_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks, BIND_TASKS_MAX);
+        return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks, BIND_TASKS_MAX);
     if (request->gpus_per_task < -1)
-        return plan_invalid(err, "gpus_per_task", "it is not negative");
+        return err_invalid(err, "gpus_per_task", "it is not negative");
     if (request->cores_per_task < 0)
-        return plan_invalid(err, "cores_per_task", "it is not negative");
+        return err_invalid(err, "cores_per_task", "it is not negative");
     if (request->threads_per_core < 0)
-        return plan_invalid(err, "threads_per_core", "it is not negative");
+        return err_invalid(err, "threads_per_core", "it is not negative");
     return BERTH_OK;
 }
 

@@ -21,7 +21,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
 {
     int how = 0;
     if (!json_is_object(json))
-        return plan_invalid(err, "accesses", "an access is an object");
+        return err_invalid(err, "accesses", "an access is an object");
     enum berth_code code = request_place(graph, json_object_get(json, "by"), "by", &ret->by, err);
     if (code == BERTH_OK)
         code = request_int(json, "reads_bytes", 0, INT64_MAX, 0, &ret->reads_bytes, err);
@@ -62,7 +62,7 @@ static enum berth_code check_kinds(const json_t *params, struct plan_warnings *w
         while (kinds[kind] != NULL && (text == NULL || strcmp(kinds[kind], text) != 0))
             kind++;
         if (kinds[kind] == NULL)
-            return plan_invalid(err, "kinds", "%.40s is no kind of allocation", text != NULL ? text : "what is no string");
+            return err_invalid(err, "kinds", "%.40s is no kind of allocation", text != NULL ? text : "what is no string");
         has_system |= kind == KIND_SYSTEM;
         if (kind != KIND_SYSTEM)
             plan_warn(warnings, "%s memory is left out: its price needs measurements of gpus, which this version does not use", kinds[kind]);

@@ -55,14 +55,14 @@ static enum berth_code read_ranks(const json_t *params, struct asked *asked, str
     int64_t tasks = asked->request.tasks;
     enum berth_code code = request_int(params, "world", 1, INT32_MAX, 0, &asked->world, err);
     if (code == BERTH_OK && asked->world > 0 && asked->world < tasks)
-        code = plan_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here", asked->world, tasks);
+        code = err_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here", asked->world, tasks);
     if (code == BERTH_OK)
         code = request_array(params, "ranks", BIND_TASKS_MAX, &array, err);
     if (code != BERTH_OK || array == NULL)
         return code;
     size_t count = json_array_size(array);
     if (count != (size_t)tasks)
-        return plan_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, tasks);
+        return err_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, tasks);
     asked->ranks = calloc(2 * count, sizeof *asked->ranks);
     if (asked->ranks == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");
@@ -71,12 +71,12 @@ static enum berth_code read_ranks(const json_t *params, struct asked *asked, str
         const json_t *rank = json_array_get(array, i);
         asked->ranks[i] = asked->ranks[count + i] = json_integer_value(rank);
         if (!json_is_integer(rank) || asked->ranks[i] < 0 || asked->ranks[i] >= most)
-            return plan_invalid(err, "ranks", "%" PRId64 " is no rank of the job", asked->ranks[i]);
+            return err_invalid(err, "ranks", "%" PRId64 " is no rank of the job", asked->ranks[i]);
     }
     qsort(asked->ranks + count, count, sizeof *asked->ranks, compare_ranks);
     for (size_t i = 1; i < count; i++)
         if (asked->ranks[count + i] == asked->ranks[count + i - 1])
-            return plan_invalid(err, "ranks", "rank %" PRId64 " is given twice", asked->ranks[count + i]);
+            return err_invalid(err, "ranks", "rank %" PRId64 " is given twice", asked->ranks[count + i]);
     return BERTH_OK;
 }
 
@@ -90,7 +90,7 @@ static enum berth_code check_flow(const json_t *flow, int64_t ranks, struct bert
 {
     int64_t from = -1, to = -1, bytes = -1;
     if (!json_is_object(flow))
-        return plan_invalid(err, "flows", "a flow is an object");
+        return err_invalid(err, "flows", "a flow is an object");
     enum berth_code code = request_int(flow, "from", INT64_MIN, INT64_MAX, -1, &from, err);
     if (code == BERTH_OK)
         code = request_int(flow, "to", INT64_MIN, INT64_MAX, -1, &to, err);
@@ -99,9 +99,9 @@ static enum berth_code check_flow(const json_t *flow, int64_t ranks, struct bert
     if (code != BERTH_OK)
         return code;
     if (from < 0 || from >= ranks || to < 0 || to >= ranks)
-        return plan_invalid(err, "flows", "a flow from rank %" PRId64 " to rank %" PRId64 "; there are %" PRId64, from, to, ranks);
+        return err_invalid(err, "flows", "a flow from rank %" PRId64 " to rank %" PRId64 "; there are %" PRId64, from, to, ranks);
     if (bytes < 0)
-        return plan_invalid(err, "flows", "%" PRId64 " bytes are no amount", bytes);
+        return err_invalid(err, "flows", "%" PRId64 " bytes are no amount", bytes);
     return BERTH_OK;
 }
 
@@ -140,7 +140,7 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     const json_t *key = json_object_get(params, "key");
     enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
     if (code == BERTH_OK && request->tasks == 0)
-        code = plan_invalid(err, "tasks", "it is missing");
+        code = err_invalid(err, "tasks", "it is missing");
     if (code == BERTH_OK)
         code = request_int(params, "gpus_per_task", 0, BIND_TASKS_MAX, -1, &request->gpus_per_task, err);
     if (code == BERTH_OK)
@@ -156,7 +156,7 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     if (code == BERTH_OK)
         code = read_traffic(params, asked, err);
     if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
-        code = plan_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
+        code = err_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
     if (code == BERTH_OK)
         code = request_allowed(graph, params, &asked->allowed, err);
     request->in_rank_order = order == ORDER_RANK;

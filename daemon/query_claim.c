@@ -46,7 +46,7 @@ static enum berth_code mark_places(const struct graph *graph, const json_t *para
     size_t i;
     enum berth_code code = request_array(params, "places", CLAIM_PLACES_MAX, &names, err);
     if (code == BERTH_OK && json_array_size(names) == 0)
-        code = plan_invalid(err, "places", "a claim names at least one");
+        code = err_invalid(err, "places", "a claim names at least one");
     json_array_foreach(names, i, name)
     {
         place_id place = PLACE_NONE;
@@ -97,7 +97,7 @@ static enum berth_code read_text(const json_t *params, const char *name, char **
     if (value == NULL || json_is_null(value))
         return BERTH_OK;
     if (!json_is_string(value) || json_string_length(value) - 1 >= CLAIM_TEXT_MAX)
-        return plan_invalid(err, name, "it has 1 to %d bytes", CLAIM_TEXT_MAX);
+        return err_invalid(err, name, "it has 1 to %d bytes", CLAIM_TEXT_MAX);
     *ret = (char *)json_string_value(value);
     return BERTH_OK;
 }
@@ -106,7 +106,7 @@ static enum berth_code read_owner(const struct call *call, struct claim_owner *r
 {
     const json_t *pid = json_object_get(call->params, "owner_pid"), *cgroup = json_object_get(call->params, "owner_cgroup");
     if (json_is_integer(pid) && json_is_string(cgroup))
-        return plan_invalid(err, "owner_cgroup", "a claim has one owner, and owner_pid names another");
+        return err_invalid(err, "owner_cgroup", "a claim has one owner, and owner_pid names another");
     if (json_is_integer(pid))
         return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret, err);
     if (json_is_string(cgroup))
@@ -124,7 +124,7 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
     if (code == BERTH_OK)
         code = read_text(call->params, "configuration", &spec->configuration, err);
     if (code == BERTH_OK && spec->configuration != NULL && spec->purpose != CLAIM_PROFILING)
-        code = plan_invalid(err, "configuration", "it says how a gpu is profiled, and this claim is for computing");
+        code = err_invalid(err, "configuration", "it says how a gpu is profiled, and this claim is for computing");
     if (code == BERTH_OK)
         code = read_text(call->params, "key", &spec->key, err);
     if (code == BERTH_OK)
@@ -165,7 +165,7 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
     if (code == BERTH_OK)
         code = read_text(call->params, "key", &key, err);
     if (code == BERTH_OK && (id == NULL) == (key == NULL))
-        code = plan_invalid(err, id == NULL ? "claim" : "key", "either the claim or its key says what to release");
+        code = err_invalid(err, id == NULL ? "claim" : "key", "either the claim or its key says what to release");
     if (code != BERTH_OK)
         return code;
     const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);

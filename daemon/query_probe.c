@@ -73,11 +73,8 @@ static enum berth_code join(json_t *names, const char *parameter, char **ret_tex
     json_array_foreach(names, i, name) size += json_string_length(name) + 1;
     if (size == 1)
         return BERTH_OK;
-    if (size > LIST_MAX) {
-        err_set(err, BERTH_INVALID_PARAMETER, "%s: %zu names are too many for a probe", parameter, json_array_size(names));
-        err_text(err, 0, parameter);
-        return err->code;
-    }
+    if (size > LIST_MAX)
+        return err_invalid(err, parameter, "%zu names are too many for a probe", json_array_size(names));
     char *text = malloc(size), *end = text;
     if (text == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");

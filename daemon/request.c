@@ -19,10 +19,10 @@ enum berth_code request_int(const json_t *params, const char *name, int64_t min,
 {
     const json_t *value = member(params, name);
     if (value != NULL && !json_is_integer(value))
-        return plan_invalid(err, name, "it is no integer");
+        return err_invalid(err, name, "it is no integer");
     int64_t number = value != NULL ? json_integer_value(value) : fallback;
     if (value != NULL && (number < min || number > max))
-        return plan_invalid(err, name, "%" PRId64 " is not from %" PRId64 " to %" PRId64, number, min, max);
+        return err_invalid(err, name, "%" PRId64 " is not from %" PRId64 " to %" PRId64, number, min, max);
     *ret = number;
     return BERTH_OK;
 }
@@ -40,16 +40,16 @@ enum berth_code request_word(const json_t *params, const char *name, const char 
             *ret = i;
             return BERTH_OK;
         }
-    return plan_invalid(err, name, "%.40s is not one of its words", text != NULL ? text : "what is no string");
+    return err_invalid(err, name, "%.40s is not one of its words", text != NULL ? text : "what is no string");
 }
 
 enum berth_code request_array(const json_t *params, const char *name, size_t max, const json_t **ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
     if (value != NULL && !json_is_array(value))
-        return plan_invalid(err, name, "it is no array");
+        return err_invalid(err, name, "it is no array");
     if (json_array_size(value) > max)
-        return plan_invalid(err, name, "more than %zu items", max);
+        return err_invalid(err, name, "more than %zu items", max);
     *ret = value;
     return BERTH_OK;
 }
@@ -58,7 +58,7 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
 {
     const char *text = json_string_value(name);
     if (text == NULL)
-        return plan_invalid(err, parameter, "a place is named by a string");
+        return err_invalid(err, parameter, "a place is named by a string");
     place_id id = graph_find(graph, text);
     if (id == PLACE_NONE)
         return err_no_such_place(err, text);
@@ -93,7 +93,7 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
     json_array_foreach(names, i, name)
     {
         if (!json_is_string(name))
-            return plan_invalid(err, "allowed.gpus", "a gpu is named by a string");
+            return err_invalid(err, "allowed.gpus", "a gpu is named by a string");
         if (!mark_gpus(graph, json_string_value(name), ret->gpus))
             return err_no_such_place(err, json_string_value(name));
     }
@@ -120,7 +120,7 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
             return code;
         enum place_kind kind = graph_place(graph, id)->kind;
         if (kind != PLACE_NUMA && kind != PLACE_GPU)
-            return plan_invalid(err, "allowed.memory", "%s has no memory", graph_place(graph, id)->name);
+            return err_invalid(err, "allowed.memory", "%s has no memory", graph_place(graph, id)->name);
         ret->memory[id] = true;
     }
     return BERTH_OK;
@@ -136,9 +136,9 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
     struct berth_err why = {0};
     const char *text = json_string_value(value);
     if (text == NULL)
-        return plan_invalid(err, "allowed.cpus", "it is no string");
+        return err_invalid(err, "allowed.cpus", "it is no string");
     if (cpuset_parse(text, &asked, &why) != BERTH_OK)
-        return plan_invalid(err, "allowed.cpus", "%s", why.detail);
+        return err_invalid(err, "allowed.cpus", "%s", why.detail);
     bool is_known = !cpuset_is_empty(&ret->cpus);
     cpuset_and(&ret->cpus, &asked);
     if (is_known && cpuset_is_empty(&ret->cpus))
@@ -151,7 +151,7 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
     const json_t *given = member(params, "allowed");
     struct allowed allowed = {.given = given != NULL};
     if (given != NULL && !json_is_object(given))
-        return plan_invalid(err, "allowed", "it is no object");
+        return err_invalid(err, "allowed", "it is no object");
     enum berth_code code = allowed_cpus(graph, given, &allowed, err);
     if (code == BERTH_OK)
         code = allowed_memory(graph, given, &allowed, err);
@@ -197,15 +197,15 @@ enum berth_code request_axes(const json_t *params, enum metric metric, char *buf
     size_t count = 0;
     struct berth_err why = {0};
     if (where != NULL && (!json_is_object(where) || json_object_size(where) > AXES_MAX))
-        return plan_invalid(err, "where", "it is no object of at most %d axes", AXES_MAX);
+        return err_invalid(err, "where", "it is no object of at most %d axes", AXES_MAX);
     json_object_foreach(where, key, value)
     {
         if (!json_is_string(value))
-            return plan_invalid(err, "where", "the value of %.40s is no string", key);
+            return err_invalid(err, "where", "the value of %.40s is no string", key);
         text[2 * count] = key;
         text[2 * count++ + 1] = json_string_value(value);
     }
     if (axes_canonical(metric, text, count, buffer, size, &why) != BERTH_OK)
-        return plan_invalid(err, "where", "%s", why.detail);
+        return err_invalid(err, "where", "%s", why.detail);
     return BERTH_OK;
 }

@@ -31,18 +31,12 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
         memcpy(values->value, sqlite3_column_blob(row, 10), count * sizeof values->value[0]);
 }
 
-static const char *column_text(sqlite3_stmt *row, int at)
-{
-    const char *text = (const char *)sqlite3_column_text(row, at);
-    return text != NULL ? text : "";
-}
-
 /* False when this version does not know the metric, or the graph a place. */
 static bool read_key(sqlite3_stmt *row, const struct graph *graph, enum metric *ret_metric, place_id *ret_from, place_id *ret_to)
 {
-    *ret_from = graph_find(graph, column_text(row, 1));
-    *ret_to = graph_find(graph, column_text(row, 2));
-    return metric_parse(column_text(row, 0), ret_metric) && *ret_from != PLACE_NONE && *ret_to != PLACE_NONE;
+    *ret_from = graph_find(graph, store_core_text(row, 1));
+    *ret_to = graph_find(graph, store_core_text(row, 2));
+    return metric_parse(store_core_text(row, 0), ret_metric) && *ret_from != PLACE_NONE && *ret_to != PLACE_NONE;
 }
 
 static void bind_key(struct store *store, sqlite3_stmt *statement, const struct graph *graph, const struct value *v, const char *axes)
@@ -75,13 +69,10 @@ static enum berth_code each_row(struct store *store, enum berth_code (*take)(sql
 {
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(store, select_all, &row, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-    int rc = SQLITE_DONE;
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-        code = take(row, arg, err);
-    if (code == BERTH_OK && rc != SQLITE_DONE)
-        code = store_core_fail(store, "reading baselines", err);
+        code = store_core_each(store, row, "reading baselines", take, arg, err);
+    }
     sqlite3_finalize(row);
     return code;
 }
@@ -101,7 +92,7 @@ static enum berth_code load_row(sqlite3_stmt *row, void *arg, struct berth_err *
     place_id from, to;
     if (!read_key(row, loading->graph, &metric, &from, &to))
         return BERTH_OK;
-    const struct value *v = values_find(loading->values, metric, from, to, column_text(row, 3));
+    const struct value *v = values_find(loading->values, metric, from, to, store_core_text(row, 3));
     if (v != NULL)
         read_row(row, &loading->baseline[v - loading->values->item], &unused);
     return BERTH_OK;
@@ -133,7 +124,7 @@ static enum berth_code list_row(sqlite3_stmt *row, void *arg, struct berth_err *
     if (!read_key(row, list->graph, &metric, &from, &to))
         return BERTH_OK;
     read_row(row, &baseline, &samples);
-    if (!baseline_set_add(list->set, metric, from, to, column_text(row, 3), &baseline, &samples))
+    if (!baseline_set_add(list->set, metric, from, to, store_core_text(row, 3), &baseline, &samples))
         return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
     return BERTH_OK;
 }

@@ -49,7 +49,7 @@ static enum berth_code insert_claim(struct store *store, sqlite3_stmt *insert, c
 
 static const struct claim *find(const struct saving *saving, const char *id)
 {
-    for (size_t i = 0; id != NULL && i < saving->count; i++)
+    for (size_t i = 0; i < saving->count; i++)
         if (strcmp(saving->claims[i]->id, id) == 0)
             return saving->claims[i];
     return NULL;
@@ -65,10 +65,9 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
         code = store_core_prepare(store, "DELETE FROM claim WHERE id = ?1", &delete, err);
     while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
         char id[CLAIM_ID_SIZE];
-        const char *stored = (const char *)sqlite3_column_text(row, 0), *boot = (const char *)sqlite3_column_text(row, 1);
-        if (find(saving, stored) != NULL && boot != NULL && strcmp(boot, store->boot_id) == 0)
+        store_core_copy(row, 0, id, sizeof id);
+        if (find(saving, id) != NULL && strcmp(store_core_text(row, 1), store->boot_id) == 0)
             continue;
-        snprintf(id, sizeof id, "%s", stored != NULL ? stored : "");
         store_core_bind_text(delete, 1, id);
         code = store_core_step(store, delete, "deleting a claim", NULL, err);
     }

@@ -46,6 +46,19 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
     return code;
 }
 
+enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
+                                enum berth_code (*take)(sqlite3_stmt *row, void *arg, struct berth_err *err), void *arg, struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    int rc = SQLITE_DONE;
+    while (code == BERTH_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        code = take(statement, arg, err);
+    if (code == BERTH_OK && rc != SQLITE_DONE)
+        code = store_core_fail(store, doing, err);
+    sqlite3_reset(statement);
+    return code;
+}
+
 void store_core_bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
     sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
@@ -97,6 +110,8 @@ const char *store_core_text(sqlite3_stmt *row, int at)
     const char *text = (const char *)sqlite3_column_text(row, at);
     return text != NULL ? text : "";
 }
+
+void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size) { snprintf(buffer, size, "%s", store_core_text(row, at)); }
 
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err)

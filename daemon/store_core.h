@@ -51,6 +51,10 @@ enum berth_code store_core_prepare(struct store *store, const char *sql, sqlite3
 enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing, int64_t *ret_id,
                                 struct berth_err *err);
 
+/* Hands each row of a statement to take, as long as that is BERTH_OK, and makes it ready for the next time. */
+enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
+                                enum berth_code (*take)(sqlite3_stmt *row, void *arg, struct berth_err *err), void *arg, struct berth_err *err);
+
 /* Text is not copied and must live until the statement has run. Binding allocates nothing and cannot fail. */
 void store_core_bind_text(sqlite3_stmt *statement, int at, const char *text);
 void store_core_bind_number(sqlite3_stmt *statement, int at, double number); /* NAN is NULL */
@@ -62,3 +66,4 @@ double store_core_bound(sqlite3_stmt *row, int at, double value, int sign);
 /* A column of the present row: NULL is NAN, NULL is "". */
 double store_core_number(sqlite3_stmt *row, int at);
 const char *store_core_text(sqlite3_stmt *row, int at);
+void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size); /* cut to fit */

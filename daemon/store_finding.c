@@ -1,10 +1,9 @@
 #include "store_finding.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "store_core.h"
 
 enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING, STATEMENTS };
@@ -29,7 +28,7 @@ struct keeping {
     sqlite3_stmt *statement[STATEMENTS];
     int64_t *id; /* one for each finding of the judgement */
     struct opened *opened;
-    size_t count, room;
+    size_t count;
 };
 
 static enum berth_code write_finding(struct store *store, struct keeping *keeping, size_t i, struct berth_err *err)
@@ -75,27 +74,17 @@ static enum berth_code clear_others(struct store *store, struct keeping *keeping
     return code;
 }
 
-static enum berth_code read_standing(struct store *store, struct keeping *keeping, struct berth_err *err)
+static enum berth_code add_standing(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
-    sqlite3_stmt *row = keeping->statement[STANDING];
-    int rc;
-    sqlite3_bind_int64(row, 1, store->node);
-    while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-        if (keeping->count == keeping->room) {
-            size_t room = 2 * keeping->room + 16;
-            struct opened *grown = realloc(keeping->opened, room * sizeof *grown);
-            if (grown == NULL)
-                return err_set(err, BERTH_NO_MEMORY, "no memory for %zu findings", room);
-            keeping->opened = grown;
-            keeping->room = room;
-        }
-        struct opened *opened = &keeping->opened[keeping->count++];
-        snprintf(opened->code, sizeof opened->code, "%s", (const char *)sqlite3_column_text(row, 0));
-        snprintf(opened->place, sizeof opened->place, "%s", (const char *)sqlite3_column_text(row, 1));
-        snprintf(opened->subject, sizeof opened->subject, "%s", (const char *)sqlite3_column_text(row, 2));
-        opened->since_s = sqlite3_column_int64(row, 3);
-    }
-    return rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading findings", err);
+    struct keeping *keeping = arg;
+    if (!grow_by_one(&keeping->opened, keeping->count, sizeof *keeping->opened))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for %zu findings", keeping->count + 1);
+    struct opened *opened = &keeping->opened[keeping->count++];
+    store_core_copy(row, 0, opened->code, sizeof opened->code);
+    store_core_copy(row, 1, opened->place, sizeof opened->place);
+    store_core_copy(row, 2, opened->subject, sizeof opened->subject);
+    opened->since_s = sqlite3_column_int64(row, 3);
+    return BERTH_OK;
 }
 
 static enum berth_code keep_all(struct store *store, void *arg, struct berth_err *err)
@@ -112,7 +101,10 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
         sqlite3_bind_int64(keeping->statement[FORGET], 1, STORE_FINDINGS_MAX);
         code = store_core_step(store, keeping->statement[FORGET], "forgetting old findings", NULL, err);
     }
-    return code == BERTH_OK ? read_standing(store, keeping, err) : code;
+    if (code != BERTH_OK)
+        return code;
+    sqlite3_bind_int64(keeping->statement[STANDING], 1, store->node);
+    return store_core_each(store, keeping->statement[STANDING], "reading findings", add_standing, keeping, err);
 }
 
 enum berth_code store_finding_keep(struct store *store, const struct judgement *judgement, int64_t now_s, struct opened **ret_opened, size_t *ret_count,
@@ -140,30 +132,19 @@ enum berth_code store_finding_keep(struct store *store, const struct judgement *
     return BERTH_OK;
 }
 
-static void copy_text(char *buffer, size_t size, sqlite3_stmt *row, int at)
-{
-    const char *text = (const char *)sqlite3_column_text(row, at);
-    snprintf(buffer, size, "%s", text != NULL ? text : "");
-}
-
-static double column_number(sqlite3_stmt *row, int at)
-{
-    return sqlite3_column_type(row, at) == SQLITE_NULL ? NAN : sqlite3_column_double(row, at);
-}
-
 static void read_kept(sqlite3_stmt *row, struct finding_kept *kept)
 {
     int64_t severity = sqlite3_column_int64(row, 3);
     *kept = (struct finding_kept){.cleared_s = sqlite3_column_int64(row, 9)};
     struct finding *finding = &kept->finding;
     finding->severity = severity <= SEVERITY_INFO ? SEVERITY_INFO : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL : SEVERITY_WARNING;
-    copy_text(finding->code, sizeof finding->code, row, 0);
-    copy_text(finding->place, sizeof finding->place, row, 1);
-    copy_text(finding->subject, sizeof finding->subject, row, 2);
-    copy_text(finding->text, sizeof finding->text, row, 4);
-    finding->value = column_number(row, 5);
-    finding->expected = column_number(row, 6);
-    copy_text(kept->unit, sizeof kept->unit, row, 7);
+    store_core_copy(row, 0, finding->code, sizeof finding->code);
+    store_core_copy(row, 1, finding->place, sizeof finding->place);
+    store_core_copy(row, 2, finding->subject, sizeof finding->subject);
+    store_core_copy(row, 4, finding->text, sizeof finding->text);
+    finding->value = store_core_number(row, 5);
+    finding->expected = store_core_number(row, 6);
+    store_core_copy(row, 7, kept->unit, sizeof kept->unit);
     finding->since_s = sqlite3_column_int64(row, 8);
 }
 

@@ -52,8 +52,9 @@ static bool add_conditions(struct reader *reader, sqlite3_stmt *row)
     return true;
 }
 
-static enum berth_code add_point(struct reader *reader, sqlite3_stmt *row, struct berth_err *err)
+static enum berth_code add_point(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
+    struct reader *reader = arg;
     struct history *history = &reader->history;
     bool has_conditions = sqlite3_column_type(row, 7) != SQLITE_NULL;
     if (!grow_by_one(&history->item, history->count, sizeof *history->item) || (has_conditions && !add_conditions(reader, row)))
@@ -83,12 +84,8 @@ static enum berth_code read_points(struct store *store, void *arg, struct berth_
             store_core_bind_text(row, 4, graph_place(reader->graph, reader->to)->name);
             store_core_bind_text(row, 5, reader->axes);
             sqlite3_bind_int64(row, 6, reader->since_s);
+            code = store_core_each(store, row, "reading history", add_point, reader, err);
         }
-        int rc = SQLITE_DONE;
-        while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-            code = add_point(reader, row, err);
-        if (code == BERTH_OK && rc != SQLITE_DONE)
-            code = store_core_fail(store, "reading history", err);
         sqlite3_finalize(row);
     }
     return code;
@@ -147,8 +144,9 @@ struct reader_at {
     struct values *values;
 };
 
-static enum berth_code add_value(const struct reader_at *reader, sqlite3_stmt *row, struct berth_err *err)
+static enum berth_code add_value(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
+    const struct reader_at *reader = arg;
     struct value v = {.metric = reader->metric,
                       .source = VALUE_MEASURED,
                       .from = graph_find(reader->graph, store_core_text(row, 0)),
@@ -168,19 +166,15 @@ static enum berth_code add_value(const struct reader_at *reader, sqlite3_stmt *r
 
 static enum berth_code read_at(struct store *store, void *arg, struct berth_err *err)
 {
-    const struct reader_at *reader = arg;
+    struct reader_at *reader = arg;
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(store, series_then, &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         store_core_bind_text(row, 2, metric_info(reader->metric)->name);
         sqlite3_bind_int64(row, 3, reader->at_s);
+        code = store_core_each(store, row, "reading history", add_value, reader, err);
     }
-    int rc = SQLITE_DONE;
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-        code = add_value(reader, row, err);
-    if (code == BERTH_OK && rc != SQLITE_DONE)
-        code = store_core_fail(store, "reading history", err);
     sqlite3_finalize(row);
     return code;
 }

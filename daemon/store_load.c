@@ -1,13 +1,27 @@
 /* Reading what was measured last. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "store_core.h"
 
+struct notes {
+    struct note *item;
+    size_t count;
+};
+
+struct loading {
+    const struct graph *graph;
+    struct values *values;
+    struct notes notes;
+    int64_t last_probe_at_s;
+};
+
 /* Keeps a row if this version knows its metric and the graph its places. */
-static enum berth_code add_row(sqlite3_stmt *row, const struct graph *graph, struct values *values, struct berth_err *err)
+static enum berth_code add_row(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
+    struct loading *loading = arg;
+    const struct graph *graph = loading->graph;
+    struct values *values = loading->values;
     enum metric metric;
     struct value v = {
         .source = VALUE_MEASURED, .from = graph_find(graph, store_core_text(row, 1)), .to = graph_find(graph, store_core_text(row, 2))};
@@ -25,7 +39,7 @@ static enum berth_code add_row(sqlite3_stmt *row, const struct graph *graph, str
     return BERTH_OK;
 }
 
-static enum berth_code load_values(struct store *store, const struct graph *graph, struct values *values, struct berth_err *err)
+static enum berth_code load_values(struct store *store, struct loading *loading, struct berth_err *err)
 {
     /* The order of joins is spelled out, and the + keeps the index away: from end to end is the fastest way through series. */
     static const char sql[] =
@@ -33,35 +47,28 @@ static enum berth_code load_values(struct store *store, const struct graph *grap
         " FROM series s CROSS JOIN run r ON r.id = s.run LEFT JOIN text w ON w.id = s.why WHERE +s.node = ?1";
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(store, sql, &row, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-    int rc = SQLITE_DONE;
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-        code = add_row(row, graph, values, err);
-    if (code == BERTH_OK && rc != SQLITE_DONE)
-        code = store_core_fail(store, "reading values", err);
+        code = store_core_each(store, row, "reading values", add_row, loading, err);
+    }
     sqlite3_finalize(row);
     return code;
 }
 
 #define LATEST_RUNS "(SELECT run FROM probe WHERE node = ?1)"
 
-struct notes {
-    struct note *item;
-    size_t count;
-};
-
-static enum berth_code add_note(sqlite3_stmt *row, struct notes *notes, struct berth_err *err)
+static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
+    struct notes *notes = arg;
     struct note *item = realloc(notes->item, (notes->count + 1) * sizeof *item);
     if (item == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu notes", notes->count + 1);
     notes->item = item;
     item = &notes->item[notes->count++];
     *item = (struct note){.severity = sqlite3_column_int(row, 1), .since_s = sqlite3_column_int64(row, 4)};
-    snprintf(item->code, sizeof item->code, "%s", store_core_text(row, 0));
-    snprintf(item->place, sizeof item->place, "%s", store_core_text(row, 2));
-    snprintf(item->text, sizeof item->text, "%s", store_core_text(row, 3));
+    store_core_copy(row, 0, item->code, sizeof item->code);
+    store_core_copy(row, 2, item->place, sizeof item->place);
+    store_core_copy(row, 3, item->text, sizeof item->text);
     return BERTH_OK;
 }
 
@@ -70,13 +77,10 @@ static enum berth_code load_notes(struct store *store, struct notes *notes, stru
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(
         store, "SELECT code, severity, place, text, since_s FROM note WHERE run IN " LATEST_RUNS " ORDER BY id", &row, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-    int rc = SQLITE_DONE;
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-        code = add_note(row, notes, err);
-    if (code == BERTH_OK && rc != SQLITE_DONE)
-        code = store_core_fail(store, "reading notes", err);
+        code = store_core_each(store, row, "reading notes", add_note, notes, err);
+    }
     sqlite3_finalize(row);
     return code;
 }
@@ -93,19 +97,12 @@ static enum berth_code load_last_probe(struct store *store, int64_t *ret_started
     return code;
 }
 
-struct loading {
-    const struct graph *graph;
-    struct values *values;
-    struct notes notes;
-    int64_t last_probe_at_s;
-};
-
 /* Memory comes after the file: what was measured there is later. */
 static enum berth_code load_all(struct store *store, void *arg, struct berth_err *err)
 {
     struct loading *loading = arg;
     int64_t last_probe_at_s = 0;
-    enum berth_code code = load_values(store, loading->graph, loading->values, err);
+    enum berth_code code = load_values(store, loading, err);
     if (code == BERTH_OK)
         code = load_last_probe(store, &last_probe_at_s, err);
     if (code != BERTH_OK || last_probe_at_s == 0)

@@ -52,11 +52,10 @@ static enum berth_code list_all(struct store *store, struct comparing *comparing
     store_core_bind_text(row, 1, name_of(comparing->graph));
     while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
         struct expected_place place = {.seen_s = sqlite3_column_int64(row, 4)};
-        const char *model = (const char *)sqlite3_column_text(row, 3);
-        snprintf(place.identity, sizeof place.identity, "%s", (const char *)sqlite3_column_text(row, 0));
-        snprintf(place.kind, sizeof place.kind, "%s", (const char *)sqlite3_column_text(row, 1));
-        snprintf(place.place, sizeof place.place, "%s", (const char *)sqlite3_column_text(row, 2));
-        snprintf(place.model, sizeof place.model, "%s", model != NULL ? model : "");
+        store_core_copy(row, 0, place.identity, sizeof place.identity);
+        store_core_copy(row, 1, place.kind, sizeof place.kind);
+        store_core_copy(row, 2, place.place, sizeof place.place);
+        store_core_copy(row, 3, place.model, sizeof place.model);
         if (only_missing && has(comparing->graph, place.identity))
             continue;
         if (!baseline_set_add_place(set, &place))

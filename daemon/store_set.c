@@ -1,6 +1,5 @@
 #include "store_set.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,11 +81,6 @@ struct reading {
     struct set_flow flow[SETS_FLOWS_MAX];
 };
 
-static double column_number(sqlite3_stmt *row, int at)
-{
-    return sqlite3_column_type(row, at) == SQLITE_NULL ? NAN : sqlite3_column_double(row, at);
-}
-
 /* Hands over the set that all rows have come of. False when out of memory. */
 static bool end_set(struct reading *reading)
 {
@@ -123,8 +117,8 @@ static void add_flow(struct reading *reading, sqlite3_stmt *row)
     }
     reading->next = end + 1;
     *to++ = *axes++ = *end = '\0';
-    struct set_flow flow = {graph_find(reading->graph, line), graph_find(reading->graph, to), axes, column_number(row, 5), column_number(row, 6),
-                            column_number(row, 7)};
+    struct set_flow flow = {graph_find(reading->graph, line), graph_find(reading->graph, to), axes, store_core_number(row, 5), store_core_number(row, 6),
+                            store_core_number(row, 7)};
     reading->left_out = flow.from == PLACE_NONE || flow.to == PLACE_NONE;
     reading->flow[reading->set.flow_count++] = flow;
 }

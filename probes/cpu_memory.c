@@ -103,13 +103,13 @@ static int64_t give_back_ns(size_t bytes)
 
 int64_t cpu_memory_small_limit(int64_t limit_ns)
 {
-    int64_t fastest = -1;
+    int64_t fastest = 0;
     for (int i = 0; i < TRIALS; i++) {
         int64_t ns = give_back_ns(TRIAL_BYTES);
-        if (ns > 0 && (fastest < 0 || ns < fastest))
+        if (ns > 0 && (fastest == 0 || ns < fastest))
             fastest = ns;
     }
-    return fastest < 0 ? 0 : limit_ns * (int64_t)TRIAL_BYTES / fastest;
+    return fastest > 0 ? limit_ns * (int64_t)TRIAL_BYTES / fastest : 0;
 }
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }

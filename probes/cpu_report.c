@@ -1,6 +1,5 @@
 #include "cpu_report.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,22 +72,16 @@ static void begin(struct probe_line *line, const char *record, const struct cpu_
     probe_line_close(line);
 }
 
-static bool keep(struct cpu_report *report, const struct cpu_cell *cell, int64_t bytes, const struct probe_summary *summary,
-                 const char *why)
+/* Takes the result's text. */
+static bool keep(struct cpu_report *report, struct cpu_result take_result)
 {
-    assert(summary != NULL || why != NULL);
-    struct cpu_result result = {.cell = cell, .bytes = bytes};
-    if (summary != NULL)
-        result.summary = *summary;
-    else if ((result.why = strdup(why)) == NULL)
-        return false;
     struct cpu_result *kept = realloc(report->kept, (report->kept_count + 1) * sizeof *kept);
     if (kept == NULL) {
-        free(result.why);
+        free(take_result.why);
         return false;
     }
     report->kept = kept;
-    report->kept[report->kept_count++] = result;
+    report->kept[report->kept_count++] = take_result;
     return true;
 }
 
@@ -109,7 +102,7 @@ bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, co
 {
     report->done++;
     if (report->out == NULL)
-        return keep(report, cell, 0, summary, NULL);
+        return keep(report, (struct cpu_result){.cell = cell, .summary = *summary});
     struct probe_line line;
     begin(&line, "value", cell);
     probe_line_number(&line, "value", summary->value);
@@ -129,7 +122,7 @@ bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, 
     for (unsigned i = 0; report->out == NULL && ok && i < count; i++) {
         double scale = (double)bytes[i] * 1e9;
         struct probe_summary rate = {scale / times[i].value, scale / times[i].high, scale / times[i].low, times[i].n};
-        ok = keep(report, cell, bytes[i], &rate, NULL);
+        ok = keep(report, (struct cpu_result){.cell = cell, .bytes = bytes[i], .summary = rate});
     }
     if (report->out == NULL)
         return ok;
@@ -158,8 +151,10 @@ bool cpu_report_late(struct cpu_report *report, const struct cpu_cell *cell)
 bool cpu_report_skip(struct cpu_report *report, const struct cpu_cell *cell, const char *why)
 {
     report->done++;
-    if (report->out == NULL)
-        return keep(report, cell, 0, NULL, why);
+    if (report->out == NULL) {
+        struct cpu_result result = {.cell = cell, .why = strdup(why)};
+        return result.why != NULL && keep(report, result);
+    }
     struct probe_line line;
     begin(&line, "skip", cell);
     probe_line_text(&line, "why", why);
