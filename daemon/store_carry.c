@@ -22,13 +22,14 @@ static const struct pump machines[] = {
      "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (" NODE ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
 };
 
+/* In memory nothing is ever settled; see store_keep.h. */
 static const struct pump measured[] = {
     {"SELECT text FROM text", "INSERT INTO text (text) VALUES (?1) ON CONFLICT DO NOTHING"},
-    {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, r.elapsed_ns, r.status, t.text, r.is_thinned"
+    {"SELECT r.id + ?1, n.fingerprint, b.boot_id, r.probe, r.backend, r.profile, r.started_s, r.elapsed_ns, r.status, t.text, r.is_thinned, r.is_settled"
      " FROM run r JOIN boot b ON b.id = r.boot" OF_NODE "b.node LEFT JOIN text t ON t.id = r.conditions",
-     "INSERT INTO run (id, boot, probe, backend, profile, started_s, elapsed_ns, status, conditions, is_thinned) VALUES (?1,"
+     "INSERT INTO run (id, boot, probe, backend, profile, started_s, elapsed_ns, status, conditions, is_thinned, is_settled) VALUES (?1,"
      " (SELECT b.id FROM boot b JOIN node n ON n.id = b.node WHERE n.fingerprint = ?2 AND b.boot_id = ?3),"
-     " ?4, ?5, ?6, ?7, ?8, ?9, (SELECT id FROM text WHERE text = ?10), ?11)"},
+     " ?4, ?5, ?6, ?7, ?8, ?9, (SELECT id FROM text WHERE text = ?10), ?11, ?12)"},
     {"SELECT n.fingerprint, p.name, p.run + ?1 FROM probe p" OF_NODE "p.node",
      "INSERT INTO probe (node, name, run) VALUES (" NODE ", ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run"},
     {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, s.run + ?1, s.value, s.low, s.high, s.n, t.text FROM series s" OF_NODE
@@ -37,8 +38,8 @@ static const struct pump measured[] = {
      " VALUES (" NODE ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT id FROM text WHERE text = ?11)) ON CONFLICT DO UPDATE SET"
      " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER("low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why = " STORE_NEWER("why")},
     {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, v.run + ?1, v.value, v.low, v.high, v.n"
-     " FROM value v JOIN series s ON s.id = v.series" OF_NODE "s.node",
-     "INSERT INTO value (series, run, value, low, high, n) VALUES (" SERIES ", ?6, ?7, ?8, ?9, ?10)"},
+     " FROM fresh_value v JOIN series s ON s.id = v.series" OF_NODE "s.node",
+     "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (" SERIES ", ?6, ?7, ?8, ?9, ?10)"},
     {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, k.run + ?1, t.text"
      " FROM skip k JOIN series s ON s.id = k.series" OF_NODE "s.node JOIN text t ON t.id = k.why",
      "INSERT INTO skip (series, run, why) VALUES (" SERIES ", ?6, (SELECT id FROM text WHERE text = ?7))"},
@@ -180,7 +181,7 @@ void store_carry_bound(sqlite3 *memory, int64_t max_bytes)
     static const char older_half[] =
         "BEGIN; CREATE TEMP TABLE old AS SELECT id FROM run WHERE is_thinned = 0 ORDER BY id"
         " LIMIT (SELECT count(*) / 2 FROM run WHERE is_thinned = 0);"
-        "DELETE FROM value WHERE run IN (SELECT id FROM temp.old); DELETE FROM skip WHERE run IN (SELECT id FROM temp.old);"
+        "DELETE FROM fresh_value WHERE run IN (SELECT id FROM temp.old); DELETE FROM skip WHERE run IN (SELECT id FROM temp.old);"
         "DELETE FROM note WHERE run IN (SELECT id FROM temp.old) AND run NOT IN (SELECT run FROM probe);"
         "UPDATE run SET is_thinned = 1 WHERE id IN (SELECT id FROM temp.old);"
         "DELETE FROM run WHERE is_thinned = 1 AND id NOT IN (SELECT run FROM series) AND id NOT IN (SELECT run FROM probe)"

@@ -209,6 +209,7 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
         store_carry_bound(store->db, STORE_MEMORY_BYTES);
     if (code != BERTH_OK || store->boot != 0)
         return code;
+    store->keeping = (struct keeping_state){0}; /* that was of another file */
     code = store_core_transact(store, write_boot, NULL, err);
     if (code != BERTH_OK)
         store->boot = 0;

@@ -117,8 +117,8 @@ static const char edges[] =
     "SELECT (SELECT min(id) + max(id) FROM node), (SELECT min(fingerprint) || max(fingerprint) FROM node),"
     " (SELECT min(id) FROM boot), (SELECT max(id) FROM boot), (SELECT min(id) FROM run), (SELECT max(id) FROM run),"
     " (SELECT min(node) FROM probe), (SELECT max(node) FROM probe), (SELECT min(id) FROM series), (SELECT max(id) FROM series),"
-    " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM value), (SELECT max(series) FROM "
-    "value),"
+    " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM settled_value),"
+    " (SELECT max(series) FROM settled_value), (SELECT min(run) FROM fresh_value), (SELECT max(run) FROM fresh_value),"
     " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), (SELECT max(id) FROM text),"
     " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), (SELECT max(id) FROM note)";
 

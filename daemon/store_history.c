@@ -7,14 +7,17 @@
 #include "grow.h"
 #include "store_core.h"
 
-/* The order of joins is spelled out: one series, its values side by side, and each one's run. */
+/* The order of joins is spelled out: one series, its values side by side, and each one's run; of the runs that are not settled
+ * yet, which are few, each one's value. */
 #define THIS_SERIES " WHERE s.node = ?1 AND s.metric = ?2 AND s.from_place = ?3 AND s.to_place = ?4 AND s.axes = ?5"
 
 static const char *const sources[] = {
     "SELECT d.day * 86400, d.value, d.low, d.high, d.n, 0, 0, NULL FROM series s CROSS JOIN day d ON d.series = s.id" THIS_SERIES
     " AND d.day * 86400 >= ?6",
-    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN value v ON v.series = s.id"
-    " CROSS JOIN run r ON r.id = v.run LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES " AND r.started_s >= ?6",
+    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN settled_value v ON v.series = s.id"
+    " CROSS JOIN run r ON r.id = v.run AND r.is_settled = 1 LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES " AND r.started_s >= ?6",
+    "SELECT r.started_s, v.value, v.low, v.high, v.n, v.run, c.id, c.text FROM series s CROSS JOIN run r CROSS JOIN fresh_value v"
+    " ON v.run = r.id AND v.series = s.id LEFT JOIN text c ON c.id = r.conditions" THIS_SERIES " AND r.is_settled = 0 AND r.started_s >= ?6",
 };
 
 struct reader {
@@ -121,21 +124,26 @@ enum berth_code store_history(struct store *store, const struct graph *graph, en
 /* ---- all series at one moment ---- */
 
 /* The run of a value is found from the latest that had begun by then backwards, which is at once unless the clock was set back. */
-#define BEFORE(table)                                                                                                            \
-    "(SELECT t.run FROM " table " t CROSS JOIN run r ON r.id = t.run WHERE t.series = s.id"                                        \
+#define BEFORE(table, more)                                                                                                      \
+    "(SELECT t.run FROM " table " t CROSS JOIN run r ON r.id = t.run" more " WHERE t.series = s.id"                                \
     " AND t.run <= (SELECT max(id) FROM run WHERE started_s <= ?3) AND r.started_s <= ?3 ORDER BY t.run DESC LIMIT 1)"
+#define FRESH_BEFORE                                                                                                             \
+    "(SELECT t.run FROM run r CROSS JOIN fresh_value t ON t.run = r.id AND t.series = s.id"                                        \
+    " WHERE r.is_settled = 0 AND r.started_s <= ?3 ORDER BY r.id DESC LIMIT 1)"
 
 static const char series_then[] =
-    "WITH past AS MATERIALIZED (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE("value") " AS value_run,"
-    " (SELECT max(day) FROM day WHERE series = s.id AND day * 86400 <= ?3) AS day, " BEFORE("skip") " AS skip_run"
+    "WITH past AS MATERIALIZED (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE("settled_value", " AND r.is_settled = 1") " AS settled_run,"
+    " " FRESH_BEFORE " AS fresh_run, (SELECT max(day) FROM day WHERE series = s.id AND day * 86400 <= ?3) AS day, " BEFORE("skip", "") " AS skip_run"
     " FROM series s WHERE s.node = ?1 AND s.metric = ?2)"
-    " SELECT p.from_place, p.to_place, p.axes, coalesce(v.run, k.run, 0), coalesce(v.value, d.value), iif(v.run IS NULL, d.low, v.low),"
-    " iif(v.run IS NULL, d.high, v.high), coalesce(v.n, d.n, 0), coalesce(r.started_s, d.day * 86400), w.text"
-    " FROM past p LEFT JOIN value v ON v.series = p.id AND v.run = p.value_run"
-    " LEFT JOIN day d ON d.series = p.id AND d.day = p.day AND p.value_run IS NULL"
-    " LEFT JOIN skip k ON k.series = p.id AND k.run = p.skip_run AND p.value_run IS NULL AND p.day IS NULL"
-    " LEFT JOIN run r ON r.id = coalesce(v.run, k.run) LEFT JOIN text w ON w.id = k.why"
-    " WHERE coalesce(v.run, k.run, d.day) IS NOT NULL";
+    " SELECT p.from_place, p.to_place, p.axes, coalesce(v.run, f.run, k.run, 0), coalesce(v.value, f.value, d.value),"
+    " iif(v.run IS NOT NULL, v.low, iif(f.run IS NOT NULL, f.low, d.low)), iif(v.run IS NOT NULL, v.high, iif(f.run IS NOT NULL, f.high, d.high)),"
+    " coalesce(v.n, f.n, d.n, 0), coalesce(r.started_s, d.day * 86400), w.text"
+    " FROM past p LEFT JOIN settled_value v ON v.series = p.id AND v.run = p.settled_run AND p.settled_run > coalesce(p.fresh_run, 0)"
+    " LEFT JOIN fresh_value f ON f.run = p.fresh_run AND f.series = p.id AND p.fresh_run > coalesce(p.settled_run, 0)"
+    " LEFT JOIN day d ON d.series = p.id AND d.day = p.day AND p.settled_run IS NULL AND p.fresh_run IS NULL"
+    " LEFT JOIN skip k ON k.series = p.id AND k.run = p.skip_run AND p.settled_run IS NULL AND p.fresh_run IS NULL AND p.day IS NULL"
+    " LEFT JOIN run r ON r.id = coalesce(v.run, f.run, k.run) LEFT JOIN text w ON w.id = k.why"
+    " WHERE coalesce(v.run, f.run, k.run, d.day) IS NOT NULL";
 
 struct reader_at {
     const struct graph *graph;

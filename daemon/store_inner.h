@@ -12,6 +12,12 @@
 
 #include "store_db.h"
 
+/* How far store_keep has come. Beginning anew, as after a restart, does no harm. */
+struct keeping_state {
+    int64_t day, series;              /* the day that is being thinned, and the last series that is done, 0 none */
+    int64_t before_s, run, settled;   /* the runs that are being settled: started before and not after this one; the last series, 0 none */
+};
+
 struct store {
     pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
     sqlite3 *db;
@@ -24,7 +30,7 @@ struct store {
     const struct graph *graph;
     char boot_id[40];
     int64_t node, boot;   /* rows */
-    int64_t thinned_day, thinned_series; /* store_keep: how far it has come */
+    struct keeping_state keeping;
     bool has_state;       /* while db is in memory: it was given the file's state */
     char how_failed[128]; /* what SQLite said in the call under way that means that the file cannot be used now; "" nothing */
     char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */

@@ -122,14 +122,29 @@ wait "$live" 2>/dev/null || true
 absolute "start to first answer from a database" "$(awk '{ printf "%.1f", $2 / 1e6 }' "$work/start")" 30 ms
 
 # 1,900 cells every hour of a year: some minutes. On a disk in memory, if there is one: what is measured is the file and the program.
-mkdir "$work/year"
 year=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "$work")/berth-year-XXXXXX")
-"$BENCH/year" "$year" >"$work/year/figures" || true
-rm -rf "$year"
-figure() { awk -v name="$1" '$1 == name { print $2 }' "$work/year/figures"; }
+trap 'for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work" "$year"' EXIT
+"$BENCH/year" "$year" 1 "$(date +%s)" >"$work/year" || missed=$((missed + 1))
+figure() { awk -v name="$1" '$1 == name { print $2 }' "$work/year"; }
 absolute "a year of 1,900 cells every hour" "$(figure size)" 200 MB
-absolute "  History of one cell" "$(figure history)" 5 ms
+absolute "  its log at the most" "$(figure log)" 20 MB
+information "  written in, processor time" "$(figure writing) s" - -
+information "  settled and thinned in, processor time" "$(figure tending) s" - -
+absolute "  History of one cell, the store alone" "$(figure history)" 5 ms
 absolute "  open and load the latest values" "$(figure start)" 30 ms
+of_year=$(call Fabric.GetMatrix '{"metric":"memory_bandwidth","where":{"threads":"1900"}}')
+"$BENCH/start" 9 "$work/start.sock" "$of_year" '"source":"measured"' \
+    "$BIN/berthd" --socket "$work/start.sock" --state-dir "$year" --no-probe 2>"$work/start.log" >"$work/start"
+absolute "  start to first answer with it" "$(awk '{ printf "%.1f", $2 / 1e6 }' "$work/start")" 30 ms
+daemon year --state-dir "$year" --no-probe
+"$BENCH/roundtrip" 10 10 History "$work/year.sock" \
+    "$(call Fabric.History '{"metric":"memory_bandwidth","from":"numa0","to":"numa0","where":{"threads":"7"}}')" >"$work/roundtrip"
+absolute "  History over the socket" "$(took History | awk '{ printf "%.2f", $1 / 1e6 }')" 5 ms
+"$BENCH/spawn" 50 history "$BIN/berth" --socket "$work/year.sock" history memory_bandwidth numa0 numa0 --where threads=7 >"$work/spawn" || true
+information "  berth history as a process" "$(human_ns "$(value history "$work/spawn")")" - -
+kill "$pid"
+wait "$pid" 2>/dev/null || true
+rm -rf "$year"
 
 begin=$(date +%s%N)
 "$BIN/berth-probe-cpu" --profile quick >"$work/probe"

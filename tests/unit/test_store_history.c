@@ -122,7 +122,9 @@ static void old_days_become_medians(void **state)
             snprintf(conditions, sizeof conditions, "{\"loadavg\":\"%d.%d\"}", day, i);
             wrote(store, world->graph, START_S + day * DAY_S + i * 3600, values[i] + 100 * day, conditions);
         }
-    assert_int_equal(keep_all(store, 100, 1000), 0); /* nothing is old enough: day 0 ended 99 days ago */
+    assert_int_equal(keep_all(store, 100, 1000), 1); /* settled; nothing is old enough for more: day 0 ended 99 days ago */
+    assert_int_equal(keep_all(store, 100, 1000), 0);
+    assert_int_equal(query(world, "SELECT count(*) FROM fresh_value"), 0);
     now_s += DAY_S;
     assert_int_equal(keep_all(store, 100, 1000), 1);
     now_s += 9 * DAY_S - 1;
@@ -190,23 +192,30 @@ static void old_notes_go(void **state)
     store_close(store);
 }
 
-/* As long as a day is under way its series come a few at a time, and being stopped in between loses nothing. */
+#define STEP_CORES 20 /* all pairs are series for four steps */
+
+static struct run all_pairs(const struct graph *graph, int64_t at_s, double more)
+{
+    struct run run = {.probe = "cpu", .started_at_s = at_s, .values = values_new()};
+    for (int pair = 0; pair < STEP_CORES * STEP_CORES; pair++) {
+        struct value v = {.metric = METRIC_CPU_PINGPONG, .from = core(graph, pair / STEP_CORES), .to = core(graph, pair % STEP_CORES), .value = pair + more};
+        assert_true(values_add(run.values, &v, "", NULL));
+    }
+    return run;
+}
+
+/* As long as a day is under way its series come a few at a time, and being stopped in between, while it is settled or thinned, loses nothing. */
 static void a_day_in_steps(void **state)
 {
     struct world *world = *state;
-    const int cores = 20;
-    struct graph *graph = node("00000000000000000000000000000014", cores);
+    struct graph *graph = node("00000000000000000000000000000014", STEP_CORES);
     struct berth_err err = {0};
     int64_t now_s = START_S + 10 * DAY_S;
-    for (int stop_after = 1; stop_after < 4; stop_after++) {
+    for (int stop_after = 1; stop_after < 8; stop_after++) {
         struct store *store = begun(world, &now_s);
         assert_int_equal(store_begin(store, graph, BOOT, &err), BERTH_OK);
         for (int i = 0; i < 3; i++) {
-            struct run run = {.probe = "cpu", .started_at_s = now_s - 5 * DAY_S + i, .values = values_new()};
-            for (int pair = 0; pair < cores * cores; pair++) {
-                struct value v = {.metric = METRIC_CPU_PINGPONG, .from = core(graph, pair / cores), .to = core(graph, pair % cores), .value = pair + i};
-                assert_true(values_add(run.values, &v, "", NULL));
-            }
+            struct run run = all_pairs(graph, now_s - 5 * DAY_S + i, i);
             written(store, graph, &run);
         }
         const struct keep keep = {.history_days = 1, .daily_days = 1000};
@@ -217,11 +226,65 @@ static void a_day_in_steps(void **state)
         store = begun(world, &now_s);
         assert_true(keep_all(store, 1, 1000) >= 4);
         store_close(store);
-        assert_int_equal(query(world, "SELECT count(*) FROM day"), stop_after * cores * cores);
+        assert_int_equal(query(world, "SELECT count(*) FROM day"), stop_after * STEP_CORES * STEP_CORES);
         assert_int_equal(query(world, "SELECT count(*) FROM value"), 0);
-        assert_int_equal(query(world, "SELECT sum(n) FROM day"), stop_after * 3 * cores * cores);
+        assert_int_equal(query(world, "SELECT sum(n) FROM day"), stop_after * 3 * STEP_CORES * STEP_CORES);
         now_s += 10 * DAY_S;
     }
+    graph_unref(graph);
+}
+
+static void has_points(struct store *store, const struct graph *graph, int to, size_t count)
+{
+    struct history history;
+    struct berth_err err = {0};
+    assert_int_equal(store_history(store, graph, METRIC_CPU_PINGPONG, core(graph, to / STEP_CORES), core(graph, to % STEP_CORES), "", INT64_MIN, &history, &err), BERTH_OK);
+    assert_int_equal(history.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(history.item[i].value == to + (double)i);
+    store_history_done(&history);
+}
+
+/* Whatever has been copied already, each value is there once; and a run that comes in between, of a day that has ended or of today, is not lost. */
+static void settling_changes_no_answer(void **state)
+{
+    struct world *world = *state;
+    struct graph *graph = node("00000000000000000000000000000014", STEP_CORES);
+    struct berth_err err = {0};
+    int64_t now_s = START_S + 10 * DAY_S + 3600;
+    struct store *store = begun(world, &now_s);
+    assert_int_equal(store_begin(store, graph, BOOT, &err), BERTH_OK);
+    const struct keep keep = {.history_days = 100, .daily_days = 1000};
+    const int64_t at_s[] = {now_s - 2 * DAY_S, now_s - DAY_S, now_s - DAY_S + 60, now_s}; /* two before, one while, one of today */
+    bool more = true;
+    size_t runs = 0;
+    for (; runs < 2; runs++) {
+        struct run run = all_pairs(graph, at_s[runs], (double)runs);
+        written(store, graph, &run);
+    }
+    for (int step = 0; more; step++) {
+        if (step == 2) {
+            for (; runs < 4; runs++) {
+                struct run run = all_pairs(graph, at_s[runs], (double)runs);
+                written(store, graph, &run);
+            }
+            now_s += DAY_S; /* so that today has ended, too */
+        }
+        assert_int_equal(store_keep(store, &keep, &more, &err), BERTH_OK);
+        for (int series = 0; series < STEP_CORES * STEP_CORES; series += 57)
+            has_points(store, graph, series, runs);
+        assert_int_equal(query(world, "SELECT count(*) FROM value"), runs * STEP_CORES * STEP_CORES);
+        struct values *values = values_new();
+        assert_int_equal(store_load_at(store, graph, METRIC_CPU_PINGPONG, at_s[1], values, &err), BERTH_OK);
+        values_finish(values);
+        assert_int_equal(values->count, STEP_CORES * STEP_CORES);
+        for (size_t i = 0; i < values->count; i++)
+            assert_true(values->item[i].measured_at_s == at_s[1]);
+        values_free(values);
+    }
+    assert_int_equal(query(world, "SELECT count(*) FROM settled_value"), 4 * STEP_CORES * STEP_CORES);
+    assert_int_equal(query(world, "SELECT count(*) FROM fresh_value"), 0);
+    store_close(store);
     graph_unref(graph);
 }
 
@@ -303,7 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(points_ascend),  TEST(bounds_survive), TEST(old_days_become_medians), TEST(old_notes_go),
-        TEST(a_day_in_steps), TEST(as_it_was_then), TEST(only_a_reason),           TEST(the_first_version),
+        TEST(a_day_in_steps),  TEST(settling_changes_no_answer), TEST(as_it_was_then), TEST(only_a_reason),           TEST(the_first_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
