@@ -15,6 +15,7 @@
 
 #include "claim_keep.h"
 #include "daemon.h"
+#include "guardian.h"
 #include "listen.h"
 #include "log.h"
 #include "memfree.h"
@@ -386,6 +387,8 @@ static void fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    if (guardian_is_meant(argv))
+        return guardian_main(argv);
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);

@@ -5,27 +5,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "guardian.h"
 #include "record.h"
 
 #define KILL_DELAY_MS 20
-#define ABANDON_MS 5000 /* a process that SIGKILL does not end is stuck in a driver: it is left alone */
+#define ABANDON_MS 5000 /* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
 #define DRAIN_MS 1000   /* for output that a child which escaped its session holds open */
 
 /*
+ * What is started is a guardian, and that starts the program. Two roads lead to the end: the program ends, its output is read to the end and
+ * the guardian is let go; or it is to end, and the guardian is let go at once. A guardian that was let go kills what it still
+ * has below it and exits.
+ *
  * Invariants:
- * 1. ended is called exactly once, when the process is reaped and both pipes and both timers are closed.
+ * 1. ended is called exactly once, when the guardian is reaped and the socket, both pipes and both timers are closed.
  * 2. No line is delivered after stopping is set.
  * 3. used <= sizeof buffer; buffer[0..used) holds the beginning of a line without its newline.
  */
 struct runner {
     struct runner_spec spec;
-    uv_process_t process;
+    uv_process_t guardian;
     uv_pipe_t out, error_out;
+    uv_pipe_t socket; /* of the guardian; closing when it was let go */
     uv_timer_t limit, silence;
     unsigned open_handles;
     bool stopping; /* killed by us for the reason in end */
-    bool exited;
+    bool over;     /* the program has ended by itself; how is in end */
+    bool exited;   /* the guardian has */
+    pid_t program; /* its session too; 0 not started yet */
+    struct guardian_message message;
+    size_t message_used;
     struct runner_end end;
     uint64_t total;
     size_t used;
@@ -51,82 +63,144 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, handle_closed);
 }
 
-/* The child leads its own session, so its id names everything it started. */
-static void signal_session(struct runner *runner, int number)
+static bool is_drained(const struct runner *runner)
 {
-    if (!runner->exited)
-        kill(-runner->process.pid, number);
+    return uv_is_closing((const uv_handle_t *)&runner->out) && uv_is_closing((const uv_handle_t *)&runner->error_out);
 }
 
-/* Timers and the process handle live until the process and both pipes are done with. */
-static void settle(struct runner *runner)
+static void close_output(struct runner *runner)
 {
-    if (!runner->exited || !uv_is_closing((uv_handle_t *)&runner->out) || !uv_is_closing((uv_handle_t *)&runner->error_out))
-        return;
-    close_handle((uv_handle_t *)&runner->limit);
-    close_handle((uv_handle_t *)&runner->silence);
-    close_handle((uv_handle_t *)&runner->process);
+    close_handle((uv_handle_t *)&runner->out);
+    close_handle((uv_handle_t *)&runner->error_out);
 }
 
+/* What is not to be waited for any longer is closed. */
 static void abandon(uv_timer_t *timer)
 {
     struct runner *runner = timer->data;
     runner->exited = true;
-    close_handle((uv_handle_t *)&runner->out);
-    close_handle((uv_handle_t *)&runner->error_out);
-    settle(runner);
+    close_output(runner);
+    close_handle((uv_handle_t *)&runner->socket);
+    close_handle((uv_handle_t *)&runner->limit);
+    close_handle((uv_handle_t *)&runner->silence);
+    close_handle((uv_handle_t *)&runner->guardian);
+}
+
+/* Shut down and not only closed: a child of ours that is between fork and exec has the descriptor too. SIGCONT for a guardian that
+ * somebody stopped. */
+static void let_go(struct runner *runner)
+{
+    uv_os_fd_t fd;
+    if (uv_is_closing((uv_handle_t *)&runner->socket))
+        return;
+    if (uv_fileno((uv_handle_t *)&runner->socket, &fd) == 0)
+        shutdown(fd, SHUT_RDWR);
+    close_handle((uv_handle_t *)&runner->socket);
+    if (!runner->exited)
+        kill(runner->guardian.pid, SIGCONT);
+    uv_timer_start(&runner->limit, abandon, ABANDON_MS, 0);
+}
+
+static void settle(struct runner *runner)
+{
+    if (runner->over && is_drained(runner))
+        let_go(runner);
+    if (runner->exited && is_drained(runner))
+        abandon(&runner->limit);
 }
 
 static void drain_passed(uv_timer_t *timer)
 {
     struct runner *runner = timer->data;
     runner->end.left_open = true;
-    abandon(timer);
+    close_output(runner);
+    settle(runner);
 }
 
-static void kill_now(uv_timer_t *timer)
+/* A last line may still be in the pipes; they close at their end of file. */
+static void program_ended(struct runner *runner, enum runner_ending how, int code)
 {
-    struct runner *runner = timer->data;
-    signal_session(runner, SIGKILL);
-    uv_timer_start(&runner->limit, abandon, ABANDON_MS, 0);
+    runner->over = true;
+    runner->end = (struct runner_end){.ending = how, .code = code};
+    uv_timer_stop(&runner->silence);
+    uv_timer_start(&runner->limit, drain_passed, DRAIN_MS, 0);
+    settle(runner);
 }
+
+static void kill_now(uv_timer_t *timer) { let_go(timer->data); }
 
 static void end_it(struct runner *runner, enum runner_ending why)
 {
-    if (runner->stopping || runner->exited)
+    if (runner->stopping || runner->over || runner->exited)
         return;
     runner->stopping = true;
     runner->end = (struct runner_end){.ending = why};
     uv_timer_stop(&runner->silence);
     if (why == RUNNER_STOPPED) {
-        signal_session(runner, SIGTERM);
+        kill(runner->guardian.pid, SIGTERM);
         uv_timer_start(&runner->limit, kill_now, KILL_DELAY_MS, 0);
     } else {
-        kill_now(&runner->limit);
+        let_go(runner);
     }
 }
 
 static void limit_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_TOO_LONG); }
 static void silence_passed(uv_timer_t *timer) { end_it(timer->data, RUNNER_HUNG); }
 
-static void process_exited(uv_process_t *process, int64_t status, int term_signal)
+static void hear(struct runner *runner, enum guardian_news news, int number)
+{
+    if (news == GUARDIAN_STARTED) {
+        runner->program = number;
+    } else if (runner->stopping) {
+        let_go(runner);
+    } else if (news == GUARDIAN_FAILED) {
+        runner->stopping = true;
+        runner->end = (struct runner_end){.ending = RUNNER_NOT_STARTED, .code = number};
+        let_go(runner);
+    } else if (!runner->over) {
+        program_ended(runner, news == GUARDIAN_EXITED ? RUNNER_EXITED : RUNNER_SIGNALED, number);
+    }
+}
+
+static void give_message(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+{
+    (void)suggested;
+    struct runner *runner = handle->data;
+    *ret_buf = uv_buf_init((char *)&runner->message + runner->message_used, (unsigned)(sizeof runner->message - runner->message_used));
+}
+
+static void read_message(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
+{
+    (void)buf;
+    struct runner *runner = stream->data;
+    if (count < 0) { /* it is about to be known as exited */
+        uv_read_stop(stream);
+        return;
+    }
+    runner->message_used += (size_t)count;
+    if (runner->message_used < sizeof runner->message)
+        return;
+    runner->message_used = 0;
+    hear(runner, (enum guardian_news)runner->message.news, runner->message.number);
+}
+
+/* One that was let go exits when nothing is left. One that ended otherwise was killed by somebody, the program with it, and what is left of
+ * its session is killed here. */
+static void guardian_exited(uv_process_t *process, int64_t status, int term_signal)
 {
     struct runner *runner = process->data;
     if (runner->exited)
         return;
-    /* Whatever it left running in its session goes with it. */
-    kill(-process->pid, SIGKILL);
     runner->exited = true;
-    uv_timer_stop(&runner->silence);
-    if (runner->stopping) {
+    bool killed = status != 0 || term_signal != 0;
+    if (killed && !runner->over && runner->program > 0)
+        kill(-runner->program, SIGKILL);
+    if (runner->stopping)
         abandon(&runner->limit);
-        return;
-    }
-    runner->end = term_signal != 0 ? (struct runner_end){.ending = RUNNER_SIGNALED, .code = term_signal}
-                                   : (struct runner_end){.ending = RUNNER_EXITED, .code = (int)status};
-    /* A last line may still be in the pipes; they close at their end of file. */
-    uv_timer_start(&runner->limit, drain_passed, DRAIN_MS, 0);
-    settle(runner);
+    else if (!runner->over)
+        program_ended(runner, term_signal != 0 ? RUNNER_SIGNALED : RUNNER_EXITED, term_signal != 0 ? term_signal : (int)status);
+    else
+        settle(runner);
 }
 
 static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
@@ -212,37 +286,53 @@ static void open_handle(struct runner *runner, void *handle)
 
 enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err)
 {
-    struct runner *runner = calloc(1, sizeof *runner);
-    if (runner == NULL)
+    size_t count = 0;
+    while (spec->args[count] != NULL)
+        count++;
+    char **args = calloc(GUARDIAN_ARGS + count + 1, sizeof *args);
+    struct runner *runner = args != NULL ? calloc(1, sizeof *runner) : NULL;
+    if (runner == NULL) {
+        free(args);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
     runner->spec = *spec;
     uv_pipe_init(loop, &runner->out, 0);
     open_handle(runner, &runner->out);
     uv_pipe_init(loop, &runner->error_out, 0);
     open_handle(runner, &runner->error_out);
+    uv_pipe_init(loop, &runner->socket, 0);
+    open_handle(runner, &runner->socket);
     uv_timer_init(loop, &runner->limit);
     open_handle(runner, &runner->limit);
     uv_timer_init(loop, &runner->silence);
     open_handle(runner, &runner->silence);
 
-    uv_stdio_container_t stdio[3] = {
+    char self[24];
+    snprintf(self, sizeof self, "%d", getpid());
+    args[0] = GUARDIAN_NAME;
+    args[1] = self;
+    args[2] = (char *)spec->program;
+    memcpy(args + GUARDIAN_ARGS, spec->args, count * sizeof *args);
+    uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->error_out},
+        [GUARDIAN_SOCKET] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->socket},
     };
     char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL};
     uv_process_options_t options = {
-        .file = spec->program,
-        .args = (char **)spec->args,
+        .file = "/proc/self/exe",
+        .args = args,
         .env = environment,
         .cwd = "/",
         .flags = UV_PROCESS_DETACHED,
-        .stdio_count = 3,
+        .stdio_count = sizeof stdio / sizeof *stdio,
         .stdio = stdio,
-        .exit_cb = process_exited,
+        .exit_cb = guardian_exited,
     };
-    int status = uv_spawn(loop, &runner->process, &options);
-    open_handle(runner, &runner->process);
+    int status = uv_spawn(loop, &runner->guardian, &options);
+    free(args);
+    open_handle(runner, &runner->guardian);
     *ret_runner = runner;
     if (status != 0) {
         /* The ending comes like any other, so that the caller has one place to clean up. */
@@ -251,6 +341,7 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
         abandon(&runner->limit);
         return BERTH_OK;
     }
+    uv_read_start((uv_stream_t *)&runner->socket, give_message, read_message);
     uv_read_start((uv_stream_t *)&runner->out, give_buffer, read_out);
     uv_read_start((uv_stream_t *)&runner->error_out, give_error_buffer, read_error);
     uv_timer_start(&runner->limit, limit_passed, spec->limit_ms, 0);

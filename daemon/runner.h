@@ -1,7 +1,8 @@
 /**
  * Runs one probe program: starts it with an environment built from nothing, reads its standard output line by line,
  * bounds its time, its silence and its output, and tells how it ended. Whatever the program does, the daemon
- * only ever sees lines and one ending. Loop thread only.
+ * only ever sees lines and one ending, and nothing of it outlives that or the daemon: see guardian.h, whose process this binary's
+ * main must be ready to become. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,7 +27,7 @@ enum runner_ending {
 struct runner_end {
     enum runner_ending ending;
     int code;
-    bool left_open; /* it ended, but something that it started outside its session kept its output open, and was not waited for */
+    bool left_open; /* it ended, but something that it started outside its session kept its output open, and was killed */
     char stderr_text[256]; /* the last line it wrote to standard error, "" none */
 };
 
@@ -37,7 +38,7 @@ struct runner_spec {
     uint64_t silence_ms;
     size_t output_max;
     void (*line)(void *arg, const char *line, size_t length); /* without the newline, NUL-terminated */
-    void (*ended)(void *arg, const struct runner_end *end);    /* once, last; the child is dead and reaped, the runner is freed after it */
+    void (*ended)(void *arg, const struct runner_end *end);    /* once, last; it and all that it started are dead, the runner is freed after it */
     void *arg;
 };
 
@@ -45,7 +46,8 @@ struct runner_spec {
  * ends as RUNNER_NOT_STARTED; NO_MEMORY is the only failure. */
 enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err);
 
-/* Ends it: SIGTERM to its session, SIGKILL 20 ms later. ended is called once it is dead. No line is called any more. */
+/* Ends it: SIGTERM to its session, SIGKILL to that and to all else that it started 20 ms later, or when it has ended. ended is called once
+ * all are dead. No line is called any more. */
 void runner_stop(struct runner *runner);
 
 /* One line for a person, "was killed after printing nothing for 20 s". */

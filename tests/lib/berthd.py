@@ -112,5 +112,14 @@ def children(pid):
     return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()]
 
 
+def probe_of(daemon):
+    """The guardian that the daemon has started and the probe that this has, as soon as both are there."""
+    def look():
+        guardian = children(daemon.process.pid)
+        probe = guardian and children(guardian[0])
+        return probe and guardian + probe
+    return until(look)
+
+
 def cells(daemon, metric):
     return daemon.call("io.berth.Fabric.GetMatrix", {"metric": metric})["cells"]

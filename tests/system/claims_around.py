@@ -10,7 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, NODES, RUN, alive, cells, children, fake_probe, until  # noqa: E402
+from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
 from claiming import PLACEMENT, bind, claimed, release, run  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -63,7 +63,7 @@ def each_cut_makes_the_wait_longer():
 
 def the_real_probe_dies_in_time():
     with Daemon(config="quick_budget_ms = 20000\nclaim_resume_s = 3600\n") as daemon:
-        probe = until(lambda: children(daemon.process.pid))
+        probe = probe_of(daemon)
         assert probe, daemon.said()
         time.sleep(0.7)  # in the middle of something
         begin = time.monotonic()

@@ -13,7 +13,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, NODES, RUN, alive, cells, children, fake_probe, findings, until  # noqa: E402
+from berthd import BIN, Daemon, NODES, RUN, alive, cells, fake_probe, findings, probe_of, until  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -79,22 +79,21 @@ LONG_PROBE = "echo '" + RUN + "'\nexec sleep 60\n"
 
 def sigterm_while_probing_stops_at_once():
     with fake_probe(LONG_PROBE) as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
-        assert until(lambda: children(daemon.process.pid)), daemon.said()
+        probe = probe_of(daemon)
+        assert len(probe) == 2, (probe, daemon.said())
         assert daemon.status()["state"] == "probing"
-        probe = children(daemon.process.pid)
-        assert len(probe) == 1, probe
         code, seconds = daemon.stop()
         assert code == 0 and seconds < 2, (code, seconds)
-        assert not alive(probe[0])
+        assert not any(alive(pid) for pid in probe)
 
 
 def sigkill_takes_the_real_probe_along():
     with Daemon(config="quick_budget_ms = 20000\n") as daemon:
-        probe = until(lambda: children(daemon.process.pid))
+        probe = probe_of(daemon)
         assert probe, daemon.said()
         time.sleep(0.1)
         daemon.stop(signal.SIGKILL)
-        assert until(lambda: not alive(probe[0]))
+        assert until(lambda: not any(alive(pid) for pid in probe))
 
 
 def misbehaving_probes_cost_one_run():
