@@ -136,7 +136,7 @@ static void probe_ended(void *arg, const struct runner_end *end)
     uint64_t elapsed_ns = clock_mono_ns(probe->env.clock) - probe->started_ns;
     collect_finish(&probe->collect, status, status[0] ? text : probes[probe->next].program, (int64_t)elapsed_ns);
     if (end->left_open) {
-        snprintf(text, sizeof text, "%s ended, but something that it started keeps its output open", probes[probe->next].program);
+        snprintf(text, sizeof text, "%s ended, but something that it started kept its output open and was killed", probes[probe->next].program);
         collect_note(&probe->collect, "probe-left", text);
     }
     log_line(probe->collect.run.note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values in %.2f s%s%s",
