@@ -160,7 +160,7 @@ bool cpu_bandwidth_measure(char *base, size_t bytes, struct cpu_workers *workers
     if (run.times == NULL)
         return probe_why_set(why, "out of memory");
     unsigned all = threads + (noise == NULL ? 0 : noise->count);
-    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 2000000000, ret_overrun, why);
+    bool ran = cpu_workers_run(workers, pus, all, work, &run, 40 * run.budget_ns + 60000000000, ret_overrun, why);
     if (!*ret_overrun)
         free(run.times);
     if (!ran)

@@ -169,7 +169,7 @@ bool cpu_chase_measure(struct cpu_chase *chase, struct cpu_workers *workers, con
 {
     struct chase_run run = {.chase = chase, .warm = warm, .noise = noise, .budget_ns = budget_ns};
     unsigned threads = 1 + (noise == NULL ? 0 : noise->count);
-    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 10000000000, ret_overrun, why))
+    if (!cpu_workers_run(workers, pus, threads, work, &run, 40 * budget_ns + 60000000000, ret_overrun, why))
         return false;
     if (run.silent)
         return probe_why_set(why, "the noise and what it is to disturb do not run at the same time");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu_patience.h"
 #include "cpu_stream.h"
 #include "probe_clock.h"
 
@@ -20,14 +21,14 @@ struct cpu_copy {
     struct cpu_copy_plan plan;
     int64_t bytes[CPU_COPY_SIZES_MAX];
     int64_t patience_ns;
-    _Atomic unsigned ready;
+    struct cpu_patience patience;
     /* The copying side says what comes next, and the number of the copy that it is done with; the writing side answers. */
     _Alignas(256) _Atomic uint32_t done;
     size_t next_bytes; /* 0: no more */
     _Alignas(256) _Atomic uint32_t written;
     double sample_ns[CPU_COPY_SIZES_MAX][PROBE_STATS_MAX];
     unsigned n[CPU_COPY_SIZES_MAX];
-    bool slow, wrong;
+    bool wrong;
 };
 
 unsigned cpu_copy_sizes(int64_t beyond, int64_t ret_bytes[CPU_COPY_SIZES_MAX])
@@ -57,8 +58,7 @@ void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan)
     copy->plan = *plan;
     memcpy(copy->bytes, plan->bytes, plan->sizes * sizeof *plan->bytes);
     memset(copy->n, 0, sizeof copy->n);
-    copy->slow = copy->wrong = false;
-    atomic_store(&copy->ready, 0);
+    copy->wrong = false;
     atomic_store(&copy->done, 0);
     atomic_store(&copy->written, 0);
     copy->next_bytes = 0;
@@ -67,6 +67,7 @@ void cpu_copy_begin(struct cpu_copy *copy, const struct cpu_copy_plan *plan)
     for (unsigned i = 0; i < plan->sizes; i++)
         bytes += (double)plan->bytes[i] * 3 * (PROBE_STATS_MIN + 1);
     copy->patience_ns = PROBE_STATS_PATIENCE * plan->budget_ns + (int64_t)(bytes / SLOWEST * 1e9);
+    cpu_patience_begin(&copy->patience, copy->patience_ns);
 }
 
 int64_t cpu_copy_patience_ns(const struct cpu_copy *copy) { return copy->patience_ns; }
@@ -74,8 +75,9 @@ int64_t cpu_copy_patience_ns(const struct cpu_copy *copy) { return copy->patienc
 static void write_side(struct cpu_copy *copy)
 {
     for (uint32_t number = 1;; number++) {
-        while (atomic_load_explicit(&copy->done, memory_order_acquire) != number)
-            ;
+        for (unsigned spins = 1; atomic_load_explicit(&copy->done, memory_order_acquire) != number; spins++)
+            if (cpu_patience_ends(&copy->patience, spins))
+                return;
         size_t bytes = copy->next_bytes;
         if (bytes == 0)
             return;
@@ -86,35 +88,41 @@ static void write_side(struct cpu_copy *copy)
     }
 }
 
+/* Waits until all stores before it are visible. The same barrier as atomic_thread_fence(memory_order_seq_cst), which ThreadSanitizer does
+ * not know; nothing that the threads share relies on it. */
+static inline void settle_stores(void) { __sync_synchronize(); }
+
 /* Reading the clock as a copy does, with nothing between: the least of many. */
 static int64_t clock_cost_ns(void)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < 64; i++) {
         int64_t start = probe_clock_ns();
-        atomic_thread_fence(memory_order_seq_cst);
+        settle_stores();
         int64_t took = probe_clock_ns() - start;
         least = took < least ? took : least;
     }
     return least;
 }
 
-/* One copy, from asking for a source to checking what came. */
-static double copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int64_t cost_ns)
+/* One copy, from asking for a source to checking what came. False when the source does not come. */
+static bool copy_once(struct cpu_copy *copy, uint32_t number, size_t bytes, int64_t cost_ns, double *ret_ns)
 {
     char *target = copy->plan.target + TARGET_SHIFT;
     copy->next_bytes = bytes;
     atomic_store_explicit(&copy->done, number, memory_order_release);
     copy->stream->write(target, bytes);
-    while (atomic_load_explicit(&copy->written, memory_order_acquire) != number)
-        ;
+    for (unsigned spins = 1; atomic_load_explicit(&copy->written, memory_order_acquire) != number; spins++)
+        if (cpu_patience_ends(&copy->patience, spins))
+            return false;
     int64_t start = probe_clock_ns();
     copy->stream->copy(target, copy->plan.source, bytes);
-    atomic_thread_fence(memory_order_seq_cst);
+    settle_stores();
     int64_t took = probe_clock_ns() - start - cost_ns;
     for (size_t at = 0; at < bytes; at += STAMPS)
         copy->wrong |= memcmp(target + at, &number, sizeof number) != 0;
-    return took > 0 ? (double)took : 1;
+    *ret_ns = took > 0 ? (double)took : 1;
+    return true;
 }
 
 /* A round copies each size once, in random order; sizes that have enough are left out, and the first round is discarded. */
@@ -124,7 +132,7 @@ static void copy_side(struct cpu_copy *copy)
     int64_t cost_ns = clock_cost_ns(), begin = probe_clock_ns(), spent_ns = 0;
     uint32_t number = 0;
     bool first = true;
-    for (unsigned left = copy->plan.sizes; left > 0 && !copy->slow; first = false) {
+    for (unsigned left = copy->plan.sizes; left > 0; first = false) {
         unsigned order[CPU_COPY_SIZES_MAX];
         left = 0;
         for (unsigned i = 0; i < copy->plan.sizes; i++) {
@@ -136,13 +144,14 @@ static void copy_side(struct cpu_copy *copy)
             order[left++] = order[at];
             order[at] = i;
         }
-        for (unsigned k = 0; k < left && !copy->slow; k++) {
+        for (unsigned k = 0; k < left; k++) {
             unsigned i = order[k];
-            double took_ns = copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns);
+            double took_ns;
+            if (cpu_patience_is_over(&copy->patience) || !copy_once(copy, ++number, (size_t)copy->bytes[i], cost_ns, &took_ns))
+                return; /* and the writing side leaves where it next waits */
             if (!first)
                 copy->sample_ns[i][copy->n[i]++] = took_ns;
             spent_ns = probe_clock_ns() - begin;
-            copy->slow = spent_ns > copy->patience_ns;
         }
     }
     copy->next_bytes = 0;
@@ -152,9 +161,8 @@ static void copy_side(struct cpu_copy *copy)
 void cpu_copy_play(void *table, unsigned side)
 {
     struct cpu_copy *copy = table;
-    atomic_fetch_add(&copy->ready, 1);
-    while (atomic_load(&copy->ready) < 2)
-        ;
+    if (!cpu_patience_meet(&copy->patience))
+        return;
     if (side == 0)
         write_side(copy);
     else

@@ -45,6 +45,6 @@ void cpu_copy_play(void *table, unsigned side);
 /* When a match that was begun is given up, at the latest. */
 int64_t cpu_copy_patience_ns(const struct cpu_copy *copy);
 
-/* The times of the sizes, in nanoseconds. Fails with why when the two CPUs do not run at the same time or when what arrived is not
- * what was written. */
+/* The times of the sizes, in nanoseconds. Fails with why when it was given up, because the two CPUs do not run at the same time, or
+ * when what arrived is not what was written. */
 bool cpu_copy_end(struct cpu_copy *copy, struct probe_summary ret_times[CPU_COPY_SIZES_MAX], struct probe_why *why);

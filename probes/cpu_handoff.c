@@ -4,9 +4,11 @@
 
 #include "cpu_copy.h"
 #include "cpu_match.h"
+#include "cpu_patience.h"
 #include "cpu_queue.h"
 
 #define HUGE_BYTES  ((size_t)2 << 20)
+#define GRACE_NS    INT64_C(2000000000) /* after their patience, for both sides to get their CPUs once more and leave */
 #define SMALL_BYTES ((int64_t)128 << 20) /* of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
 
 struct node {
@@ -22,6 +24,9 @@ struct cpu_handoff {
     struct cpu_queue *queue;
     struct cpu_match match;
     struct node *nodes; /* one for each NUMA node */
+    unsigned in_row;    /* matches that could not be measured, up to the last one */
+    bool stuck;         /* a thread that did not come back uses all of this */
+    struct probe_why given_up; /* when not empty: why nothing is tried any more */
 };
 
 /* A node's memory: the ring, then a source and a target of copies of up to so many bytes. */
@@ -99,7 +104,7 @@ struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology 
 
 void cpu_handoff_free(struct cpu_handoff *handoff)
 {
-    if (handoff == NULL)
+    if (handoff == NULL || handoff->stuck)
         return;
     for (int i = 0; handoff->nodes != NULL && i < handoff->topology->numa_count; i++)
         cpu_memory_done(&handoff->nodes[i].memory);
@@ -135,12 +140,24 @@ static const struct cpu_memory *memory_of(const struct cpu_handoff *handoff, int
     return NULL;
 }
 
-static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t patience_ns, bool *ret_overrun, struct probe_why *why)
+static bool run(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t patience_ns, struct probe_why *why)
 {
     const struct cpu_core *cores = handoff->topology->cores;
     handoff->match.pus[0] = cores[cell->from_core].pu;
     handoff->match.pus[1] = cores[cell->to_core].pu;
-    return cpu_match_run(handoff->workers, &handoff->match, 1, 2 * patience_ns + 1000000000, ret_overrun, why);
+    bool ok = cpu_match_run(handoff->workers, &handoff->match, 1, patience_ns + GRACE_NS, &handoff->stuck, why);
+    if (handoff->stuck)
+        probe_why_write(&handoff->given_up, "not tried after %s %s: %.120s", cell->from, cell->to, why->text);
+    return ok;
+}
+
+/* Whether what was played came to something. Where nothing does several times, the CPUs of this machine do not run at the same time. */
+static bool note_played(struct cpu_handoff *handoff, bool ok, const struct probe_why *why)
+{
+    handoff->in_row = ok ? 0 : handoff->in_row + 1;
+    if (handoff->in_row == CPU_PATIENCE_IN_ROW && !handoff->stuck)
+        probe_why_write(&handoff->given_up, "not tried after %u others in a row, the last: %.120s", handoff->in_row, why->text);
+    return ok;
 }
 
 struct copied {
@@ -150,7 +167,7 @@ struct copied {
 };
 
 static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, uint64_t seed,
-                         struct copied *ret_copied, bool *ret_overrun, struct probe_why *why)
+                         struct copied *ret_copied, struct probe_why *why)
 {
     const struct cpu_memory *from = memory_of(handoff, cell->from_core, why);
     const struct cpu_memory *to = from == NULL ? NULL : memory_of(handoff, cell->to_core, why);
@@ -171,48 +188,41 @@ static bool measure_copy(struct cpu_handoff *handoff, const struct cpu_cell *cel
                                  .seed = seed};
     cpu_copy_begin(handoff->copy, &plan);
     handoff->match = (struct cpu_match){.play = cpu_copy_play, .table = handoff->copy};
-    if (!run(handoff, cell, cpu_copy_patience_ns(handoff->copy), ret_overrun, why) ||
-        !cpu_copy_end(handoff->copy, copied.times, why))
+    bool ok = run(handoff, cell, cpu_copy_patience_ns(handoff->copy), why) && cpu_copy_end(handoff->copy, copied.times, why);
+    if (!note_played(handoff, ok, why))
         return false;
     *ret_copied = copied;
     return true;
 }
 
 static bool measure_queue(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, struct probe_summary ret_rates[2],
-                          bool *ret_overrun, struct probe_why *why)
+                          struct probe_why *why)
 {
     const struct cpu_memory *ring = memory_of(handoff, cell->from_core, why);
     if (ring == NULL)
         return false;
     cpu_queue_begin(handoff->queue, ring->base, budget_ns);
     handoff->match = (struct cpu_match){.play = cpu_queue_play, .table = handoff->queue};
-    return run(handoff, cell, cpu_queue_patience_ns(handoff->queue), ret_overrun, why) &&
-           cpu_queue_end(handoff->queue, &ret_rates[0], &ret_rates[1], why);
+    bool ok = run(handoff, cell, cpu_queue_patience_ns(handoff->queue), why) &&
+              cpu_queue_end(handoff->queue, &ret_rates[0], &ret_rates[1], why);
+    return note_played(handoff, ok, why);
 }
 
 size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, uint64_t seed,
-                           struct cpu_report *report, bool *ret_overrun, struct probe_why *why)
+                           struct cpu_report *report)
 {
-    struct probe_why skip = {0};
-    *ret_overrun = false;
+    struct probe_why why = handoff->given_up;
+    bool tried = why.text[0] == '\0';
     if (cell->metric == PROBE_CPU_COPY) {
         struct copied copied;
-        bool ok = measure_copy(handoff, cell, budget_ns, seed, &copied, ret_overrun, &skip);
-        if (*ret_overrun) {
-            *why = skip;
-            return 0;
-        }
-        return ok ? cpu_report_samples(report, cell, copied.bytes, copied.times, copied.sizes)
-                  : cpu_report_skip(report, cell, skip.text);
+        return tried && measure_copy(handoff, cell, budget_ns, seed, &copied, &why)
+                   ? cpu_report_samples(report, cell, copied.bytes, copied.times, copied.sizes)
+                   : cpu_report_skip(report, cell, why.text);
     }
     struct probe_summary rates[2];
-    bool ok = measure_queue(handoff, cell, budget_ns, rates, ret_overrun, &skip);
-    if (*ret_overrun) {
-        *why = skip;
-        return 0;
-    }
+    bool ok = tried && measure_queue(handoff, cell, budget_ns, rates, &why);
     for (int side = 0; side < 2; side++)
-        if (!(ok ? cpu_report_value(report, cell + side, &rates[side]) : cpu_report_skip(report, cell + side, skip.text)))
+        if (!(ok ? cpu_report_value(report, cell + side, &rates[side]) : cpu_report_skip(report, cell + side, why.text)))
             return 0;
     return 2;
 }

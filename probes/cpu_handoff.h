@@ -18,14 +18,14 @@ struct cpu_handoff;
 struct cpu_handoff *cpu_handoff_new(const char *root, const struct cpu_topology *topology, const struct cpu_cells *cells, int64_t soft_ns,
                                     int64_t hard_ns, struct cpu_workers *workers, bool *ret_overrun, struct probe_why *why);
 
-/* Must not be called after work overran: the stuck thread still uses all of it. */
+/* What a stuck thread still uses stays until the process ends. */
 void cpu_handoff_free(struct cpu_handoff *handoff);
 
 /* On which pages the rings are, as a condition of the run: the worst of all nodes. */
 void cpu_handoff_print(const struct cpu_handoff *handoff, struct probe_line *line);
 
 /* Measures and reports the cell for about budget_ns: a copy, or the writer's rate of a queue, in which case cell + 1 is the reader's
- * and reported too. Returns how many cells that were; 0 when the reader of the record is gone, or, with *ret_overrun and why, a thread
- * is stuck. */
+ * and reported too. Cells are skipped whose CPUs do not run at the same time, and all of them after CPU_PATIENCE_IN_ROW of those
+ * or when a thread does not come back. Returns how many cells that were; 0 when the reader of the record is gone. */
 size_t cpu_handoff_measure(struct cpu_handoff *handoff, const struct cpu_cell *cell, int64_t budget_ns, uint64_t seed,
-                           struct cpu_report *report, bool *ret_overrun, struct probe_why *why);
+                           struct cpu_report *report);

@@ -11,6 +11,6 @@ struct cpu_match {
 };
 
 /* Plays all matches side by side; no CPU is in two of them. Fails as cpu_workers_run does. When *ret_overrun says that a thread is
- * stuck, it still uses the matches and their tables: these must be on the heap and are never freed then. */
+ * stuck, it still uses the matches and their tables: these must be on the heap and are never freed nor used again then. */
 bool cpu_match_run(struct cpu_workers *workers, const struct cpu_match *matches, unsigned count, int64_t limit_ns,
                    bool *ret_overrun, struct probe_why *why);

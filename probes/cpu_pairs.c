@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "cpu_match.h"
+#include "cpu_patience.h"
 #include "cpu_pingpong.h"
 #include "cpu_schedule.h"
 #include "probe_clock.h"
 
 #define LEAST_NS       INT64_C(2000000) /* that a cell gets */
+#define GRACE_NS       INT64_C(2000000000) /* after their patience, for players to get their CPUs once more and leave */
 #define SAMPLE         12               /* cells measured again after a window */
 #define SHARE          4                /* a window falls when one in so many of the sample differs */
 #define FIRST_BATCHES  4                /* of a window; twice as many after each that stood */
@@ -30,13 +32,16 @@ struct pairs {
     struct cpu_schedule_pair *list; /* one for each cell; taken: done, or not to be done now */
     struct outcome *outcomes;       /* one for each cell */
     bool *busy;                     /* one for each core */
+    struct outcome *batch;          /* plan->most_at_once */
     size_t *window, window_count;   /* cells of the batches that are not reported yet */
     struct cpu_pingpong **boards;   /* plan->most_at_once */
     struct cpu_match *matches;
     struct cpu_report_way *way; /* what is told of the way that is played */
     unsigned at_once;
     size_t left; /* cells that are to be done and neither measured nor skipped */
+    unsigned in_row; /* cells played alone that could not be measured, up to the last one */
     bool overrun, gone;
+    struct probe_why given_up; /* when not empty: why no cell is tried any more */
 };
 
 bool cpu_pairs_differ(const struct probe_summary *a, const struct probe_summary *b, double limit)
@@ -59,6 +64,7 @@ static void destroy(struct pairs *pairs)
     free(pairs->list);
     free(pairs->outcomes);
     free(pairs->busy);
+    free(pairs->batch);
     free(pairs->window);
     free(pairs->boards);
     free(pairs->matches);
@@ -75,10 +81,11 @@ static struct pairs *create(const struct cpu_pairs_plan *plan)
     pairs->outcomes = calloc(plan->count + 1, sizeof *pairs->outcomes);
     pairs->busy = calloc((size_t)plan->topology->core_count, sizeof *pairs->busy);
     pairs->window = calloc(plan->count + 1, sizeof *pairs->window);
+    pairs->batch = calloc(plan->most_at_once, sizeof *pairs->batch);
     pairs->boards = calloc(plan->most_at_once, sizeof(struct cpu_pingpong *));
     pairs->matches = calloc(plan->most_at_once, sizeof *pairs->matches);
-    bool ok = pairs->list != NULL && pairs->outcomes != NULL && pairs->busy != NULL && pairs->window != NULL && pairs->boards != NULL &&
-              pairs->matches != NULL;
+    bool ok = pairs->list != NULL && pairs->outcomes != NULL && pairs->busy != NULL && pairs->batch != NULL &&
+              pairs->window != NULL && pairs->boards != NULL && pairs->matches != NULL;
     for (unsigned i = 0; ok && i < plan->most_at_once; i++)
         ok = (pairs->boards[i] = cpu_pingpong_new(NULL)) != NULL;
     if (ok)
@@ -95,57 +102,60 @@ static void find_pus(const struct cpu_topology *topology, const struct cpu_cell 
     ret_pus[1] = from == to ? from->sibling : to->pu;
 }
 
-/* Plays the cells side by side. */
-static bool play(struct pairs *pairs, const size_t *cells, size_t count, struct outcome *ret_outcomes, struct probe_why *why)
+/* Plays the cells side by side. After an overrun nothing is played any more, because a stuck thread still uses a board. */
+static void play(struct pairs *pairs, const size_t *cells, size_t count, struct outcome *ret_outcomes)
 {
     const struct cpu_pairs_plan *plan = pairs->plan;
-    int64_t share = (plan->end_ns - probe_clock_ns()) / (int64_t)(pairs->left / count + 1);
+    int64_t rest_ns = plan->end_ns - probe_clock_ns(), share = rest_ns / (int64_t)(pairs->left / count + 1);
     int64_t budget_ns = share > plan->most_ns ? plan->most_ns : share < LEAST_NS ? LEAST_NS : share;
+    int64_t most_ns = PROBE_STATS_PATIENCE * budget_ns, least_ns = PROBE_STATS_PATIENCE * LEAST_NS;
+    int64_t patience_ns = most_ns < rest_ns ? most_ns : rest_ns > least_ns ? rest_ns : least_ns;
     for (size_t i = 0; i < count; i++) {
         const struct cpu_cell *cell = &plan->cells[cells[i]];
-        cpu_pingpong_begin(pairs->boards[i], cell->cas, budget_ns);
+        cpu_pingpong_begin(pairs->boards[i], cell->cas, budget_ns, patience_ns);
         pairs->matches[i] = (struct cpu_match){.play = cpu_pingpong_play, .table = pairs->boards[i]};
         find_pus(plan->topology, cell, pairs->matches[i].pus);
     }
     struct probe_why failure;
-    bool overrun = false;
-    if (!cpu_match_run(pairs->workers, pairs->matches, (unsigned)count, 20 * budget_ns + 1000000000, &overrun, &failure)) {
-        if (overrun) {
-            pairs->overrun = true;
-            probe_why_write(why, "%s %s %s or another pair beside it: %.120s", probe_metric_name(PROBE_CPU_PINGPONG),
-                            plan->cells[cells[0]].from, plan->cells[cells[0]].to, failure.text);
-            return false;
-        }
-        for (size_t i = 0; i < count; i++)
-            ret_outcomes[i] = (struct outcome){.why = failure};
-        return true;
-    }
+    bool ran = cpu_match_run(pairs->workers, pairs->matches, (unsigned)count, patience_ns + GRACE_NS, &pairs->overrun, &failure);
+    if (pairs->overrun)
+        probe_why_write(&pairs->given_up, "not tried after %s %s or a pair beside it: %.120s", plan->cells[cells[0]].from,
+                      plan->cells[cells[0]].to, failure.text);
     for (size_t i = 0; i < count; i++)
-        ret_outcomes[i].measured = cpu_pingpong_end(pairs->boards[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
-    return true;
+        if (ran)
+            ret_outcomes[i].measured = cpu_pingpong_end(pairs->boards[i], &ret_outcomes[i].summary, &ret_outcomes[i].why);
+        else
+            ret_outcomes[i] = (struct outcome){.why = failure};
 }
 
-/* Batches until the window is full, the time is over, or nothing is left. */
-static bool play_window(struct pairs *pairs, unsigned batches, struct probe_why *why)
+static bool is_given_up(const struct pairs *pairs) { return pairs->given_up.text[0] != '\0'; }
+
+static size_t count_unmeasured(const struct pairs *pairs, const size_t *cells, size_t count)
 {
-    struct outcome *batch = malloc(pairs->at_once * sizeof *batch);
-    if (batch == NULL)
-        return probe_why_set(why, "out of memory");
-    bool ok = true;
+    size_t unmeasured = 0;
+    for (size_t i = 0; i < count; i++)
+        unmeasured += !pairs->outcomes[cells[i]].measured;
+    return unmeasured;
+}
+
+/* Batches until the window is full, one is too slow, the time is over, or nothing is left. Returns whether none was too slow. */
+static bool play_window(struct pairs *pairs, unsigned batches)
+{
+    bool stands = true;
     pairs->window_count = 0;
-    for (unsigned i = 0; i < batches && ok && probe_clock_ns() < pairs->plan->end_ns; i++) {
+    for (unsigned i = 0; i < batches && stands && probe_clock_ns() < pairs->plan->end_ns; i++) {
         size_t *picked = pairs->window + pairs->window_count;
         size_t count = cpu_schedule_pick(pairs->list, pairs->plan->count, pairs->at_once, pairs->busy, picked);
         if (count == 0)
             break;
-        ok = play(pairs, picked, count, batch, why);
-        for (size_t k = 0; ok && k < count; k++)
-            pairs->outcomes[picked[k]] = batch[k];
+        play(pairs, picked, count, pairs->batch);
+        for (size_t k = 0; k < count; k++)
+            pairs->outcomes[picked[k]] = pairs->batch[k];
         pairs->left -= count;
         pairs->window_count += count;
+        stands = cpu_pairs_stand(1, 0, count, count_unmeasured(pairs, picked, count));
     }
-    free(batch);
-    return ok;
+    return stands;
 }
 
 static void note_ratio(double ratio, double *worst)
@@ -154,21 +164,19 @@ static void note_ratio(double ratio, double *worst)
         *worst = ratio;
 }
 
-/* Measures a sample of the window alone. *ret_stands: side by side makes no difference. */
-static bool verify_window(struct pairs *pairs, bool *ret_stands, struct probe_why *why)
+/* Measures a sample of the window alone. Returns whether side by side makes no difference. */
+static bool verify_window(struct pairs *pairs)
 {
     struct cpu_report_way *told = pairs->way;
-    size_t count = pairs->window_count, sampled = count < SAMPLE ? count : SAMPLE, differing = 0, unmeasured = 0;
-    for (size_t i = 0; i < count; i++)
-        unmeasured += !pairs->outcomes[pairs->window[i]].measured;
-    for (size_t i = 0; i < sampled; i++) {
+    size_t count = pairs->window_count, sampled = count < SAMPLE ? count : SAMPLE, differing = 0;
+    size_t unmeasured = count_unmeasured(pairs, pairs->window, count);
+    for (size_t i = 0; i < sampled && !is_given_up(pairs); i++) {
         /* The sample is drawn to the front. */
         size_t other = i + (size_t)probe_random_below(&pairs->random, count - i), cell = pairs->window[other];
         pairs->window[other] = pairs->window[i];
         pairs->window[i] = cell;
-        struct outcome alone, *together = &pairs->outcomes[cell];
-        if (!play(pairs, &cell, 1, &alone, why))
-            return false;
+        struct outcome alone = {0}, *together = &pairs->outcomes[cell];
+        play(pairs, &cell, 1, &alone);
         if (alone.measured && together->measured) {
             note_ratio(together->summary.value / alone.summary.value, &told->worst_ratio);
             told->verified++;
@@ -178,11 +186,18 @@ static bool verify_window(struct pairs *pairs, bool *ret_stands, struct probe_wh
         *together = alone;
     }
     told->differing += differing;
-    *ret_stands = cpu_pairs_stand(sampled, differing, count, unmeasured);
-    return true;
+    return !is_given_up(pairs) && cpu_pairs_stand(sampled, differing, count, unmeasured);
 }
 
-static bool report_window(struct pairs *pairs)
+/* One cell that was played alone. Where none of several can be measured, the CPUs of this machine do not run at the same time. */
+static void note_alone(struct pairs *pairs, const struct outcome *outcome)
+{
+    pairs->in_row = outcome->measured ? 0 : pairs->in_row + 1;
+    if (pairs->in_row == CPU_PATIENCE_IN_ROW)
+        probe_why_write(&pairs->given_up, "not tried after %u others in a row, the last: %.120s", pairs->in_row, outcome->why.text);
+}
+
+static void report_window(struct pairs *pairs)
 {
     for (size_t i = 0; i < pairs->window_count && !pairs->gone; i++) {
         size_t cell = pairs->window[i];
@@ -191,7 +206,6 @@ static bool report_window(struct pairs *pairs)
                           ? !cpu_report_value(pairs->report, &pairs->plan->cells[cell], &outcome->summary)
                           : !cpu_report_skip(pairs->report, &pairs->plan->cells[cell], outcome->why.text);
     }
-    return !pairs->gone;
 }
 
 static void put_back(struct pairs *pairs)
@@ -201,35 +215,43 @@ static void put_back(struct pairs *pairs)
     pairs->left += pairs->window_count;
 }
 
-/* Measures all cells that are not taken. */
-static bool play_all(struct pairs *pairs, struct probe_why *why)
+/* Cells that nothing came of in time. */
+static void skip_rest(struct pairs *pairs)
 {
-    unsigned batches = FIRST_BATCHES;
-    bool fell = false; /* the last window: one may fall by chance */
-    while (pairs->left > 0 && probe_clock_ns() < pairs->plan->end_ns) {
-        bool stands = true;
-        if (!play_window(pairs, pairs->at_once == 1 ? 1 : batches, why) ||
-            (pairs->at_once > 1 && pairs->window_count > 1 && !verify_window(pairs, &stands, why)))
-            return false;
-        if (stands) {
-            pairs->way->at_once = pairs->at_once;
-            batches = batches * 2 > LARGEST_WINDOW ? LARGEST_WINDOW : batches * 2;
-            if (!report_window(pairs))
-                return false;
-        } else {
-            put_back(pairs);
-            pairs->at_once = fell ? (pairs->at_once + 3) / 4 : pairs->at_once;
-            batches = FIRST_BATCHES;
-        }
-        fell = !stands && !fell;
-    }
-    for (size_t i = 0; i < pairs->plan->count && pairs->left > 0; i++) {
+    for (size_t i = 0; i < pairs->plan->count && pairs->left > 0 && !pairs->gone; i++) {
         if (pairs->list[i].taken)
             continue;
         pairs->list[i].taken = true;
         pairs->left--;
-        pairs->gone = pairs->gone || !cpu_report_late(pairs->report, &pairs->plan->cells[i]);
+        pairs->gone = is_given_up(pairs) ? !cpu_report_skip(pairs->report, &pairs->plan->cells[i], pairs->given_up.text)
+                                         : !cpu_report_late(pairs->report, &pairs->plan->cells[i]);
     }
+}
+
+/* Measures all cells that are not taken. */
+static bool play_all(struct pairs *pairs)
+{
+    unsigned batches = FIRST_BATCHES;
+    bool fell = false; /* the last window: one may fall by chance */
+    while (pairs->left > 0 && !pairs->gone && !is_given_up(pairs) && probe_clock_ns() < pairs->plan->end_ns) {
+        bool alone = pairs->at_once == 1, slow = !play_window(pairs, alone ? 1 : batches) && !alone;
+        if (pairs->window_count == 0)
+            break; /* the time ended just now */
+        bool stands = alone || (!slow && !is_given_up(pairs) && (pairs->window_count == 1 || verify_window(pairs)));
+        if (stands) {
+            if (alone)
+                note_alone(pairs, &pairs->outcomes[pairs->window[0]]);
+            pairs->way->at_once = pairs->at_once;
+            batches = batches * 2 > LARGEST_WINDOW ? LARGEST_WINDOW : batches * 2;
+            report_window(pairs);
+        } else {
+            put_back(pairs);
+            pairs->at_once = fell || slow ? (pairs->at_once + 3) / 4 : pairs->at_once;
+            batches = FIRST_BATCHES;
+        }
+        fell = !stands && !slow && !fell;
+    }
+    skip_rest(pairs);
     return !pairs->gone;
 }
 
@@ -291,10 +313,10 @@ static void check_llcs(struct pairs *pairs)
     pairs->report->total += pairs->left;
 }
 
-bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers, struct cpu_report *report, bool *ret_overrun,
-                       bool *ret_gone, struct probe_why *why)
+bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers, struct cpu_report *report, bool *ret_gone,
+                       struct probe_why *why)
 {
-    *ret_overrun = *ret_gone = false;
+    *ret_gone = false;
     struct pairs *pairs = create(plan);
     if (pairs == NULL)
         return probe_why_set(why, "out of memory");
@@ -307,14 +329,13 @@ bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *wo
     for (int cas = 0; cas < 2 && ok; cas++) {
         int64_t start_ns = probe_clock_ns();
         begin_way(pairs, cas);
-        ok = !pairs->gone && play_all(pairs, why);
+        ok = !pairs->gone && play_all(pairs);
         if (ok && !cas) {
             check_llcs(pairs); /* of which only store has spare cells */
-            ok = play_all(pairs, why);
+            ok = play_all(pairs);
         }
         pairs->way->elapsed_ns = probe_clock_ns() - start_ns;
     }
-    *ret_overrun = pairs->overrun;
     *ret_gone = pairs->gone;
     if (!pairs->overrun)
         destroy(pairs);

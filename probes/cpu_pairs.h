@@ -6,6 +6,10 @@
  * quarter differs again, with a quarter of the pairs at once, down to one; where less does, they stand, and of the sample what was measured alone. The more batches
  * have stood, the more are taken before the next sample.
  *
+ * Where a quarter of a batch does not even end, because the CPUs do not run at the same time (on a virtual machine that has more of them than
+ * the real one, say), it is done again with a quarter of the pairs at once. A pair that does not end alone is skipped, and after
+ * CPU_PATIENCE_IN_ROW of those all that are left, as are they when a thread does not come back at all.
+ *
  * Of two llcs one pair of cores stands for all in the quick profile. Another, drawn at random, checks it; where they differ
  * by more than a fifth, the spare cells of these llcs are measured too.
  */
@@ -40,7 +44,7 @@ bool cpu_pairs_differ(const struct probe_summary *a, const struct probe_summary 
 bool cpu_pairs_stand(size_t sampled, size_t differing, size_t played, size_t unmeasured);
 
 /* Measures and reports all cells but the spare ones that are not needed; report->total grows by those that are, and
- * report->pairs says how it went. False with why when the reader is gone (*ret_gone), a thread is stuck (*ret_overrun) or memory
+ * report->pairs says how it went. Whatever cannot be measured is skipped. False with why when the reader is gone (*ret_gone) or memory
  * runs out. */
-bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers, struct cpu_report *report, bool *ret_overrun,
-                       bool *ret_gone, struct probe_why *why);
+bool cpu_pairs_measure(const struct cpu_pairs_plan *plan, struct cpu_workers *workers, struct cpu_report *report, bool *ret_gone,
+                       struct probe_why *why);

@@ -21,9 +21,10 @@ struct cpu_pingpong;
 struct cpu_pingpong *cpu_pingpong_new(struct probe_why *why);
 void cpu_pingpong_free(struct cpu_pingpong *pingpong);
 
-/* Prepares a match (cpu_match.h) of about budget_ns; at least six batches are taken. Its table is the struct cpu_pingpong. */
-void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns);
+/* Prepares a match (cpu_match.h) of about budget_ns, given up after patience_ns; at least six batches are taken. Its table is the
+ * struct cpu_pingpong. */
+void cpu_pingpong_begin(struct cpu_pingpong *pingpong, bool cas, int64_t budget_ns, int64_t patience_ns);
 void cpu_pingpong_play(void *table, unsigned side);
 
-/* What came of the match. Fails with why when the two CPUs do not run at the same time. */
+/* What came of the match. Fails with why when it was given up, because the two CPUs do not run at the same time. */
 bool cpu_pingpong_end(struct cpu_pingpong *pingpong, struct probe_summary *ret_summary, struct probe_why *why);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu_patience.h"
 #include "probe_clock.h"
 
 #define PAYLOAD_BYTES (512 - sizeof(uint64_t))
@@ -21,7 +22,7 @@ _Static_assert(sizeof(struct chunk) == 512, "the ring is full of chunks of 512 b
 struct cpu_queue {
     struct chunk *ring;
     int64_t budget_ns, patience_ns;
-    _Atomic unsigned ready;
+    struct cpu_patience patience;
     _Alignas(256) _Atomic uint64_t begun; /* passes that the writer may begin; UINT64_MAX: none any more */
     _Alignas(256) _Atomic int64_t writer_ns; /* of the pass, 0 not known yet */
     double writer_rate[PROBE_STATS_MAX], reader_rate[PROBE_STATS_MAX];
@@ -46,9 +47,9 @@ void cpu_queue_begin(struct cpu_queue *queue, char *ring, int64_t budget_ns)
     queue->patience_ns = PROBE_STATS_PATIENCE * budget_ns + LEAST_NS;
     queue->n = 0;
     queue->wrong = false;
-    atomic_store(&queue->ready, 0);
     atomic_store(&queue->begun, 0);
     atomic_store(&queue->writer_ns, 0);
+    cpu_patience_begin(&queue->patience, queue->patience_ns);
 }
 
 int64_t cpu_queue_patience_ns(const struct cpu_queue *queue) { return queue->patience_ns; }
@@ -65,8 +66,9 @@ static void write_side(struct cpu_queue *queue)
     char payload[PAYLOAD_BYTES] = {0};
     for (uint64_t pass = 1;; pass++) {
         uint64_t begun;
-        while ((begun = atomic_load_explicit(&queue->begun, memory_order_acquire)) < pass)
-            ;
+        for (unsigned spins = 1; (begun = atomic_load_explicit(&queue->begun, memory_order_acquire)) < pass; spins++)
+            if (cpu_patience_ends(&queue->patience, spins))
+                return;
         if (begun == UINT64_MAX)
             return;
         memcpy(payload, &pass, sizeof pass);
@@ -81,24 +83,25 @@ static void write_side(struct cpu_queue *queue)
     }
 }
 
-/* Reads one pass and returns how long it took. */
-static int64_t read_pass(struct cpu_queue *queue, uint64_t pass)
+/* Reads one pass and says how long it took. False when it does not come. */
+static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
 {
     char payload[PAYLOAD_BYTES];
     int64_t start = 0;
     for (size_t i = 0; i < CHUNKS; i++) {
         struct chunk *chunk = &queue->ring[i];
-        while (atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass)
-            ;
+        for (unsigned spins = 1; atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass; spins++)
+            if (cpu_patience_ends(&queue->patience, spins))
+                return false;
         if (i == 0)
             start = probe_clock_ns();
         memcpy(payload, chunk->payload, sizeof payload);
         /* The copy is made though nobody looks at most of it. */
         __asm__ volatile("" : : "r"(payload) : "memory");
     }
-    int64_t took = probe_clock_ns() - start;
+    *ret_ns = probe_clock_ns() - start;
     queue->wrong |= memcmp(payload, &pass, sizeof pass) != 0;
-    return took;
+    return true;
 }
 
 static double rate(int64_t ns) { return (double)CPU_QUEUE_BYTES / (double)(ns > 0 ? ns : 1) * 1e9; }
@@ -115,12 +118,13 @@ static void read_side(struct cpu_queue *queue)
 {
     int64_t begin = probe_clock_ns(), spent_ns = 0;
     for (uint64_t pass = 1; !both_enough(queue, spent_ns > queue->budget_ns); pass++) {
-        if (spent_ns > queue->patience_ns)
-            break;
         atomic_store_explicit(&queue->begun, pass, memory_order_release);
-        int64_t reader_ns = read_pass(queue, pass), writer_ns;
-        while ((writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0)
-            ;
+        int64_t reader_ns, writer_ns;
+        if (cpu_patience_is_over(&queue->patience) || !read_pass(queue, pass, &reader_ns))
+            return; /* and the writing side leaves where it next waits */
+        for (unsigned spins = 1; (writer_ns = atomic_load_explicit(&queue->writer_ns, memory_order_acquire)) == 0; spins++)
+            if (cpu_patience_ends(&queue->patience, spins))
+                return;
         atomic_store_explicit(&queue->writer_ns, 0, memory_order_relaxed);
         spent_ns = probe_clock_ns() - begin;
         if (pass <= WARM_PASSES)
@@ -136,9 +140,8 @@ void cpu_queue_play(void *table, unsigned side)
     struct cpu_queue *queue = table;
     if (side == 0)
         clear(queue);
-    atomic_fetch_add(&queue->ready, 1);
-    while (atomic_load(&queue->ready) < 2)
-        ;
+    if (!cpu_patience_meet(&queue->patience))
+        return;
     if (side == 0)
         write_side(queue);
     else

@@ -29,6 +29,6 @@ void cpu_queue_play(void *table, unsigned side);
 /* When a match that was begun is given up, at the latest. */
 int64_t cpu_queue_patience_ns(const struct cpu_queue *queue);
 
-/* Fails with why when the two CPUs do not run at the same time or when what was read is not what was written. */
+/* Fails with why when it was given up, because the two CPUs do not run at the same time, or when what was read is not what was written. */
 bool cpu_queue_end(struct cpu_queue *queue, struct probe_summary *ret_writer, struct probe_summary *ret_reader,
                    struct probe_why *why);

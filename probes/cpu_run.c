@@ -111,19 +111,6 @@ static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64
     return measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text);
 }
 
-/* A copy or queue, reported. Returns as measure_access. */
-static size_t measure_handoff(struct run *run, const struct cpu_cell *cell, int64_t budget_ns, enum cpu_run_status *ret_status,
-                              struct probe_why *why)
-{
-    struct probe_why failure = {0};
-    size_t done = cpu_handoff_measure(run->handoff, cell, budget_ns, probe_random_next(&run->random), run->report, &run->overrun,
-                                      &failure);
-    if (run->overrun)
-        probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, failure.text);
-    *ret_status = run->overrun ? CPU_RUN_FAILED : CPU_RUN_GONE;
-    return done;
-}
-
 /* All ping-pong cells from the given one on, reported. Returns as measure_access. */
 static size_t measure_pairs(struct run *run, const struct cpu_cell *cell, enum cpu_run_status *ret_status, struct probe_why *why)
 {
@@ -138,7 +125,7 @@ static size_t measure_pairs(struct run *run, const struct cpu_cell *cell, enum c
         .seed = probe_random_next(&run->random),
     };
     bool gone;
-    bool ok = cpu_pairs_measure(&plan, run->workers, run->report, &run->overrun, &gone, why);
+    bool ok = cpu_pairs_measure(&plan, run->workers, run->report, &gone, why);
     *ret_status = gone ? CPU_RUN_GONE : CPU_RUN_FAILED;
     return ok ? count : 0;
 }
@@ -156,7 +143,7 @@ static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
         else if (now_ns >= time_at(run, phase_end[cell->phase]))
             done = cpu_report_late(run->report, cell);
         else if (cell->phase == CPU_PHASE_HANDOFF)
-            done = measure_handoff(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
+            done = cpu_handoff_measure(run->handoff, cell, cell_budget_ns(run, cell, now_ns), probe_random_next(&run->random), run->report);
         else
             done = measure_access(run, cell, cell_budget_ns(run, cell, now_ns), &status, why);
         if (done == 0)

@@ -11,14 +11,15 @@
 #include "cpu_list.h"
 
 struct worker {
-    struct cpu_workers *pool;
+    struct crew *crew;
     pthread_t thread;
     sem_t go;
     unsigned index;
     int pu; /* where it is pinned, -1 nowhere yet */
 };
 
-struct cpu_workers {
+/* The threads that work together; after an overrun they keep all of this to themselves. */
+struct crew {
     struct worker **list;
     unsigned count, capacity;
     void (*work)(void *arg, unsigned index); /* NULL: end */
@@ -26,6 +27,10 @@ struct cpu_workers {
     pthread_mutex_t gate; /* for working */
     pthread_cond_t idle;  /* working became 0 */
     unsigned working;
+};
+
+struct cpu_workers {
+    struct crew *crew; /* NULL: none yet */
 };
 
 static void wait_for(sem_t *semaphore)
@@ -37,73 +42,82 @@ static void wait_for(sem_t *semaphore)
 static void *worker_main(void *arg)
 {
     struct worker *worker = arg;
-    struct cpu_workers *pool = worker->pool;
+    struct crew *crew = worker->crew;
     for (;;) {
         wait_for(&worker->go);
-        if (pool->work == NULL)
+        if (crew->work == NULL)
             return NULL;
-        pool->work(pool->arg, worker->index);
-        pthread_mutex_lock(&pool->gate);
-        if (--pool->working == 0)
-            pthread_cond_signal(&pool->idle);
-        pthread_mutex_unlock(&pool->gate);
+        crew->work(crew->arg, worker->index);
+        pthread_mutex_lock(&crew->gate);
+        if (--crew->working == 0)
+            pthread_cond_signal(&crew->idle);
+        pthread_mutex_unlock(&crew->gate);
     }
 }
 
-struct cpu_workers *cpu_workers_new(void)
+static struct crew *crew_new(void)
 {
-    struct cpu_workers *workers = calloc(1, sizeof *workers);
-    if (workers == NULL)
+    struct crew *crew = calloc(1, sizeof *crew);
+    if (crew == NULL)
         return NULL;
     /* The wall clock is often set while a node boots: limits are on the other one. */
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&workers->idle, &monotonic);
+    pthread_cond_init(&crew->idle, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&workers->gate, NULL);
-    return workers;
+    pthread_mutex_init(&crew->gate, NULL);
+    return crew;
 }
+
+static void crew_free(struct crew *crew)
+{
+    if (crew == NULL)
+        return;
+    crew->work = NULL;
+    for (unsigned i = 0; i < crew->count; i++) {
+        sem_post(&crew->list[i]->go);
+        pthread_join(crew->list[i]->thread, NULL);
+        sem_destroy(&crew->list[i]->go);
+        free(crew->list[i]);
+    }
+    pthread_cond_destroy(&crew->idle);
+    pthread_mutex_destroy(&crew->gate);
+    free(crew->list);
+    free(crew);
+}
+
+struct cpu_workers *cpu_workers_new(void) { return calloc(1, sizeof(struct cpu_workers)); }
 
 void cpu_workers_free(struct cpu_workers *workers)
 {
-    if (workers == NULL)
-        return;
-    workers->work = NULL;
-    for (unsigned i = 0; i < workers->count; i++) {
-        sem_post(&workers->list[i]->go);
-        pthread_join(workers->list[i]->thread, NULL);
-        sem_destroy(&workers->list[i]->go);
-        free(workers->list[i]);
-    }
-    pthread_cond_destroy(&workers->idle);
-    pthread_mutex_destroy(&workers->gate);
-    free(workers->list);
+    if (workers != NULL)
+        crew_free(workers->crew);
     free(workers);
 }
 
-static bool add_worker(struct cpu_workers *pool, struct probe_why *why)
+static bool add_worker(struct crew *crew, struct probe_why *why)
 {
-    if (pool->count == pool->capacity) {
-        unsigned capacity = pool->capacity == 0 ? 8 : pool->capacity * 2;
-        struct worker **list = realloc(pool->list, capacity * sizeof *list);
+    if (crew->count == crew->capacity) {
+        unsigned capacity = crew->capacity == 0 ? 8 : crew->capacity * 2;
+        struct worker **list = realloc(crew->list, capacity * sizeof *list);
         if (list == NULL)
             return probe_why_set(why, "out of memory");
-        pool->list = list;
-        pool->capacity = capacity;
+        crew->list = list;
+        crew->capacity = capacity;
     }
     struct worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL)
         return probe_why_set(why, "out of memory");
-    *worker = (struct worker){.pool = pool, .index = pool->count, .pu = -1};
+    *worker = (struct worker){.crew = crew, .index = crew->count, .pu = -1};
     sem_init(&worker->go, 0, 0);
     int failure = pthread_create(&worker->thread, NULL, worker_main, worker);
     if (failure != 0) {
         sem_destroy(&worker->go);
         free(worker);
-        return probe_why_set(why, "cannot start thread %u: %s", pool->count + 1, strerror(failure));
+        return probe_why_set(why, "cannot start thread %u: %s", crew->count + 1, strerror(failure));
     }
-    pool->list[pool->count++] = worker;
+    crew->list[crew->count++] = worker;
     return true;
 }
 
@@ -124,31 +138,44 @@ static bool pin(struct worker *worker, int pu, struct probe_why *why)
     return failure == 0 || probe_why_set(why, "cannot run on CPU %d: %s", pu, strerror(failure));
 }
 
-bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index),
-                     void *arg, int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
+/* Wakes count workers and waits until they are done; false when they are not in time. */
+static bool work_in_time(struct crew *crew, unsigned count, int64_t limit_ns)
 {
-    *ret_overrun = false;
-    while (workers->count < count)
-        if (!add_worker(workers, why))
-            return false;
+    crew->working = count;
     for (unsigned i = 0; i < count; i++)
-        if (!pin(workers->list[i], pus[i], why))
-            return false;
-    workers->work = work;
-    workers->arg = arg;
-    workers->working = count;
-    for (unsigned i = 0; i < count; i++)
-        sem_post(&workers->list[i]->go);
+        sem_post(&crew->list[i]->go);
 
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (until.tv_nsec + limit_ns) / 1000000000;
     until.tv_nsec = (until.tv_nsec + limit_ns) % 1000000000;
     int waited = 0;
-    pthread_mutex_lock(&workers->gate);
-    while (workers->working > 0 && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&workers->idle, &workers->gate, &until);
-    *ret_overrun = workers->working > 0;
-    pthread_mutex_unlock(&workers->gate);
-    return !*ret_overrun || probe_why_set(why, "not done after %.1f s", (double)limit_ns / 1e9);
+    pthread_mutex_lock(&crew->gate);
+    while (crew->working > 0 && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&crew->idle, &crew->gate, &until);
+    bool done = crew->working == 0;
+    pthread_mutex_unlock(&crew->gate);
+    return done;
+}
+
+bool cpu_workers_run(struct cpu_workers *workers, const int *pus, unsigned count, void (*work)(void *arg, unsigned index),
+                     void *arg, int64_t limit_ns, bool *ret_overrun, struct probe_why *why)
+{
+    *ret_overrun = false;
+    if (workers->crew == NULL && (workers->crew = crew_new()) == NULL)
+        return probe_why_set(why, "out of memory");
+    struct crew *crew = workers->crew;
+    while (crew->count < count)
+        if (!add_worker(crew, why))
+            return false;
+    for (unsigned i = 0; i < count; i++)
+        if (!pin(crew->list[i], pus[i], why))
+            return false;
+    crew->work = work;
+    crew->arg = arg;
+    if (work_in_time(crew, count, limit_ns))
+        return true;
+    *ret_overrun = true;
+    workers->crew = NULL;
+    return probe_why_set(why, "not done after %.1f s", (double)limit_ns / 1e9);
 }

@@ -76,6 +76,34 @@ static void workers_run_where_told(void **state)
     cpu_topology_done(&topology);
 }
 
+static void wait_until_told(void *arg, unsigned index)
+{
+    while (index == 1 && !atomic_load((atomic_bool *)arg))
+        ;
+}
+
+/* One thread that does not come back costs its work alone: what follows has new threads. */
+static void workers_go_on_without_a_stuck_one(void **state)
+{
+    (void)state;
+    struct cpu_topology topology;
+    topology_here(&topology);
+    struct cpu_workers *workers = cpu_workers_new();
+    static atomic_bool told;
+    int pus[2] = {topology.cores[0].pu, topology.cores[0].pu};
+    bool overrun;
+    struct probe_why why = {0};
+    assert_false(cpu_workers_run(workers, pus, 2, wait_until_told, &told, 20000000, &overrun, &why));
+    assert_true(overrun);
+    assert_non_null(strstr(why.text, "not done"));
+    struct seen seen = {0};
+    assert_true(cpu_workers_run(workers, pus, 2, see, &seen, 10000000000, &overrun, &why));
+    assert_int_equal(seen.calls, 2);
+    atomic_store(&told, true);
+    cpu_workers_free(workers);
+    cpu_topology_done(&topology);
+}
+
 static void chase_is_one_cycle(void **state)
 {
     (void)state;
@@ -361,7 +389,7 @@ static void noise_that_stands_still_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
+        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(workers_go_on_without_a_stuck_one), cmocka_unit_test(chase_is_one_cycle),
         cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
         cmocka_unit_test(misplaced_memory_is_refused), cmocka_unit_test(small_pages_are_few),
         cmocka_unit_test(noise_never_pauses), cmocka_unit_test(noise_that_stands_still_is_none),
