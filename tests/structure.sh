@@ -59,6 +59,12 @@ check_doors() {
 # Who may not include what: files, and a pattern of headers.
 downward='
 daemon/plan*        jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
+daemon/judge*       jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
+daemon/claim_set    jansson|uv|sqlite3|time|(server|conn|sched|runner|store|query|daemon|method|clock|sysio)[a-z_]*
+daemon/curve*       (server|conn|sched|runner|store|query|daemon|method)[a-z_]*
+daemon/snapshot*    (server|conn|sched|runner|store|query|daemon|method)[a-z_]*
+daemon/past*        (server|conn|sched|runner|query|daemon|method)[a-z_]*
+daemon/accept*      (server|conn|sched|runner|query|daemon|method)[a-z_]*
 daemon/backend*     (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
 daemon/discover*    (server|conn|sched|runner|query|daemon|method|plan|store)[a-z_]*
 daemon/store*       (server|conn|sched|runner|query|daemon|method|plan|discover|backend)[a-z_]*

@@ -47,7 +47,7 @@ static inline void machine_put(const char *root, const char *text, const char *f
 static inline char *machine_regular(int cores, int threads, int per_llc, int per_node)
 {
     char *root = machine_new();
-    char text[64], file[64];
+    char text[128], file[64];
     snprintf(text, sizeof text, "0-%d\n", cores * threads - 1);
     machine_put(root, text, "/sys/devices/system/cpu/online");
     snprintf(text, sizeof text, "0-%d\n", cores / per_node - 1);
