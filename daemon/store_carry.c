@@ -160,6 +160,8 @@ static enum berth_code empty_tables(sqlite3 *db, struct berth_err *err)
 enum berth_code store_carry_home(sqlite3 *memory, bool has_state, sqlite3 *file, struct berth_err *err)
 {
     int64_t last_run = 0;
+    if (!sqlite3_get_autocommit(file)) /* memory ran out even for undoing the last try */
+        sqlite3_exec(file, "ROLLBACK", NULL, NULL, NULL);
     enum berth_code code = store_db_exec(file, "BEGIN IMMEDIATE", "beginning to write", err);
     if (code != BERTH_OK)
         return code;

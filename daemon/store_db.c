@@ -170,10 +170,9 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     return code;
 }
 
-/* File systems whose locks or shared memory do not reach, or not reliably, from one machine to another; linux/magic.h and the sources of
- * those that are not in it. */
-static bool is_network(const char *path)
+bool store_db_is_network(uint32_t kind)
 {
+    /* linux/magic.h and the sources of those that are not in it. */
     static const uint32_t magic[] = {
         0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* nfs, smb, cifs, smb2 */
         0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, /* lustre, gpfs, beegfs, ceph */
@@ -181,6 +180,14 @@ static bool is_network(const char *path)
         0x73757245, 0x01161970, 0x7461636f, 0xaad7aaea, /* coda, gfs2, ocfs2, panfs */
         0x20030528, 0xbacbacbc,                         /* orangefs, vmhgfs */
     };
+    for (size_t i = 0; i < sizeof magic / sizeof magic[0]; i++)
+        if (kind == magic[i])
+            return true;
+    return false;
+}
+
+static bool is_on_network(const char *path)
+{
     char directory[4096];
     struct statfs status;
     snprintf(directory, sizeof directory, "%s", path);
@@ -188,12 +195,7 @@ static bool is_network(const char *path)
     if (slash == NULL)
         return false;
     *slash = '\0';
-    if (statfs(directory, &status) < 0)
-        return false;
-    for (size_t i = 0; i < sizeof magic / sizeof magic[0]; i++)
-        if ((uint32_t)status.f_type == magic[i])
-            return true;
-    return false;
+    return statfs(directory, &status) == 0 && store_db_is_network((uint32_t)status.f_type);
 }
 
 /* Reads application and version from where SQLite's file format has them (fileformat2.html, 1.3), so that a newer version's file does not even
@@ -222,7 +224,7 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
     if (db == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for a database connection");
-    bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK || (journal == STORE_JOURNAL_AUTO && is_network(path)));
+    bool exclusive = is_file && (journal == STORE_JOURNAL_ROLLBACK || (journal == STORE_JOURNAL_AUTO && is_on_network(path)));
     code = rc == SQLITE_OK ? prepare_connection(db, exclusive, err) : store_db_error(db, "opening", err);
     if (code != BERTH_OK) {
         store_db_close(db);

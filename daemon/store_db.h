@@ -33,6 +33,10 @@ enum berth_code store_db_error(sqlite3 *db, const char *doing, struct berth_err 
 /* Whether the file can be opened and SQLite finds nothing wrong in all of it; takes seconds for hundreds of megabytes. */
 bool store_db_is_whole(const char *path, enum store_journal journal);
 
+/* Whether the locks or the shared memory of a file system of this kind (f_type of statfs) do not reach, or not reliably, from one machine to another:
+ * STORE_JOURNAL_AUTO is a rollback journal there. Pure. */
+bool store_db_is_network(uint32_t kind);
+
 /* Whether the file is kept with a rollback journal and locked for others. */
 bool store_db_is_exclusive(sqlite3 *db);
 

@@ -1,10 +1,14 @@
 /* Every allocation of the store, SQLite's included, fails once: nothing leaks, nothing is set aside for it, and what was reported
  * written is. */
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fault/fault.h"
 #include "fault/old_file.h"
+#include "store_history.h"
+#include "store_keep.h"
 #include "unit/store_world.h"
 
 /* A daemon's life with the store: open, begin, load, write, load. What it reports written is counted. */
@@ -174,8 +178,117 @@ static void a_migration(void **state)
     }
 }
 
+/* The value of one cell of every run is read, and as it was at some time; then old days are settled and thinned. What is reported read is whole. */
+static enum berth_code read_and_keep(const struct world *world, struct store *store, size_t points, struct berth_err *err)
+{
+    const struct keep keep = {.history_days = 90, .daily_days = 730};
+    struct history history = {0};
+    struct values *values = values_new();
+    enum berth_code code = values == NULL ? BERTH_NO_MEMORY
+                                          : store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 1), "", INT64_MIN,
+                                                          &history, err);
+    if (code == BERTH_OK) {
+        assert_int_equal(history.count, points);
+        store_history_done(&history);
+        code = store_load_at(store, world->graph, METRIC_CPU_PINGPONG, fixed_s(NULL), values, err);
+    }
+    if (code == BERTH_OK) {
+        values_finish(values);
+        assert_int_equal(values->count, CORES - 1);
+    }
+    for (bool more = true; more && code == BERTH_OK;)
+        code = store_keep(store, &keep, &more, err);
+    values_free(values);
+    return code;
+}
+
+static void write_runs(const struct world *world, struct store *store, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct run run = pingpongs(world->graph, i);
+        written(store, world->graph, &run);
+    }
+}
+
+static void history_and_thinning(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    write_runs(world, store, 3); /* of one day, 115 days ago */
+    store_close(store);
+    char template[96];
+    snprintf(template, sizeof template, "%s.template", world->database);
+    assert_int_equal(rename(world->database, template), 0);
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        bool failed = true;
+        long at = 1;
+        for (; failed; at = for_ever ? at + 7 : fault_next(at)) {
+            struct berth_err err = {0};
+            begin_again(world, false);
+            store = opened(world, STORE_OK);
+            fault_arm(at, for_ever);
+            enum berth_code code = read_and_keep(world, store, 3, &err);
+            failed = fault_disarm();
+            assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));
+            assert_int_equal(query(world, "SELECT (SELECT count(*) FROM value) + coalesce((SELECT sum(n) FROM day), 0)"), 3 * (CORES - 1));
+            assert_int_equal(read_and_keep(world, store, query(world, "SELECT count(*) FROM day") > 0 ? 1 : 3, &err), BERTH_OK);
+            assert_int_equal(query(world, "SELECT count(*) FROM day WHERE n = 3"), CORES - 1);
+            assert_int_equal(query(world, "SELECT count(*) FROM value"), 0);
+            assert_int_equal(store_state(store), STORE_OK);
+            store_close(store);
+        }
+        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails", at);
+        assert_true(at > 100);
+    }
+}
+
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* What memory kept while the disk was full comes into the file once and whole, or stays in memory for the next time. */
+static void coming_back_to_the_file(void **state)
+{
+    struct world *world = *state;
+    signal(SIGXFSZ, SIG_IGN);
+    struct store *store = opened(world, STORE_OK);
+    write_runs(world, store, 1);
+    store_close(store);
+    char template[96];
+    snprintf(template, sizeof template, "%s.template", world->database);
+    assert_int_equal(rename(world->database, template), 0);
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        bool failed = true;
+        long at = 1;
+        for (; failed; at = for_ever ? at + 7 : fault_next(at)) {
+            begin_again(world, false);
+            store = opened(world, STORE_OK);
+            limit_file_size(4096);
+            write_runs(world, store, 2);
+            assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
+            limit_file_size(RLIM_INFINITY);
+            fault_arm(at, for_ever);
+            bool is_back = store_retry(store);
+            failed = fault_disarm();
+            assert_true(is_back || failed);
+            assert_true(store_retry(store));
+            assert_int_equal(store_state(store), STORE_OK);
+            assert_int_equal(query(world, "SELECT count(*) FROM run"), 3);
+            assert_int_equal(query(world, "SELECT count(*) FROM value"), 3 * (CORES - 1));
+            store_close(store);
+        }
+        print_message("%s: through before allocation %ld\n", for_ever ? "all fail" : "one fails", at);
+        assert_true(at > 100);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(a_migration), TEST(an_existing_file), TEST(a_new_file), TEST(the_same_store_goes_on)};
+    const struct CMUnitTest tests[] = {TEST(a_migration), TEST(an_existing_file), TEST(a_new_file), TEST(the_same_store_goes_on),
+                                       TEST(history_and_thinning), TEST(coming_back_to_the_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

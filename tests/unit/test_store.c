@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include "embedded.h"
+#include "store_carry.h"
+#include "store_history.h"
+#include "store_inner.h"
 #include "store_world.h"
 
 static void a_fresh_file(void **state)
@@ -278,6 +281,59 @@ static void many_threads(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM value"), 120 * (CORES - 1));
 }
 
+/* Measuring for weeks with no file, or none that can be written to: the oldest runs go, and what is latest stays. */
+static void memory_is_bounded(void **state)
+{
+    struct world *world = *state;
+    struct store *store;
+    struct berth_err err = {0};
+    static char conditions[64 << 10];
+    const int runs = 700; /* 64 KiB each, and as much in an index */
+    const int64_t allowed = STORE_MEMORY_BYTES + (1 << 20);
+    int64_t bytes = 0, most = 0;
+    memset(conditions, 'x', sizeof conditions - 1);
+    assert_int_equal(store_open(NULL, &fixed, &store, &err), BERTH_OK);
+    assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
+    for (int i = 0; i < runs; i++) {
+        struct run run = pingpongs(world->graph, i);
+        free(run.conditions);
+        snprintf(conditions, 16, "%015d", i);
+        conditions[15] = 'x';
+        run.conditions = strdup(conditions);
+        written(store, world->graph, &run);
+        assert_int_equal(store_db_number(store->db, "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+                                         &bytes, &err), BERTH_OK);
+        most = bytes > most ? bytes : most;
+        assert_true(bytes <= allowed);
+    }
+    assert_true(most > STORE_MEMORY_BYTES / 2); /* or the bound was not reached */
+    struct history history;
+    assert_int_equal(store_history(store, world->graph, METRIC_CPU_PINGPONG, core(world->graph, 0), core(world->graph, 1), "", INT64_MIN, &history, &err), BERTH_OK);
+    assert_true(history.count > 50 && history.count < (size_t)runs);
+    for (size_t i = 0; i < history.count; i++) /* the latest ones, without a gap */
+        assert_true(history.item[i].value == (double)(runs - (int)history.count + (int)i + 1));
+    store_history_done(&history);
+    struct loaded all = loaded(store, world->graph);
+    assert_int_equal(all.values->count, CORES - 1);
+    for (size_t i = 0; i < all.values->count; i++)
+        assert_true(all.values->item[i].value >= runs);
+    loaded_done(&all);
+    store_close(store);
+}
+
+/* Which file systems get a rollback journal by themselves. */
+static void kinds_of_file_system(void **state)
+{
+    (void)state;
+    static const uint32_t network[] = {0x6969, 0xff534d42, 0xfe534d42, 0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400, 0x65735546, 0x01021997};
+    static const uint32_t local[] = {0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x858458f6, 0x794c7630, 0x73717368, 0xf2f52010, 0}; /* ext4, xfs,
+        btrfs, zfs, tmpfs, ramfs, overlay, squashfs, f2fs */
+    for (size_t i = 0; i < sizeof network / sizeof network[0]; i++)
+        assert_true(store_db_is_network(network[i]));
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        assert_false(store_db_is_network(local[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +343,8 @@ int main(void)
         TEST(boots_and_nodes),
         TEST(only_measured_values),
         TEST(memory_by_choice),
+        TEST(memory_is_bounded),
+        TEST(kinds_of_file_system),
         TEST(the_directory_is_created),
         TEST(many_threads),
         TEST(ten_thousand_values_are_served_fast),
