@@ -388,7 +388,7 @@ static void fill_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     if (guardian_is_meant(argv))
-        return guardian_main(argv);
+        guardian_main(argv);
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);

@@ -146,7 +146,7 @@ bool guardian_is_meant(char *const *argv)
     return argv[0] != NULL && strcmp(argv[0], GUARDIAN_NAME) == 0 && argv[1] != NULL && argv[2] != NULL && argv[3] != NULL;
 }
 
-int guardian_main(char **argv)
+_Noreturn void guardian_main(char **argv)
 {
     struct guardian guardian = {.daemon = (pid_t)strtol(argv[1], NULL, 10)};
     if (!prepare(&guardian))
@@ -155,5 +155,5 @@ int guardian_main(char **argv)
         start_probe(&guardian, argv + 2);
     watch(&guardian);
     kill_all(&guardian);
-    return 0;
+    _exit(0); /* nothing is to be written, and the run is over when this process is */
 }

@@ -27,8 +27,8 @@ struct guardian_message {
     int news, number;
 };
 
-/* Whether this process was begun to be a guardian: ask first in main, and return guardian_main then. */
+/* Whether this process was begun to be a guardian: ask first in main, and call guardian_main then. */
 bool guardian_is_meant(char *const *argv);
 
-/* Gives the exit status. The process must have one thread. */
-int guardian_main(char **argv);
+/* Ends the process, which must have one thread. */
+_Noreturn void guardian_main(char **argv);

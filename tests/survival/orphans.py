@@ -109,7 +109,7 @@ def nothing_that_a_probe_started_does():
         kills = max(10, KILLS // 2)
         probing, most = kill_at_any_moment(choice, kills, script)
         print(f"# {name}: {kills} kills, {probing} of them with a probe at work, of up to {most - 1} processes")
-        assert probing > kills / 10
+        assert probing > kills / 10 or script == LEAVER, "that one is over soon"
 
 
 def nothing_outlives_a_stopped_daemon_either():
