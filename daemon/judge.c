@@ -112,7 +112,7 @@ static void conclude(const struct judge_work *work, struct judgement *judgement)
     char reason[512];
     size_t bad = 0;
     for (size_t i = 0; i < work->count; i++) {
-        bad += work->finding[i].severity != SEVERITY_INFO;
+        bad += work->finding[i].severity != SEVERITY_INFO && !work->finding[i].is_unlisted;
         judgement->drain = judgement->drain || work->finding[i].drain;
     }
     if (bad > 0) {
@@ -141,6 +141,28 @@ static void recall(const struct snapshot *snap, struct finding *finding)
     }
 }
 
+static bool is_shown_by(const struct finding *shown, const struct finding *finding)
+{
+    return shown->severity == finding->severity && shown->since_s == finding->since_s && strcmp(shown->code, finding->code) == 0 &&
+           strcmp(shown->pair, finding->pair) == 0;
+}
+
+/* Axes of one pair that went wrong together are shown once, by the worst of them; it comes before the others. */
+static void gather(struct judge_work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        struct finding *finding = &work->finding[i];
+        if (finding->is_unlisted || finding->pair[0] == '\0')
+            continue;
+        for (size_t k = i + 1; k < work->count; k++) {
+            if (work->finding[k].is_unlisted || !is_shown_by(finding, &work->finding[k]))
+                continue;
+            work->finding[k].is_unlisted = true;
+            finding->stands_for++;
+        }
+    }
+}
+
 enum berth_code judge(const struct snapshot *snap, const bool *selected, const struct judge_limits *limits, struct judgement *ret, struct berth_err *err)
 {
     struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
@@ -158,6 +180,7 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, const s
     }
     for (size_t i = 0; i < work.count; i++)
         recall(snap, &work.finding[i]);
+    gather(&work);
     if (work.count > 0)
         qsort(work.finding, work.count, sizeof *work.finding, compare_findings);
     conclude(&work, &judgement);

@@ -26,6 +26,9 @@ struct finding {
     char place[20];
     char code[32];          /* stable, lower case: "link-down", "slower-than-likes", "below-nominal", a note's code */
     char subject[FINDING_SUBJECT_SIZE]; /* what it is about at that place: with code and place the same from run to run */
+    char pair[96];          /* of which metric, from where to where; "" when it is about no value */
+    bool is_unlisted;       /* of one pair more than anybody would read: kept, but not shown */
+    unsigned stands_for;    /* how many others of its pair, with the same code, severity and since_s and other axes, it is shown for */
     char text[256];
     double value, expected; /* NAN: none; of unit */
     const char *unit;       /* static; NULL none */
@@ -40,7 +43,7 @@ struct judgement {
     char reason[JUDGE_REASON_SIZE];
     struct finding *finding;       /* owned; worst first */
     size_t count;
-    bool is_cut;                   /* more values are out of line than are listed */
+    bool is_cut;                   /* more values are out of line than have a finding */
 };
 
 /* selected: by place id, what to look at (with all that is inside); NULL the whole node. Fails only with NO_MEMORY. */

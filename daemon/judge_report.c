@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FINDINGS_MAX 64 /* and one that counts the rest */
+#define PAIRS_LISTED   64   /* and one that counts the rest */
+#define FINDINGS_KEPT 4096 /* of each group, with those of pairs that are not listed */
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
@@ -17,27 +18,17 @@ void judge_report_add(struct suspects *suspects, const struct suspect *suspect) 
 
 static int compare_numbers(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
-/* What is better than it was is no trouble: it comes last and is counted apart. */
-static int compare_pairs(const void *a, const void *b)
+static int compare_pairs(const struct suspect *x, const struct suspect *y)
 {
-    const struct suspect *x = a, *y = b;
     int order = compare_numbers(x->rule, y->rule);
     if (order == 0)
         order = compare_numbers(x->value->metric, y->value->metric);
     if (order == 0)
         order = compare_numbers(x->value->from, y->value->from);
-    if (order == 0)
-        order = compare_numbers(x->value->to, y->value->to);
-    if (order == 0) /* one that has been low for three runs must not hide behind one that is lower since today */
-        order = compare_numbers(y->runs >= BASELINE_LOW_RUNS, x->runs >= BASELINE_LOW_RUNS);
-    return order != 0 ? order : (x->goodness > y->goodness) - (x->goodness < y->goodness);
+    return order != 0 ? order : compare_numbers(x->value->to, y->value->to);
 }
 
-static bool is_same_pair(const struct suspect *a, const struct suspect *b)
-{
-    return a->rule == b->rule && a->value->metric == b->value->metric && a->value->from == b->value->from && a->value->to == b->value->to;
-}
-
+/* What is better than it was is no trouble: it comes last and is counted apart. */
 static int compare_goodness(const void *a, const void *b)
 {
     const struct suspect *x = a, *y = b;
@@ -46,7 +37,9 @@ static int compare_goodness(const void *a, const void *b)
         order = compare_numbers(y->runs >= BASELINE_LOW_RUNS, x->runs >= BASELINE_LOW_RUNS);
     if (order == 0 && x->goodness != y->goodness)
         order = x->goodness < y->goodness ? -1 : 1;
-    return order != 0 ? order : compare_pairs(a, b);
+    if (order == 0)
+        order = compare_pairs(x, y);
+    return order != 0 ? order : compare_numbers(x->value->axes, y->value->axes);
 }
 
 static void describe_expectation(const struct suspect *suspect, char *buffer, size_t size)
@@ -76,7 +69,8 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     describe_expectation(suspect, against, sizeof against);
     if (suspect->runs > 1)
         snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW, suspect->runs);
-    snprintf(finding->subject, sizeof finding->subject, "%s %s %s", info->name, from->name, to->name);
+    snprintf(finding->pair, sizeof finding->pair, "%s %s %s", info->name, from->name, to->name);
+    snprintf(finding->subject, sizeof finding->subject, "%s%s%s", finding->pair, axes[0] != '\0' ? " " : "", axes);
     snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s", info->name, from->name, to->name,
              axes[0] != '\0' ? " with " : "", axes, v->value * scale, scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected,
              against, suspect->expected * scale, runs);
@@ -88,37 +82,55 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     return BERTH_OK;
 }
 
-/* suspects: all worse than expected or all better, the farthest first. */
-static enum berth_code report_group(struct judge_work *work, const struct suspect *suspect, size_t count, struct berth_err *err)
+static enum berth_code report_rest(struct judge_work *work, bool is_better, size_t unlisted, struct berth_err *err)
 {
-    for (size_t i = 0; i < count && i < FINDINGS_MAX; i++) {
-        enum berth_code code = report(work, &suspect[i], err);
-        if (code != BERTH_OK)
-            return code;
-    }
-    if (count <= FINDINGS_MAX)
-        return BERTH_OK;
-    bool is_better = suspect->rule == RULE_BETTER;
     struct finding *finding = judge_part_add(work, is_better ? SEVERITY_INFO : SEVERITY_WARNING, "more", graph_place(work->snap->graph, 0)->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     snprintf(finding->subject, sizeof finding->subject, "%s", is_better ? "better" : "worse");
-    snprintf(finding->text, sizeof finding->text, "%zu more values are %s; the %s %d are listed", count - FINDINGS_MAX,
-             is_better ? "better than their baseline" : "out of line", is_better ? "first" : "worst", FINDINGS_MAX);
-    work->is_cut = true;
+    snprintf(finding->text, sizeof finding->text, "%zu more values are %s; the %s %d pairs are listed", unlisted,
+             is_better ? "better than their baseline" : "out of line", is_better ? "first" : "worst", PAIRS_LISTED);
     return BERTH_OK;
+}
+
+/* Which of the pairs this one is of, the first one among them being 0: an index into first, which has the suspects that showed each. */
+static size_t pair_of(const struct suspect **first, size_t *pairs, const struct suspect *suspect)
+{
+    for (size_t i = 0; i < *pairs; i++)
+        if (compare_pairs(first[i], suspect) == 0)
+            return i;
+    if (*pairs < PAIRS_LISTED)
+        first[(*pairs)++] = suspect;
+    else
+        return PAIRS_LISTED;
+    return *pairs - 1;
+}
+
+/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its own; what is listed is what is said of the first pairs. */
+static enum berth_code report_group(struct judge_work *work, const struct suspect *suspect, size_t count, struct berth_err *err)
+{
+    const struct suspect *first[PAIRS_LISTED];
+    size_t pairs = 0, unlisted = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t pair = pair_of(first, &pairs, &suspect[i]);
+        unlisted += pair == PAIRS_LISTED;
+        if (i >= FINDINGS_KEPT)
+            continue;
+        enum berth_code code = report(work, &suspect[i], err);
+        if (code != BERTH_OK)
+            return code;
+        work->finding[work->count - 1].is_unlisted = pair == PAIRS_LISTED;
+    }
+    work->is_cut = work->is_cut || count > FINDINGS_KEPT;
+    return unlisted > 0 ? report_rest(work, suspect->rule == RULE_BETTER, unlisted, err) : BERTH_OK;
 }
 
 enum berth_code judge_report(struct judge_work *work, struct suspects *suspects, struct berth_err *err)
 {
-    size_t pairs = 0, worse = 0;
-    qsort(suspects->item, suspects->count, sizeof *suspects->item, compare_pairs);
-    for (size_t i = 0; i < suspects->count; i++)
-        if (pairs == 0 || !is_same_pair(&suspects->item[pairs - 1], &suspects->item[i]))
-            suspects->item[pairs++] = suspects->item[i];
-    qsort(suspects->item, pairs, sizeof *suspects->item, compare_goodness);
-    while (worse < pairs && suspects->item[worse].rule != RULE_BETTER)
+    size_t worse = 0;
+    qsort(suspects->item, suspects->count, sizeof *suspects->item, compare_goodness);
+    while (worse < suspects->count && suspects->item[worse].rule != RULE_BETTER)
         worse++;
     enum berth_code code = report_group(work, suspects->item, worse, err);
-    return code == BERTH_OK ? report_group(work, suspects->item + worse, pairs - worse, err) : code;
+    return code == BERTH_OK ? report_group(work, suspects->item + worse, suspects->count - worse, err) : code;
 }

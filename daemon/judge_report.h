@@ -1,4 +1,4 @@
-/* From values that are out of line to findings: a pair once for each metric and rule, by its worst axes, the worst pairs first. */
+/* From values that are out of line to findings: one for each series and rule, the worst first. */
 #pragma once
 #include "judge_part.h"
 
@@ -21,5 +21,6 @@ struct suspects {
 
 void judge_report_add(struct suspects *suspects, const struct suspect *suspect);
 
-/* Adds the findings to work, at most 64 that are worse than expected and 64 that are better; reorders the suspects. NO_MEMORY. */
+/* Adds the findings to work, to be listed those of at most 64 pairs that are worse than expected and of 64 that are better, and what counts the rest;
+ * reorders the suspects. NO_MEMORY. */
 enum berth_code judge_report(struct judge_work *work, struct suspects *suspects, struct berth_err *err);

@@ -25,9 +25,13 @@ static void check_free(void *state)
 static json_t *finding_json(const struct finding *finding)
 {
     json_t *json = json_object();
+    char text[sizeof finding->text + 48];
+    int length = snprintf(text, sizeof text, "%s", finding->text);
+    if (finding->stands_for > 0)
+        snprintf(text + length, sizeof text - (size_t)length, "; likewise %u more of its axes", finding->stands_for);
     bool ok = answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
               answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
-              answer_set(json, "text", jsonify_text(finding->text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
+              answer_set(json, "text", jsonify_text(text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
               answer_set(json, "expected", jsonify_number(finding->expected)) && answer_set(json, "unit", jsonify_text(finding->unit)) &&
               answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1));
     if (!ok) {
@@ -42,7 +46,7 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
     json_t *json = json_object(), *findings = json_array();
     bool ok = json != NULL && findings != NULL;
     for (size_t i = 0; ok && i < judgement->count; i++)
-        ok = answer_append(findings, finding_json(&judgement->finding[i]));
+        ok = judgement->finding[i].is_unlisted || answer_append(findings, finding_json(&judgement->finding[i]));
     ok = answer_set(json, "findings", findings) && ok;
     ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
          answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&

@@ -20,7 +20,7 @@ struct note {
     int64_t since_s;   /* 0 unknown */
 };
 
-#define FINDING_SUBJECT_SIZE 96
+#define FINDING_SUBJECT_SIZE 384
 
 /* A finding that stands since an earlier moment. code, place and subject name it; judge.h. */
 struct opened {

@@ -25,11 +25,13 @@ class Node:
         self.config = f"probe_dir = {folder}\n"
         self.says(100e9)
 
-    def says(self, bandwidth, conditions=None):
+    def says(self, bandwidth, conditions=None, write=None):
         run = json.loads(RUN)
         run["conditions"] = conditions or {"kernel": "6.1.0"}
         values = [{"record": "value", "metric": metric, "from": PLACE[0], "to": PLACE[1], "value": value, "low": value * 0.995, "high": value * 1.005, "n": 9}
                   for metric, value in (("memory_bandwidth", bandwidth), ("memory_latency", 90))]
+        if write is not None:
+            values.append({**values[0], "axes": {"how": "write"}, "value": write, "low": write * 0.995, "high": write * 1.005})
         lines = [run, *values, {"record": "end", "status": "complete", "elapsed_ns": 5}]
         (self.folder / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -149,6 +151,34 @@ def what_was_found_is_remembered():
             assert cleared["cleared_s"] >= cleared["since_s"] == standing["since_s"], cleared
             assert {**cleared, "cleared_s": None} == standing
             assert restarted.call("io.berth.Health.ListFindings", {"since_s": int(time.time()) + 100}) == {"findings": []}
+
+
+def each_axis_of_a_pair_has_its_own_times():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        machine.says(100e9, write=50e9)
+        probe(daemon, 6)
+        machine.says(100e9, write=30e9)
+        probe(daemon)
+        [write] = past(daemon)
+        time.sleep(1.1)
+        machine.says(60e9, write=50e9)
+        probe(daemon)
+        read, cleared = past(daemon)
+        assert read["cleared_s"] is None and read["value"] == 60e9 and read["since_s"] > write["since_s"], (read, cleared)
+        assert {**cleared, "cleared_s": None} == write and cleared["cleared_s"] == read["since_s"], (read, cleared)
+        assert findings(daemon)["slower-than-baseline"]["since_s"] == read["since_s"], findings(daemon)
+        machine.says(60e9, write=30e9)
+        time.sleep(1.1)
+        probe(daemon)
+        standing = [finding for finding in check(daemon)["findings"] if finding["code"] == "slower-than-baseline"]
+        assert len(standing) == 2 and {finding["since_s"] for finding in standing} > {read["since_s"]}, standing
+        # What went wrong together is one line.
+        machine.says(100e9, write=50e9)
+        probe(daemon)
+        machine.says(60e9, write=30e9)
+        probe(daemon)
+        [both] = [finding for finding in check(daemon)["findings"] if finding["code"] == "slower-than-baseline"]
+        assert both["text"].endswith("; likewise 1 more of its axes"), both
 
 
 def what_is_accepted_is_expected():
@@ -296,6 +326,7 @@ TESTS = [
     the_command_tells_what_changed_and_since_when,
     a_recorded_node_has_no_past,
     what_was_found_is_remembered,
+    each_axis_of_a_pair_has_its_own_times,
     what_is_accepted_is_expected,
     a_diskless_node_gets_its_baseline_from_a_folder,
     other_hardware_does_not_get_the_baseline,
