@@ -204,7 +204,7 @@ $(PRELOAD): tests/survival/preload.c Makefile
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
 .PHONY: survive survivors
 survivors: $(PRELOAD)
-survive: ## faults at every place, kills, orphans, clock jumps, thirty days of whole daemons: half an hour
+survive: ## faults at every place, kills, orphans, clock jumps, 120 days of whole daemons: half an hour
 	@tests/lib/deps.sh build test
 	$(AGAIN) all survivors
 	@for t in tests/survival/*.py; do BERTH_LONG=$${BERTH_LONG-1} BIN=$(BUILD)/bin python3 $$t || exit 1; done

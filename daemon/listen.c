@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -82,7 +82,8 @@ static enum berth_code fill_address(const char *path, struct sockaddr_un *ret_ad
     return BERTH_OK;
 }
 
-/* Held by whoever may remove and bind the path. It is never removed itself, or two daemons could hold two locks of one name. */
+/* Held by whoever may remove and bind the path. It is never removed itself, or two daemons could hold two locks of one name. A lock of the process
+ * and not of the descriptor: a daemon that was killed while it started a probe leaves a child that has all of its descriptors until exec. */
 static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err *err)
 {
     char name[sizeof((struct sockaddr_un *)0)->sun_path + sizeof ".lock"];
@@ -92,16 +93,24 @@ static enum berth_code lock_path(const char *path, int *ret_fd, struct berth_err
         return err_set(err, BERTH_BAD_CONFIG, "there is no folder for the socket %s: make it, or say --socket PATH", path);
     if (fd < 0)
         return err_set_errno(err, BERTH_BAD_CONFIG, errno, "cannot listen on %s (--socket PATH takes another place)", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) == 0) {
         *ret_fd = fd;
         return BERTH_OK;
     }
     int why = errno;
     close(fd);
-    if (why != EWOULDBLOCK)
+    if (why != EACCES && why != EAGAIN)
         return err_set_errno(err, BERTH_IO, why, "cannot lock %s", name);
     err_text(err, 0, path);
     return err_set(err, BERTH_BUSY, "another daemon serves %s", path);
+}
+
+/* Whether the process that began to listen at the other end is no more: then a child of it has the socket, which will not accept. */
+static bool is_orphaned(int fd)
+{
+    struct ucred listener;
+    socklen_t size = sizeof listener;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 && listener.pid > 0 && kill(listener.pid, 0) < 0 && errno == ESRCH;
 }
 
 /* Removes a socket that nobody accepts on. What is no socket is somebody's file: it stays. */
@@ -116,7 +125,7 @@ static enum berth_code remove_stale(const struct sockaddr_un *address, struct be
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set_errno(err, BERTH_IO, errno, "cannot make a socket");
-    int failed = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 ? errno : 0;
+    int failed = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 ? errno : is_orphaned(fd) ? ECONNREFUSED : 0;
     close(fd);
     if (failed == 0 || failed == EAGAIN) { /* EAGAIN: it listens and its queue is full */
         err_text(err, 0, path);

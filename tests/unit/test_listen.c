@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -83,20 +84,66 @@ static void test_listens(void **state)
     close(lock_fd);
 }
 
+/* What another process is told. */
+static enum berth_code code_elsewhere(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit((int)code_of(path, NULL));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return (enum berth_code)WEXITSTATUS(status);
+}
+
 static void test_stale_and_live(void **state)
 {
     (void)state;
     int fd = -1, lock_fd = -1;
     struct berth_err err = {0};
     assert_int_equal(listen_path(path, 0600, NULL, &fd, &lock_fd, &err), BERTH_OK);
-    assert_int_equal(code_of(path, NULL), BERTH_BUSY); /* by the lock */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(code_elsewhere(), BERTH_BUSY); /* by the lock */
     close(lock_fd);
-    assert_int_equal(code_of(path, NULL), BERTH_BUSY); /* by the socket */
+    close(fd);
+    assert_int_equal(listen_path(path, 0600, NULL, &fd, &lock_fd, &err), BERTH_OK);
+    close(lock_fd);
+    assert_int_equal(code_elsewhere(), BERTH_BUSY); /* by the socket */
     assert_true(can_connect());
     close(fd);
     assert_false(can_connect());
     assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(code_of(path, NULL), BERTH_OK); /* stale: replaced */
+}
+
+/* A daemon is killed between fork and exec of a probe: its child has the socket and the lock. */
+static void test_orphaned(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    pid_t grandchild = -1;
+    assert_int_equal(pipe(ready), 0);
+    pid_t daemon = fork();
+    if (daemon == 0) {
+        int fd = -1, lock_fd = -1;
+        struct berth_err err = {0};
+        if (listen_path(path, 0600, NULL, &fd, &lock_fd, &err) != BERTH_OK)
+            _exit(1);
+        pid_t child = fork();
+        if (child == 0)
+            for (;;)
+                pause();
+        _exit(write(ready[1], &child, sizeof child) != sizeof child);
+    }
+    assert_int_equal(waitpid(daemon, &status, 0), daemon);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(read(ready[0], &grandchild, sizeof grandchild), sizeof grandchild);
+    assert_true(can_connect());
+    enum berth_code code = code_of(path, NULL);
+    kill(grandchild, SIGKILL);
+    close(ready[0]);
+    close(ready[1]);
+    assert_int_equal(code, BERTH_OK);
 }
 
 static void test_refused(void **state)
@@ -199,7 +246,7 @@ static void test_activated(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_listens), TEST(test_stale_and_live), TEST(test_refused), TEST(test_group),
+    const struct CMUnitTest tests[] = {TEST(test_listens), TEST(test_stale_and_live), TEST(test_orphaned), TEST(test_refused), TEST(test_group),
                                        TEST(test_activated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
