@@ -6,9 +6,11 @@
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
@@ -42,6 +44,7 @@ struct process {
     uv_loop_t loop;
     uv_signal_t term, interrupt, hangup;
     uv_timer_t watchdog;
+    uv_poll_t highest; /* see reserve_table */
     uv_idle_t first_turn;
     int lock_fd;
     bool stopping;
@@ -306,6 +309,40 @@ static void raise_descriptor_limit(void)
     }
 }
 
+static void ignore(uv_poll_t *poll, int status, int events)
+{
+    (void)poll;
+    (void)status;
+    (void)events;
+}
+
+/* libuv has a table by descriptor, which grows with the highest one that is watched, and calls abort when there is no memory for that
+ * (uv__io_start, maybe_resize). So it watches one as high as any will be for a moment now, when ending is still harmless. */
+static enum berth_code reserve_table(struct process *process, struct berth_err *err)
+{
+    enum { OTHERS = 256 };
+    const struct config *config = &process->daemon.config;
+    struct rlimit limit;
+    rlim_t count = (rlim_t)(config->max_connections + config->claims_in_all + OTHERS);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count)
+        count = limit.rlim_cur;
+    void *room = malloc(2 * count * sizeof room); /* the most that the table gets */
+    if (room == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for %ju descriptors", (uintmax_t)count);
+    free(room);
+    int fd = eventfd(0, EFD_CLOEXEC), high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1) : -1;
+    if (high >= 0 && uv_poll_init(&process->loop, &process->highest, high) == 0) {
+        uv_poll_start(&process->highest, UV_READABLE, ignore);
+        uv_close((uv_handle_t *)&process->highest, NULL);
+        uv_run(&process->loop, UV_RUN_NOWAIT);
+    }
+    if (high >= 0)
+        close(high);
+    if (fd >= 0)
+        close(fd);
+    return BERTH_OK;
+}
+
 static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback, int number)
 {
     uv_signal_init(&process->loop, handle);
@@ -360,7 +397,9 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     if (failed != 0)
         return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s", uv_strerror(failed));
     daemon->notify = notify_new();
-    enum berth_code code = start(process, err);
+    enum berth_code code = reserve_table(process, err);
+    if (code == BERTH_OK)
+        code = start(process, err);
     if (code == BERTH_OK)
         run(process);
     else

@@ -20,7 +20,7 @@ from berthd import BIN, RUN
 from varlink import Connection
 
 PRELOAD = pathlib.Path(__file__).resolve().parent.parent.parent / "build/survival/preload.so"
-ALLOCATIONS, ACCESSES = 1, 2
+ALLOCATIONS, ACCESSES, TABLES = 1, 2, 3
 KINDS = {"allocation": ALLOCATIONS, "access": ACCESSES}
 
 

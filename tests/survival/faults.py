@@ -4,6 +4,7 @@ answer, the database whole, and the next attempt works. Prints TAP.
 
 A start has thousands of places: BERTH_LONG=1 tries each; else the first 200 are tried and from there one in 9 to 97, others by
 BERTH_SEED."""
+import contextlib
 import os
 import pathlib
 import random
@@ -13,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import fake_probe, until  # noqa: E402
-from survival import KINDS, RUN, Control, Survivor, examine, record, run_tap, scratch, seeded, value  # noqa: E402
+from survival import KINDS, RUN, TABLES, Control, Survivor, examine, record, run_tap, scratch, seeded, value  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 EXHAUSTIVE = bool(os.environ.get("BERTH_LONG"))
@@ -325,8 +326,25 @@ def connections_come_through_every_fault():
     shutil.rmtree(folder)
 
 
+def many_connections_need_no_larger_table():
+    """libuv aborts when its table of descriptors cannot grow."""
+    folder = scratch()
+    control = Control.at(folder / "control")
+    survivor = Survivor(folder / "d", control=control)
+    survivor.start("--no-probe")
+    assert serves(survivor), survivor.said()
+    control.arm(TABLES, 1, True)
+    with contextlib.ExitStack() as opened:
+        for connection in [opened.enter_context(Connection(survivor.socket)) for _ in range(400)]:
+            assert connection.call("io.berth.Fabric.GetStatus")[0] is None
+    assert not control.disarm()
+    assert survivor.stop() == 0, survivor.said()
+    shutil.rmtree(folder)
+
+
 if __name__ == "__main__":
     run_tap([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
+             many_connections_need_no_larger_table,
              a_start_on_a_stored_run_survives_every_access, a_first_start_survives_every_access,
              a_start_survives_that_every_access_fails_from_there,
              a_start_on_a_stored_run_survives_every_allocation, a_first_start_survives_every_allocation,

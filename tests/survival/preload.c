@@ -6,7 +6,8 @@
  * With BERTH_TEST_TRACE=1 it says on standard error where each failure was.
  *
  * Let through, because the libraries do not survive it: whatever hwloc allocates (hwloc_topology_init and others use what they got
- * unseen), libuv's realloc (its table by descriptor: uv__io_start calls abort), what the dynamic linker allocates for a new thread
+ * unseen), libuv's realloc (its table by descriptor: uv__io_start calls abort; the daemon has it grow at its start, and a kind of its own
+ * makes it fail from then on), what the dynamic linker allocates for a new thread
  * (init_threads, likewise), pipes and eventfds (uv__signal_global_init, uv__async_start), and the growth of the text that jansson
  * 2.14 keeps of a token (strbuffer_append_bytes from lex_save, which ignores that it failed, and lex_scan_string then writes past
  * the end of its copy): a power of two from 32 on, asked for by jansson beneath json_loadb.
@@ -32,7 +33,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-enum kind { NOTHING, ALLOCATIONS, ACCESSES };
+enum kind { NOTHING, ALLOCATIONS, ACCESSES, TABLES };
 
 /* As in tests/lib/survival.py. */
 struct control {
@@ -147,6 +148,8 @@ static bool is_token_growing(const void *caller, size_t size)
 
 static bool memory_fails(const void *caller, bool is_realloc, size_t size)
 {
+    if (is_realloc && control != NULL && __atomic_load_n(&control->kind, __ATOMIC_RELAXED) == TABLES)
+        return is_from(caller, "/libuv.so") && fails(TABLES);
     if (!is_armed_for_memory() || is_from(caller, "/ld-linux") || (is_realloc && is_from(caller, "/libuv.so")) || !fails(ALLOCATIONS) ||
         is_beneath("/libhwloc.so") || is_token_growing(caller, size))
         return false;
