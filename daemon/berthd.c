@@ -149,6 +149,8 @@ static struct server_limits limits_of(const struct config *config)
 
 static struct snapshot *current_snapshot(struct daemon *daemon) { return sched_snapshot(daemon->sched); }
 
+static void work_ended(struct daemon *daemon) { sched_store_used(daemon->sched); }
+
 static void close_handle(void *handle)
 {
     if (!uv_is_closing(handle))
@@ -281,6 +283,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         .methods = methods,
         .daemon = daemon,
         .snapshot = current_snapshot,
+        .worked = work_ended,
         .hub = &daemon->hub,
         .limits = limits_of(&daemon->config),
         .admin_group = daemon->config.admin_group,

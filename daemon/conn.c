@@ -192,6 +192,8 @@ static void answer_written(struct conn *conn)
 static void work_done(struct conn_work *work)
 {
     struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
+    if (conn->host->worked != NULL)
+        conn->host->worked(conn->host->context.daemon);
     if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
         hub_listen(conn->host->hub, &conn->listener);

@@ -41,6 +41,7 @@ struct conn_host {
     void (*soon)(struct conn_host *host); /* a connection is_ready: call conn_run on it in the next turn of the loop */
     void (*due)(struct conn_host *host, uint64_t due_ms); /* call conn_expire at that time of the loop, or earlier */
     void (*gone)(struct conn_host *host);                 /* a connection was freed */
+    void (*worked)(struct daemon *daemon);                /* work on the thread pool has ended; NULL fine */
 };
 
 /* Starts answering take_fd, which is closed in any case. Fails with NO_MEMORY and IO. The connection frees itself. */

@@ -12,14 +12,16 @@
 
 /*
  * Invariants:
- * 1. A probe runs only while writing is 0: its values go over the snapshot that the write before it made.
+ * 1. A probe runs only while writing is 0, but for REFRESH_NOTES: its values go over the snapshot that the write before it made. One write at a
+ *    time makes a snapshot from the last one, but for a run, which has what the notes beside it have.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
  * 3. The loop never calls the store, which may block: jobs do, on the thread pool; and sched_new, before the loop runs.
  */
 struct sched {
     struct sched_env env;
     struct store *store;
-    enum store_state store_state; /* as each job left it: asking the store may block */
+    uint64_t store_changes; /* of those that snapshot, or the one being made, has */
+    bool store_is_out;      /* then: it was memory only */
     struct snapshot *snapshot;
     uint64_t generation;
     struct sched_probe probe;
@@ -54,13 +56,12 @@ struct refresh {
     struct snapshot *base; /* referenced */
     uint64_t generation;
     struct snapshot *result;
-    enum store_state store_state; /* after the work */
+    struct note store_says; /* NOTES: code "" nothing */
     struct berth_err err;
 };
 
 static void next_step(struct sched *sched);
 static void jobs_moved(struct sched_jobs *jobs);
-static void store_changed(void *arg);
 static void probe_moved(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
 
@@ -89,20 +90,21 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     const char *folder = env->config->node;
     struct past_env past = past_env_now(sched);
     enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir, (enum store_journal)env->config->store_journal, env->clock, &sched->store, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
+        sched->store_changes = store_changes(sched->store);
         code = refresh_discover(sched->store, env->io, folder, &past, ++sched->generation, &sched->snapshot, err);
+    }
     if (code != BERTH_OK) {
         store_close(sched->store);
         free(sched);
         return code;
     }
-    sched->store_state = store_state(sched->store);
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
     struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_ran, sched};
     sched_probe_init(&sched->probe, &probe_env);
     uv_timer_init(env->loop, &sched->resume);
     sched->resume.data = sched;
-    sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config, store_changed, sched);
+    sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -153,7 +155,8 @@ static void measure_what_is_owed(struct sched *sched)
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
-    if (sched->store_state == STORE_MEMORY_ONLY)
+    sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
+    if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
     if (config->node != NULL || !config->probe_at_start)
         return;
@@ -174,7 +177,7 @@ struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snaps
 
 struct store *sched_store(struct sched *sched) { return sched->store; }
 
-enum store_state sched_store_state(const struct sched *sched) { return sched->store_state; }
+enum store_state sched_store_state(const struct sched *sched) { return store_state(sched->store); }
 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view) { sched_probe_look(&sched->probe, ret_view); }
 
@@ -187,12 +190,23 @@ static void refresh_work(struct sched_job *job, struct store *store)
     case REFRESH_RUN:
         refresh_with_run(store, refresh->base, &refresh->run, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
         break;
-    case REFRESH_NOTES: refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
+    case REFRESH_NOTES:
+        store_note(store, &refresh->store_says);
+        refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        break;
     case REFRESH_DISCOVER: refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
     case REFRESH_ACCEPT:
         accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
         break;
     }
+}
+
+static void log_store(const struct note *says)
+{
+    if (says->code[0] == '\0')
+        log_line(LOG_LEVEL_INFO, "the store works again");
+    else
+        log_line(says->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", says->text);
 }
 
 static void refresh_done(struct sched_job *job)
@@ -206,6 +220,8 @@ static void refresh_done(struct sched_job *job)
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", refresh->err.detail);
     if (refresh->kind == REFRESH_RUN)
         sched_upkeep_due(&sched->upkeep);
+    if (refresh->kind == REFRESH_NOTES)
+        log_store(&refresh->store_says);
     if (refresh->kind == REFRESH_ACCEPT)
         refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
     snapshot_unref(refresh->base);
@@ -257,20 +273,27 @@ static void start_refresh(struct sched *sched, struct run *take_run)
 static void jobs_moved(struct sched_jobs *jobs)
 {
     struct sched *sched = (struct sched *)((char *)jobs - offsetof(struct sched, jobs));
-    bool is_out = jobs->store_state == STORE_MEMORY_ONLY && sched->store_state != STORE_MEMORY_ONLY;
-    sched->store_state = jobs->store_state;
-    if (is_out)
-        sched_upkeep_due(&sched->upkeep);
+    sched_store_used(sched);
     hub_wake(sched->env.hub);
     next_step(sched);
 }
 
-/* What the store says of itself is part of the snapshot. */
-static void store_changed(void *arg)
+/* What the store says of itself is part of the snapshot. Not beside another write, whose snapshot it would be put over. */
+void sched_store_used(struct sched *sched)
 {
-    struct refresh *refresh = new_refresh(arg, REFRESH_NOTES);
-    if (refresh != NULL)
-        add_refresh(arg, refresh);
+    uint64_t changes = store_changes(sched->store);
+    if (changes == sched->store_changes || sched->writing > 0 || sched->stopped != NULL)
+        return;
+    struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
+    if (refresh == NULL)
+        return; /* after the next use */
+    bool was_out = sched->store_is_out;
+    sched->store_changes = changes;
+    sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
+    if (sched->store_is_out && !was_out)
+        sched_upkeep_due(&sched->upkeep);
+    add_refresh(sched, refresh);
+    hub_wake(sched->env.hub);
 }
 
 void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }

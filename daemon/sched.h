@@ -54,6 +54,9 @@ enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
 enum store_state sched_store_state(const struct sched *sched);
 struct store *sched_store(struct sched *sched); /* for work on the thread pool: every call of it may block */
+
+/* Call it when work that may have used the store, and is no sched_job, has ended: what the store now says of itself is logged and published. */
+void sched_store_used(struct sched *sched);
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a

@@ -10,7 +10,6 @@ static void work(uv_work_t *request)
 {
     struct sched_jobs *jobs = request->data;
     jobs->running->work(jobs->running, jobs->store);
-    jobs->left = store_state(jobs->store);
 }
 
 static void ended(uv_work_t *request, int status)
@@ -19,7 +18,6 @@ static void ended(uv_work_t *request, int status)
     struct sched_jobs *jobs = request->data;
     jobs->running->done(jobs->running); /* what it adds waits its turn: running is still set, and from here on only says so */
     jobs->running = NULL;
-    jobs->store_state = jobs->left;
     begin_next(jobs);
     jobs->moved(jobs);
 }

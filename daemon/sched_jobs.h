@@ -22,7 +22,6 @@ struct sched_jobs {
     uv_loop_t *loop;
     struct store *store;
     struct sched_job *running, *first, *last;
-    enum store_state left, store_state; /* as the last job left the store: written on the thread pool, then for moved */
     void (*moved)(struct sched_jobs *jobs);
 };
 

@@ -1,26 +1,17 @@
 #include "sched_upkeep.h"
 
-#include <string.h>
-
-#include "log.h"
-
 #define STEPS_AT_ONCE 16 /* of thinning, each some ten milliseconds; other jobs come in between */
 #define WAIT_MAX_S    60
 
 static void work(struct sched_job *job, struct store *store)
 {
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
-    struct note before = {0};
     struct berth_err err = {0};
-    store_note(store, &before);
     upkeep->is_well = store_retry(store);
     upkeep->has_more = upkeep->is_well;
     for (int i = 0; i < STEPS_AT_ONCE && upkeep->has_more; i++)
         if (store_keep(store, &upkeep->keep, &upkeep->has_more, &err) != BERTH_OK)
             upkeep->has_more = false; /* after the next run */
-    upkeep->note = (struct note){0};
-    store_note(store, &upkeep->note);
-    upkeep->has_changed = strcmp(before.code, upkeep->note.code) != 0;
 }
 
 static void timer_passed(uv_timer_t *timer) { sched_upkeep_due(timer->data); }
@@ -29,10 +20,6 @@ static void done(struct sched_job *job)
 {
     struct sched_upkeep *upkeep = (struct sched_upkeep *)job;
     upkeep->queued = false;
-    if (upkeep->has_changed && upkeep->is_well)
-        log_line(LOG_LEVEL_INFO, "the store works again%s%s", upkeep->note.code[0] != '\0' ? ": " : "", upkeep->note.text);
-    if (upkeep->has_changed)
-        upkeep->changed(upkeep->arg);
     if (upkeep->stopped)
         return;
     if (upkeep->has_more)
@@ -45,10 +32,9 @@ static void done(struct sched_job *job)
     upkeep->wait_s = upkeep->wait_s * 2 > WAIT_MAX_S ? WAIT_MAX_S : upkeep->wait_s * 2;
 }
 
-void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config, void (*changed)(void *arg),
-                       void *arg)
+void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config)
 {
-    *upkeep = (struct sched_upkeep){.job = {.work = work, .done = done}, .jobs = jobs, .config = config, .changed = changed, .arg = arg, .wait_s = 1};
+    *upkeep = (struct sched_upkeep){.job = {.work = work, .done = done}, .jobs = jobs, .config = config, .wait_s = 1};
     uv_timer_init(loop, &upkeep->timer);
     upkeep->timer.data = upkeep;
 }

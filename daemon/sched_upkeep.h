@@ -14,19 +14,14 @@ struct sched_upkeep {
     struct sched_job job; /* first; private, so is all of it */
     struct sched_jobs *jobs;
     const struct config *config;
-    void (*changed)(void *arg);
-    void *arg;
     uv_timer_t timer;
     unsigned wait_s;
     bool queued, stopped;
     struct keep keep;
-    bool is_well, has_changed, has_more; /* what the work found */
-    struct note note;                    /* what the store says; code "" nothing */
+    bool is_well, has_more; /* what the work found */
 };
 
-/* changed is called when what store_note says is not what it was before the work, so that whoever shows it can. */
-void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config, void (*changed)(void *arg),
-                       void *arg);
+void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sched_jobs *jobs, const struct config *config);
 
 /* Something was written, or failed to be: looks after it soon, in the queue of jobs. */
 void sched_upkeep_due(struct sched_upkeep *upkeep);

@@ -22,6 +22,7 @@ struct server_config {
     const struct method *methods;
     struct daemon *daemon;
     struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
+    void (*worked)(struct daemon *daemon); /* called on the loop when a call's work on the thread pool has ended; NULL fine */
     struct hub *hub;
     struct server_limits limits;
     const char *admin_group;                      /* NULL none */

@@ -14,13 +14,11 @@ void run_done(struct run *run)
     free(run->notes);
 }
 
-enum store_state store_state(struct store *store)
-{
-    store_core_lock(store);
-    enum store_state state = store->state;
-    store_core_done(store, BERTH_OK);
-    return state;
-}
+enum store_state store_state(const struct store *store) { return __atomic_load_n(&store->told.state, __ATOMIC_ACQUIRE); }
+
+uint64_t store_changes(const struct store *store) { return __atomic_load_n(&store->told.changes, __ATOMIC_ACQUIRE); }
+
+uint64_t store_files(const struct store *store) { return __atomic_load_n(&store->told.files, __ATOMIC_ACQUIRE); }
 
 bool store_note(struct store *store, struct note *ret_note)
 {
@@ -64,6 +62,7 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
         store_close(store);
         return code;
     }
+    store_core_tell(store);
     *ret_store = store;
     return BERTH_OK;
 }

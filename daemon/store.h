@@ -2,8 +2,8 @@
  * The store: every measurement, in one SQLite file. The only door to SQLite.
  *
  * Threads: any number may call for one store, a lock inside lets in one at a time. Every function blocks, on the disk and on whoever is
- * inside, store_state and store_note too: call them on a worker thread, or at start, before the loop runs. Only store_open and store_close
- * must have the store for themselves.
+ * inside, store_note too: call them on a worker thread, or at start, before the loop runs. store_state, store_changes and store_files do not
+ * block. Only store_open and store_close must have the store for themselves.
  *
  * A call that fails has written nothing. NO_MEMORY: try again later. With any other code the store has changed its place during the call, and
  * state and note with it, so that the same call made once more works: BAD_DATA the file proved broken, was set aside, and a fresh one begun;
@@ -59,7 +59,15 @@ void store_close(struct store *store); /* NULL is fine; a last store_retry comes
  * yet. Cheap when there is nothing to do. */
 bool store_retry(struct store *store);
 
-enum store_state store_state(struct store *store);
+enum store_state store_state(const struct store *store); /* as the last call left it */
+
+/* Grows whenever a call, of whatever kind, has left another state or note than was there: then whoever shows them asks for them again. */
+uint64_t store_changes(const struct store *store);
+
+/* Grows whenever the store has begun to write to another database: one made anew, what lies at its place now, memory, or the file again. What was
+ * written before may not be in it. Ask before writing: when it is still the same afterwards, what was written is where the store is. */
+uint64_t store_files(const struct store *store);
+
 const char *store_state_name(enum store_state state); /* ok, memory_only, set_aside: the wire's names */
 
 /* A copy of what is wrong with the store; false, and nothing, when all is well. */

@@ -216,6 +216,23 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err)
     return code;
 }
 
+static bool same_note(const struct note *a, const struct note *b)
+{
+    return a->severity == b->severity && a->since_s == b->since_s && strcmp(a->code, b->code) == 0 && strcmp(a->text, b->text) == 0;
+}
+
+void store_core_tell(struct store *store)
+{
+    bool is_wrong = store->note.code[0] != '\0', was_wrong = store->told.note.code[0] != '\0';
+    bool changed = store->state != store->told.state || is_wrong != was_wrong || (is_wrong && !same_note(&store->note, &store->told.note));
+    __atomic_store_n(&store->told.files, store->files, __ATOMIC_RELEASE);
+    if (!changed)
+        return;
+    store->told.note = store->note;
+    __atomic_store_n(&store->told.state, store->state, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&store->told.changes, 1, __ATOMIC_RELEASE);
+}
+
 enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
     if (store->how_broken[0] != '\0') {
@@ -226,6 +243,7 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
         store_file_leave(store, store->how_failed);
     }
     store->how_broken[0] = store->how_failed[0] = '\0';
+    store_core_tell(store);
     pthread_mutex_unlock(&store->lock);
     return code;
 }

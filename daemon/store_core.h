@@ -31,6 +31,9 @@ enum berth_code store_core_ready(struct store *store, struct berth_err *err);
  * left for memory, so that the next call finds a database that works. No statement may be alive. */
 enum berth_code store_core_done(struct store *store, enum berth_code code);
 
+/* What store_state and the like say from now on is what is so. Part of store_core_done. */
+void store_core_tell(struct store *store);
+
 /* work in one transaction, all of it or nothing. */
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err);

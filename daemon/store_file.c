@@ -84,6 +84,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
         if (code == BERTH_NO_MEMORY)
             return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
         if (code == BERTH_OK) {
+            store->files++;
             note_file(store, aside, broken);
             return BERTH_OK;
         }
@@ -91,6 +92,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     }
     store->state = STORE_MEMORY_ONLY;
     store->has_state = false;
+    store->files++;
     enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, &store->db, err);
     if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
         store->has_state = store_carry_state(store->file, store->db, NULL) == BERTH_OK;
@@ -105,6 +107,7 @@ void store_file_leave(struct store *store, const char *why)
     store->has_state = store_carry_state(store->db, memory, NULL) == BERTH_OK;
     store->file = store->db;
     store->db = memory;
+    store->files++;
     store->boot = 0;
     store->state = STORE_MEMORY_ONLY;
     note_memory_only(store, why);
@@ -140,6 +143,7 @@ bool store_file_return(struct store *store)
     }
     store_db_close(store->db);
     store->db = file;
+    store->files++;
     store->file = NULL;
     store->boot = 0;
     note_file(store, aside, broken);

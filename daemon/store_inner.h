@@ -27,6 +27,12 @@ struct store {
     struct clock clock;
     enum store_state state;
     struct note note; /* code "" when all is well */
+    uint64_t files; /* how often db became another one */
+    struct {        /* for those who do not wait: written with the lock held, read without */
+        enum store_state state;
+        uint64_t changes, files;
+        struct note note;  /* with the lock only */
+    } told;
     const struct graph *graph;
     char boot_id[40];
     int64_t node, boot;   /* rows */

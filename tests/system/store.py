@@ -217,6 +217,75 @@ def broken_while_it_runs():
         assert runs_in(database(daemon)) == 1
 
 
+def spoil(daemon):
+    """Rubbish from the first to the last byte, log included."""
+    with contextlib.closing(sqlite3.connect(database(daemon))) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with open(database(daemon), "r+b") as file:
+        file.write(bytes([0x5a]) * database(daemon).stat().st_size)
+
+
+def claim(daemon):
+    held = daemon.call("io.berth.Placement.Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 600})["claim"]["claim"]
+    daemon.call("io.berth.Placement.Release", {"claim": held})
+
+
+def says(daemon, code, word="", seconds=8):
+    """Check has the finding, with since when, and so has the log."""
+    assert until(lambda: code in findings(daemon), seconds), (findings(daemon), daemon.status(), daemon.said())
+    finding = findings(daemon)[code]
+    assert word in finding["text"] and abs(finding["since_s"] - time.time()) < 60, finding
+    assert until(lambda: finding["text"] in daemon.said(), 2), (finding, daemon.said())
+
+
+def whoever_notices_it_says_so():
+    """Nothing is measured after the damage: another call finds it."""
+    def at(daemon):
+        return {"metric": "cpu_pingpong", "at_s": int(time.time())}
+
+    def history(daemon):
+        daemon.call("io.berth.Fabric.History", CELL)
+
+    def matrix(daemon):
+        daemon.call("io.berth.Fabric.GetMatrix", at(daemon))
+
+    def accept(daemon):
+        daemon.call("io.berth.Health.AcceptBaseline")
+
+    for use in (history, matrix, claim, accept):
+        with measuring() as daemon:
+            measure(daemon)
+            spoil(daemon)
+            with contextlib.suppress(AssertionError):  # the call that finds it may fail
+                use(daemon)
+            assert until(lambda: daemon.status()["store"] == "set_aside", 8), (use, daemon.status(), daemon.said())
+            says(daemon, "store-set-aside", "berth.db.corrupt-")
+            measure(daemon)
+            daemon.stop()
+            assert runs_in(database(daemon)) == 1, use
+    with measuring() as daemon:
+        measure(daemon)
+        with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            claim(daemon)
+            store_is(daemon, "memory_only", 8)
+            says(daemon, "store-memory-only", "locked")
+            other.execute("ROLLBACK")
+        is_back(daemon, 1)
+    with small_disk() as (folder, state), measuring(directory=folder) as daemon:
+        measure(daemon)
+        with contextlib.closing(sqlite3.connect(database(daemon))) as file:
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        fill(state / "filler")
+        for _ in range(60):
+            claim(daemon)
+            if daemon.status()["store"] == "memory_only":
+                break
+        says(daemon, "store-memory-only")
+        (state / "filler").unlink()
+        is_back(daemon, 1)
+
+
 def files_beside_it():
     with measuring() as daemon:
         for run in range(1, 4):
@@ -266,7 +335,7 @@ def at_rest_nothing_runs():
 
 
 TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_lock, a_newer_schema_is_not_touched, a_broken_file_is_set_aside,
-         broken_while_it_runs, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
+         broken_while_it_runs, whoever_notices_it_says_so, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
 
 
 def main():
