@@ -62,6 +62,7 @@ enum berth_status {
     BERTH_ERROR_UNAVAILABLE = -32,
     BERTH_ERROR_ALREADY_CLAIMED = -33,
     BERTH_ERROR_KEY_MISMATCH = -34,
+    BERTH_ERROR_NO_SUCH_OWNER = -35,
     BERTH_ERROR_OTHER = -99 /* an error of a newer daemon: berth_error_name says which */
 };
 

@@ -318,11 +318,11 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *aske
     struct berth_err why = {0};
     code = is_new ? claim_watch_add(keep->watch, claim, &why) : BERTH_OK;
     if (code != BERTH_OK) {
-        claim_set_remove(&keep->claims, claim);
+        claim_set_take_back(&keep->claims, claim); /* nobody has seen it */
         if (code != BERTH_ABSENT)
             return err_set(err, code, "%s", why.detail);
         err_text(err, 0, spec.owner.pid != 0 ? "owner_pid" : "owner_cgroup");
-        return err_set(err, BERTH_INVALID_PARAMETER, "%s", why.detail);
+        return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
     }
     char by[96];
     claim_describe(claim, by, sizeof by);

@@ -11,6 +11,17 @@
 #define CGROUP_MAX   1024
 #define PARENTS_MAX  64 /* deeper than that a process is nobody's child: pids may change while we climb */
 
+__attribute__((format(printf, 3, 4))) static enum berth_code gone(struct berth_err *err, const char *parameter, const char *format, ...)
+{
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    err_text(err, 0, parameter);
+    return err_set(err, BERTH_NO_SUCH_OWNER, "%s: %s", parameter, why);
+}
+
 enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err)
 {
     struct claim_proc process;
@@ -27,7 +38,9 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
     if (code == BERTH_OK && before != after)
         code = err_set(&why, BERTH_ABSENT, "process %" PRId64 " has ended", pid);
     if (code == BERTH_ABSENT)
-        return err_invalid(err, "owner_pid", "%s", why.detail);
+        return gone(err, "owner_pid", "%s", why.detail);
+    if (code == BERTH_OK && process.leader != (pid_t)pid)
+        return gone(err, "owner_pid", "%" PRId64 " is a thread of process %jd", pid, (intmax_t)process.leader);
     if (code != BERTH_OK)
         return err_set(err, code, "%s", why.detail);
     if (peer->uid != 0 && process.uid != peer->uid)
@@ -62,9 +75,9 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, str
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
     if (code != BERTH_OK)
-        return err_invalid(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
+        return gone(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
     if (!populated)
-        return err_invalid(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
+        return gone(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
     *ret = (struct claim_owner){.cgroup = (char *)path};
     return BERTH_OK;
 }

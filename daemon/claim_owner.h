@@ -11,11 +11,13 @@
 #include "method.h"
 #include "sysio.h"
 
-/* Process pid, which must be the peer's (root may name any). INVALID_PARAMETER owner_pid when there is none; PERMISSION_DENIED. */
+/* Process pid, which must be the peer's (root may name any). NO_SUCH_OWNER when there is none, or it is a thread; INVALID_PARAMETER owner_pid for
+ * what is no process number; PERMISSION_DENIED. */
 enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err);
 
 /* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it now: its claim ends when it has
- * none any more. Whose it is does not matter, because naming it gives no right to it. path is borrowed. INVALID_PARAMETER owner_cgroup. */
+ * none any more. Whose it is does not matter, because naming it gives no right to it. path is borrowed. NO_SUCH_OWNER when there is none,
+ * or none with a process; INVALID_PARAMETER owner_cgroup for what is no such path. */
 enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, struct claim_owner *ret, struct berth_err *err);
 
 /* Whether the claim still has what it ends with; true when it ends with nothing but its time. */

@@ -48,9 +48,10 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
     enum berth_code code = read_file(io, pid, "status", &text, err);
     if (code != BERTH_OK)
         return code;
-    const char *uid = line_of(text, "Uid"), *gid = line_of(text, "Gid"), *groups = line_of(text, "Groups"), *parent = line_of(text, "PPid");
-    bool ok = uid != NULL && gid != NULL && parent != NULL && sscanf(uid, "%u %u", &process.uid, &process.effective_uid) == 2 &&
-              sscanf(gid, "%*u %u", &process.gid) == 1 && sscanf(parent, "%d", &process.parent) == 1 &&
+    const char *uid = line_of(text, "Uid"), *gid = line_of(text, "Gid"), *groups = line_of(text, "Groups"), *parent = line_of(text, "PPid"),
+               *leader = line_of(text, "Tgid");
+    bool ok = uid != NULL && gid != NULL && parent != NULL && leader != NULL && sscanf(uid, "%u %u", &process.uid, &process.effective_uid) == 2 &&
+              sscanf(gid, "%*u %u", &process.gid) == 1 && sscanf(parent, "%d", &process.parent) == 1 && sscanf(leader, "%d", &process.leader) == 1 &&
               read_list(line_of(text, "Cpus_allowed_list"), &process.cpus);
     /* A kernel without NUMA has no such line, and no node to keep anybody from. */
     if (ok && !read_list(line_of(text, "Mems_allowed_list"), &process.memory))

@@ -19,6 +19,7 @@ struct claim_proc {
     gid_t groups[CLAIM_PROC_GROUPS_MAX]; /* supplementary; of more than fit, the first */
     size_t group_count;
     pid_t parent;
+    pid_t leader;         /* the process itself; another one when the pid is that of a thread */
     struct cpuset cpus;   /* it may run on */
     struct cpuset memory; /* NUMA nodes it may allocate on */
 };

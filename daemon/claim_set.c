@@ -278,6 +278,12 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
     return BERTH_OK;
 }
 
+void claim_set_take_back(struct claim_set *claims, const struct claim *claim)
+{
+    claim_set_remove(claims, claim);
+    claims->generation -= 2; /* its coming and its going */
+}
+
 bool claim_set_restore(struct claim_set *claims, const struct claim *stored)
 {
     if (claims->generation < stored->version)

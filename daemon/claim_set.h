@@ -44,6 +44,9 @@ bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, co
 
 void claim_set_remove(struct claim_set *claims, const struct claim *claim);
 
+/* Undoes the claim_set_add that put this claim in, before anything else has changed: the generation is what it was. */
+void claim_set_take_back(struct claim_set *claims, const struct claim *claim);
+
 /* Removes one that has passed its deadline and tells its id, false when there is none. */
 bool claim_set_expire_one(struct claim_set *claims, uint64_t now_ns, char ret_id[CLAIM_ID_SIZE]);
 

@@ -8,12 +8,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, until  # noqa: E402
-from claiming import DENIED, INVALID, PLACEMENT, as_nobody, claim, claimed, listed, release, run  # noqa: E402
+from claiming import DENIED, INVALID, PLACEMENT, as_nobody, bind, claim, claimed, listed, release, run  # noqa: E402
 from varlink import Connection, call  # noqa: E402
+
+
+GONE = PLACEMENT + "NoSuchOwner"
 
 
 # ---- what may stand beside what ----
@@ -71,10 +75,12 @@ def wrong_requests_name_what_is_wrong():
             "owner_cgroup": {"owner_cgroup": "/proc/self"}}.items():
             error, reply = call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 9, **request})
             assert error == INVALID and reply == {"parameter": field}, (field, error, reply)
-        for cgroup in ("/sys/fs/cgroup/../../tmp", "/sys/fs/cgroup/", "/sys/fs/cgroup/not-there", "/sys/fs/cgroup/a/./b"):
+        for cgroup in ("/sys/fs/cgroup/../../tmp", "/sys/fs/cgroup/", "/sys/fs/cgroup/a/./b"):
             assert claim(daemon, "core0", owner_cgroup=cgroup) == (INVALID, {"parameter": "owner_cgroup"}), cgroup
         assert claim(daemon, "core0", owner_pid=os.getpid(), owner_cgroup="/sys/fs/cgroup/a") == (INVALID, {"parameter": "owner_cgroup"})
-        assert claim(daemon, "core0", owner_pid=2**22 + 7) == (INVALID, {"parameter": "owner_pid"})
+        for owner, why in {("owner_pid", 2**22 + 7): "there is no process 4194311", ("owner_cgroup", "/sys/fs/cgroup/not-there"): "is no cgroup"}.items():
+            error, reply = claim(daemon, "core0", **dict([owner]))
+            assert error == GONE and reply["parameter"] == owner[0] and why in reply["detail"], (error, reply)
         assert claim(daemon, "gpu77")[0] == PLACEMENT + "NoSuchPlace"
         assert call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute"}) == (INVALID, {"parameter": "ttl_s"})
         assert release(daemon)[0] == INVALID and release(daemon, claim="c", key="k")[0] == INVALID
@@ -133,8 +139,30 @@ def a_claim_ends_with_its_process():
         assert until(lambda: set(listed(daemon)) == {stays["claim"]}, 2), listed(daemon)
         print(f"# a claim ended {1000 * (time.monotonic() - begin):.1f} ms after its process")
         error, reply = claim(daemon, "core0", owner_pid=owner.pid)
-        assert (error, reply) == (INVALID, {"parameter": "owner_pid"}), (error, reply)
+        assert (error, reply["parameter"]) == (GONE, "owner_pid"), (error, reply)
         owner.wait()
+
+
+def a_claim_that_fails_holds_nobody_up():
+    """A thread is no process: the claim fails, and the answers after it wait for nothing."""
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", key="k")
+        plan = bind(daemon, key="k")
+        end = threading.Event()
+        thread = threading.Thread(target=end.wait)
+        thread.start()
+        try:
+            before = daemon.status()["basis"]["claims"]
+            error, reply = claim(daemon, "core1", owner_pid=thread.native_id)
+            assert error == GONE and reply["detail"] == f"owner_pid: {thread.native_id} is a thread of process {os.getpid()}", (error, reply)
+            with Connection(daemon.socket) as asker:
+                asker.socket.settimeout(10)
+                assert asker.call(PLACEMENT + "Release", {"key": "nosuch"})[1]["released"] == 0
+                assert asker.call(PLACEMENT + "Bind", {"tasks": 1, "key": "k"}) == plan
+            assert daemon.status()["basis"]["claims"] == before, "a claim that failed is no change"
+        finally:
+            end.set()
+            thread.join()
 
 
 def make_cgroup():
@@ -157,7 +185,7 @@ def a_claim_ends_with_its_cgroup():
     job = subprocess.Popen(["sleep", "100"])
     try:
         with Daemon("--no-probe") as daemon:
-            assert claim(daemon, "core0", owner_cgroup=path) == (INVALID, {"parameter": "owner_cgroup"}), "it has no process yet"
+            assert claim(daemon, "core0", owner_cgroup=path)[0] == GONE, "it has no process yet"
             pathlib.Path(path, "cgroup.procs").write_text(str(job.pid))
             got = claimed(daemon, "core0", owner_cgroup=path)
             assert got["owner_cgroup"] == path
@@ -356,6 +384,8 @@ def the_command_claims_lists_and_releases():
             status, out, error = command(daemon, *wrong)
             assert status == 64 and not out and error.count("\n") == 1, (wrong, status, error)
         assert command(daemon, "claim", "gpu99", "--ttl", "5")[0] == 65
+        status, out, error = command(daemon, "claim", "gpu0", "--ttl", "5m", "--owner", "99999999")
+        assert status == 65 and not out and "there is no process 99999999" in error, (status, error)
 
 
 def the_command_says_what_is_not_permitted():
@@ -390,6 +420,7 @@ TESTS = [
     a_long_ttl_is_cut,
     there_are_quotas,
     a_claim_ends_with_its_process,
+    a_claim_that_fails_holds_nobody_up,
     a_claim_ends_with_its_cgroup,
     claims_survive_a_restart_and_a_kill,
     a_start_drops_what_has_ended,

@@ -1,6 +1,11 @@
 /* The claims of a whole scheduler over a recorded node, under clocks that jump; and the store that keeps them. */
 #include "store_world.h"
 
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "claim_keep.h"
 #include "sched.h"
 #include "store_claim.h"
@@ -100,6 +105,61 @@ static void a_ttl_is_cut_and_cannot_overflow(void **state)
     begin(&rig);
     const struct claim *claim = claimed(&rig, "core0", INT64_MAX);
     assert_int_equal(claim_keep_expires_at_s(rig.keep, claim), 1790000000 + rig.config.claim_ttl_max_s);
+    end(&rig);
+}
+
+static void *wait_for_end(void *arg)
+{
+    pthread_mutex_t *end = arg;
+    pthread_mutex_lock(end);
+    pthread_mutex_unlock(end);
+    return NULL;
+}
+
+static pid_t other_thread(void)
+{
+    pid_t found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *entry; found == 0 && (entry = readdir(tasks)) != NULL;)
+        if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != getpid())
+            found = atoi(entry->d_name);
+    closedir(tasks);
+    return found;
+}
+
+/* A process that cannot be watched: here the number of a thread, which pidfd_open refuses. */
+static void a_claim_that_fails_leaves_nothing(void **state)
+{
+    struct rig rig;
+    (void)state;
+    begin(&rig);
+    claim_keep_release(rig.keep, claimed(&rig, "core1", 100));
+    turn(&rig);
+    pthread_mutex_t end_of_thread = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_mutex_lock(&end_of_thread);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &end_of_thread), 0);
+    struct claim spec = {.uid = 1, .places = (char *)"core0", .key = (char *)"k", .owner = {.pid = other_thread(), .start_ticks = 1}};
+    const struct claim *claim = NULL;
+    struct berth_err err = {0};
+    uint64_t before = claim_keep_claims(rig.keep)->generation;
+    assert_int_not_equal(claim_keep_add(rig.keep, &spec, 100, false, &claim, &err), BERTH_OK);
+    spec.owner.pid = getpid(); /* which did not begin then */
+    err = (struct berth_err){0};
+    assert_int_equal(claim_keep_add(rig.keep, &spec, 100, false, &claim, &err), BERTH_NO_SUCH_OWNER);
+    assert_int_equal(claim_keep_claims(rig.keep)->count, 0);
+    assert_int_equal(claim_keep_claims(rig.keep)->generation, before);
+    assert_int_equal(snapshot_claims(sched_snapshot(rig.sched)), before);
+    pthread_mutex_unlock(&end_of_thread);
+    pthread_join(thread, NULL);
+    /* Nobody waits for a change that was never made. */
+    struct outcome outcome = {0};
+    json_t *reply = NULL;
+    assert_int_equal(claim_keep_answer(rig.keep, json_object(), &outcome, &err), BERTH_OK);
+    assert_int_equal(outcome.next(outcome.state, &reply, &err), STREAM_LAST);
+    json_decref(reply);
+    outcome.free_state(outcome.state);
     end(&rig);
 }
 
@@ -210,6 +270,7 @@ static void what_is_saved_is_loaded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(the_wall_clock_neither_ends_nor_prolongs), TEST(a_ttl_is_cut_and_cannot_overflow),
+                                       TEST(a_claim_that_fails_leaves_nothing),
                                        TEST(nothing_runs_without_claims), TEST(thirty_days_leave_nothing_behind), TEST(what_is_saved_is_loaded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ static void put_process(int pid, int parent, const char *start, unsigned uid, co
     snprintf(text, sizeof text, "%d (a) Z 1) S) S %d 1 1 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %s 12345 678\n", pid, parent, start);
     put(path, text);
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    snprintf(text, sizeof text, "Name:\tUid:\t7\nPPid:\t%d\nUid:\t%u\t%u\t0\t0\nGid:\t%u\t%u\t0\t0\nGroups:\t44 109 \nCpus_allowed_list:\t%s\nMems_allowed_list:\t0-1\n",
-             parent, uid, uid, uid, uid, cpus);
+    snprintf(text, sizeof text, "Name:\tUid:\t7\nPPid:\t%d\nTgid:\t%d\nUid:\t%u\t%u\t0\t0\nGid:\t%u\t%u\t0\t0\nGroups:\t44 109 \nCpus_allowed_list:\t%s\nMems_allowed_list:\t0-1\n",
+             parent, pid == 15 ? 10 : pid, uid, uid, uid, uid, cpus);
     put(path, text);
     snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
     snprintf(text, sizeof text, "3:cpuset:/x\n0::%s\n", cgroup);
@@ -53,6 +53,8 @@ static int make_tree(void **state)
     put_process(10, 1, "100", 1000, "0-7,64-71", "/job/step");
     put_process(11, 10, "110", 1000, "0-3", "/job/step");
     put_process(12, 11, "120", 1000, "0-3", "/jobber");
+    put_process(14, 1, "140", 1000, "0-127", "/");
+    put_process(15, 1, "100", 1000, "0-7", "/job/step"); /* a thread of 10 */
     put("/sys/fs/cgroup/job/cgroup.events", "populated 1\nfrozen 0\n");
     put("/sys/fs/cgroup/done/cgroup.events", "frozen 0\npopulated 0\n");
     put("/sys/fs/cgroup/v1/tasks", "");
@@ -103,7 +105,12 @@ static void an_owner_is_the_callers_process(void **state)
     assert_int_equal(owner.start_ticks, 100);
     assert_int_equal(claim_owner_process(&io, &other, 10, &owner, NULL), BERTH_PERMISSION_DENIED);
     assert_int_equal(claim_owner_process(&io, &superuser, 11, &owner, NULL), BERTH_OK);
-    assert_int_equal(claim_owner_process(&io, &user, 99, &owner, NULL), BERTH_INVALID_PARAMETER);
+    assert_int_equal(claim_owner_process(&io, &user, 99, &owner, NULL), BERTH_NO_SUCH_OWNER);
+    assert_int_equal(claim_owner_process(&io, &user, 0, &owner, NULL), BERTH_INVALID_PARAMETER);
+    struct berth_err err = {0};
+    assert_int_equal(claim_owner_process(&io, &user, 15, &owner, &err), BERTH_NO_SUCH_OWNER);
+    assert_string_equal(err.arg[0].text, "owner_pid");
+    assert_string_equal(err.detail, "owner_pid: 15 is a thread of process 10");
     assert_true(claim_owner_lives(&io, &owner));
     put_process(11, 10, "111", 1000, "0-3", "/job/step"); /* the pid begins another life */
     assert_false(claim_owner_lives(&io, &owner));
@@ -119,7 +126,7 @@ static void an_owner_is_a_populated_cgroup(void **state)
     static const char *const wrong[] = {"/sys/fs/cgroup/done", "/sys/fs/cgroup/v1", "/sys/fs/cgroup/gone", "/sys/fs/cgroup/", "/sys/fs/cgroup", "", "job",
                                         "/sys/fs/cgroup/../cgroup/job", "/sys/fs/cgroup/./job", "/sys/fs/cgroup//job", "/sys/fs/cgroup/job/"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(claim_owner_cgroup(&io, wrong[i], &owner, NULL), BERTH_INVALID_PARAMETER);
+        assert_int_equal(claim_owner_cgroup(&io, wrong[i], &owner, NULL), i < 3 ? BERTH_NO_SUCH_OWNER : BERTH_INVALID_PARAMETER);
     put("/sys/fs/cgroup/job/cgroup.events", "populated 0\nfrozen 0\n");
     assert_false(claim_owner_lives(&io, &owner));
     put("/sys/fs/cgroup/job/cgroup.events", "populated 1\nfrozen 0\n");
@@ -182,6 +189,18 @@ static void users_have_a_right_to_what_they_may_use(void **state)
         assert_int_equal(right(graph, &user, CLAIM_PROFILING, "module2"), BERTH_OK);
     }
     assert_int_equal(right(graph, &user, CLAIM_PROFILING, "gpu3"), BERTH_PERMISSION_DENIED);
+    /* All cpus and gpus, but the memory of two NUMA nodes. */
+    struct peer narrow = {.uid = 1000, .pid = 14};
+    for (int g = 0; g < 8; g++) {
+        snprintf(full, sizeof full, "/dev/dri/renderD%d", 128 + g);
+        put(full, "");
+        snprintf(full, sizeof full, "%s/dev/dri/renderD%d", root, 128 + g);
+        chmod(full, 0666);
+    }
+    assert_int_equal(right(graph, &narrow, CLAIM_COMPUTE, "numa0,numa1"), BERTH_OK);
+    assert_int_equal(right(graph, &narrow, CLAIM_COMPUTE, "numa2"), BERTH_PERMISSION_DENIED);
+    assert_int_equal(right(graph, &narrow, CLAIM_COMPUTE, "package0"), BERTH_PERMISSION_DENIED);
+    assert_int_equal(right(graph, &narrow, CLAIM_PROFILING, "numa2"), BERTH_OK);
     graph_unref(graph);
 }
 
