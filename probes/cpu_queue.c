@@ -25,6 +25,7 @@ struct cpu_queue {
     struct cpu_patience patience;
     _Alignas(256) _Atomic uint64_t begun; /* passes that the writer may begin; UINT64_MAX: none any more */
     _Alignas(256) _Atomic int64_t writer_ns; /* of the pass, 0 not known yet */
+    int64_t started_ns; /* when the writer began the pass; seen by who has seen its first flag */
     double writer_rate[PROBE_STATS_MAX], reader_rate[PROBE_STATS_MAX];
     unsigned n;
     bool wrong;
@@ -72,7 +73,7 @@ static void write_side(struct cpu_queue *queue)
         if (begun == UINT64_MAX)
             return;
         memcpy(payload, &pass, sizeof pass);
-        int64_t start = probe_clock_ns();
+        int64_t start = queue->started_ns = probe_clock_ns();
         for (size_t i = 0; i < CHUNKS; i++) {
             struct chunk *chunk = &queue->ring[i];
             memcpy(chunk->payload, payload, sizeof payload);
@@ -83,23 +84,21 @@ static void write_side(struct cpu_queue *queue)
     }
 }
 
-/* Reads one pass and says how long it took. False when it does not come. */
+/* Reads one pass and says how long after its beginning all of it had come: a reader that comes late would otherwise time how fast it
+ * reads what is all there. False when it does not come. */
 static bool read_pass(struct cpu_queue *queue, uint64_t pass, int64_t *ret_ns)
 {
     char payload[PAYLOAD_BYTES];
-    int64_t start = 0;
     for (size_t i = 0; i < CHUNKS; i++) {
         struct chunk *chunk = &queue->ring[i];
         for (unsigned spins = 1; atomic_load_explicit(&chunk->ready, memory_order_acquire) != pass; spins++)
             if (cpu_patience_ends(&queue->patience, spins))
                 return false;
-        if (i == 0)
-            start = probe_clock_ns();
         memcpy(payload, chunk->payload, sizeof payload);
         /* The copy is made though nobody looks at most of it. */
         __asm__ volatile("" : : "r"(payload) : "memory");
     }
-    *ret_ns = probe_clock_ns() - start;
+    *ret_ns = probe_clock_ns() - queue->started_ns;
     queue->wrong |= memcmp(payload, &pass, sizeof pass) != 0;
     return true;
 }

@@ -4,7 +4,7 @@
  * A chunk is a ready flag of 8 bytes and 504 bytes that are copied in from, and out to, a small buffer of the core's own. The ring
  * is one huge page where there is one. In a pass the writer goes once round without waiting for the reader, which waits for each
  * chunk's flag; the next pass begins when the reader is through. The writer's rate is the ring's bytes over its own time, the
- * reader's over the time from the first flag it sees to its last chunk. Both are medians over passes, in bytes per second.
+ * reader's over the time from the writer's beginning until it has its last chunk. Both are medians over passes, in bytes per second.
  */
 #pragma once
 #include <stdbool.h>
