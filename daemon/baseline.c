@@ -28,7 +28,8 @@ static double correction(size_t count)
 }
 
 /* Where the values move away slowly, their MAD takes the way for noise and would excuse more of it. The differences from each to the next, as in
- * von Neumann's ratio (Annals of Mathematical Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its deviation. */
+ * von Neumann's ratio (Annals of Mathematical Statistics 12, 1941) but robust, see the noise alone; they have the square root of 2 of its deviation.
+ * All of it between logarithms: what is a tenth of the median is as far off as what is ten times as much. */
 void baseline_compute(struct baseline *baseline, const struct baseline_values *values)
 {
     size_t count = baseline->count;
@@ -36,13 +37,13 @@ void baseline_compute(struct baseline *baseline, const struct baseline_values *v
     memcpy(sorted, values->value, count * sizeof *sorted);
     baseline->median = median_of(sorted, count);
     for (size_t i = 0; i < count; i++)
-        sorted[i] = fabs(sorted[i] - baseline->median);
+        sorted[i] = fabs(log(sorted[i] / baseline->median));
     double deviation = median_of(sorted, count);
     for (size_t i = 0; i + 1 < count; i++)
-        step[i] = fabs(values->value[i + 1] - values->value[i]);
+        step[i] = fabs(log(values->value[i + 1] / values->value[i]));
     if (count >= BASELINE_READY)
         deviation = fmin(deviation, median_of(step, count - 1) / sqrt(2));
-    baseline->deviation = SIGMA_PER_MAD * correction(count) * deviation;
+    baseline->deviation = SIGMA_PER_MAD * correction(count) * deviation * baseline->median;
 }
 
 double baseline_goodness(enum metric metric, double value, double expected)
@@ -52,16 +53,19 @@ double baseline_goodness(enum metric metric, double value, double expected)
 
 static bool is_ready(const struct baseline *baseline) { return baseline->count >= BASELINE_READY || (baseline->accepted && baseline->count > 0); }
 
-/* Half as good is worse however much the values of the baseline differed: they may have been getting worse already. */
-#define LOSS_ALWAYS 0.5
+/* The second of both limits: how far off, as a logarithm. The deviation of few values may be small by chance, and then keeps out
+ * the values that would correct it: with few of them it takes more. */
+static double limit_of(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
+{
+    double chance = baseline->count >= BASELINE_READY ? (double)BASELINE_VALUES / baseline->count : 1;
+    return limits->mads * fmax(chance * baseline->deviation / baseline->median, judge_limits_floor(metric));
+}
 
 /* Beyond part of both limits on the worse side; with sign -1 on the better side. */
 static bool is_beyond(const struct baseline *baseline, enum metric metric, double value, const struct judge_limits *limits, double part, double sign)
 {
-    double loss = sign * (1 - baseline_goodness(metric, value, baseline->median));
-    double away = sign * (metric_info(metric)->higher_is_better ? baseline->median - value : value - baseline->median);
-    return loss > part * limits->drift[judge_limits_kind(metric)] &&
-           (loss > LOSS_ALWAYS || away > part * limits->mads * fmax(baseline->deviation, judge_limits_floor(metric) * baseline->median));
+    double goodness = baseline_goodness(metric, value, baseline->median);
+    return sign * (1 - goodness) > part * limits->drift[judge_limits_kind(metric)] && -sign * log(goodness) > part * limit_of(baseline, metric, limits);
 }
 
 static bool is_compared(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
@@ -69,17 +73,14 @@ static bool is_compared(const struct baseline *baseline, enum metric metric, con
     return is_ready(baseline) && limits->drift[judge_limits_kind(metric)] > 0;
 }
 
-/* is_beyond, solved for the value: both limits must be passed, so the farther one counts, unless LOSS_ALWAYS comes before it. */
+/* is_beyond, solved for the value: both limits must be passed, so the farther one counts. */
 static double beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits, double sign)
 {
     if (!is_compared(baseline, metric, limits))
         return NAN;
-    double median = baseline->median, away = limits->mads * fmax(baseline->deviation, judge_limits_floor(metric) * median);
-    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)], always = 1 - sign * LOSS_ALWAYS;
-    bool higher = metric_info(metric)->higher_is_better, is_down = higher == (sign > 0);
-    double by_share = higher ? median * goodness : median / goodness, by_loss = higher ? median * always : median / always;
-    double by_away = is_down ? median - away : median + away;
-    return is_down ? fmax(fmin(by_share, by_away), by_loss) : fmin(fmax(by_share, by_away), by_loss);
+    double goodness = 1 - sign * limits->drift[judge_limits_kind(metric)], away = exp(-sign * limit_of(baseline, metric, limits));
+    double farther = sign > 0 ? fmin(goodness, away) : fmax(goodness, away);
+    return metric_info(metric)->higher_is_better ? baseline->median * farther : baseline->median / farther;
 }
 
 double baseline_worse_beyond(const struct baseline *baseline, enum metric metric, const struct judge_limits *limits)
@@ -99,18 +100,36 @@ enum baseline_verdict baseline_compare(const struct baseline *baseline, const st
         return BASELINE_NONE;
     bool higher = metric_info(metric)->higher_is_better;
     double best = higher ? v->high : v->low, worst = higher ? v->low : v->high;
-    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1)
-                           : is_beyond(baseline, metric, v->value, limits, 1, 1) && is_beyond(baseline, metric, isnan(best) ? v->value : best, limits, 1, 1))
+    best = isnan(best) ? v->value : best;
+    worst = isnan(worst) ? v->value : worst;
+    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1) && baseline_goodness(metric, best, baseline->median) < 1
+                           : is_beyond(baseline, metric, v->value, limits, 1, 1) && is_beyond(baseline, metric, best, limits, 1, 1))
         return BASELINE_WORSE;
-    if (is_beyond(baseline, metric, v->value, limits, 1, -1) && is_beyond(baseline, metric, isnan(worst) ? v->value : worst, limits, 1, -1))
+    if (is_beyond(baseline, metric, v->value, limits, 1, -1) && is_beyond(baseline, metric, worst, limits, 1, -1))
         return BASELINE_BETTER;
     return BASELINE_IN_LINE;
 }
 
-void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits)
+/* What is known so badly says little of what to expect, or of how low it is. */
+static bool is_vague(const struct value *v) { return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value; }
+
+/* Draining needs more certainty than a warning: only a value that would be worse also after a good one, and by half more deviations, counts as low. */
+static void count_low(struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+{
+    struct baseline fresh = *baseline;
+    struct judge_limits strict = *limits;
+    fresh.is_worse = false;
+    strict.mads *= 1.5;
+    if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE || baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
+        baseline->low_runs = 0;
+    else if (baseline->low_runs < UINT8_MAX && !baseline->is_overloaded && !is_vague(v))
+        baseline->low_runs++;
+}
+
+void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits)
 {
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
-    if (!is_worse && baseline->count < BASELINE_VALUES) {
+    if (!is_worse && baseline->count < BASELINE_VALUES && !is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
         values->value[baseline->count++] = v->value;
@@ -118,10 +137,8 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE; /* with it, there may be enough to compare with */
     }
     baseline->is_worse = is_worse;
-    if (!is_worse || baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
-        baseline->low_runs = 0;
-    else if (baseline->low_runs < UINT8_MAX)
-        baseline->low_runs++;
+    baseline->is_overloaded = is_worse && is_overloaded;
+    count_low(baseline, v, limits);
 }
 
 void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s)

@@ -17,16 +17,18 @@
 #define BASELINE_READY    5    /* with fewer values nothing is compared, unless they were accepted */
 #define BASELINE_LOW      0.80 /* the share of the baseline below which BASELINE_LOW_RUNS runs in a row advise to drain */
 #define BASELINE_LOW_RUNS 3
+#define BASELINE_VAGUE    0.5  /* a value whose interval is wider to each side, as a share of it, is not taken in and not counted */
 
 /* What is known of one series; what a snapshot has beside each of its values. */
 struct baseline {
     double median;    /* in the metric's unit */
-    double deviation; /* 1.4826 of the MAD, of all values or from each to the next, whichever is less; corrected for their number */
+    double deviation; /* 1.4826 of the MAD, of all values or from each to the next, whichever is less; between logarithms, times the median */
     int64_t begun_s;  /* when its first value was measured, or when it was accepted */
     uint8_t count;    /* of values; 0: there is no baseline */
     uint8_t low_runs; /* in how many runs up to the latest the value was under BASELINE_LOW of the median; stays at 255 */
     bool accepted;    /* somebody said that this is as it should be: compared from the first value on */
     bool is_worse;    /* the latest value was worse than it should be */
+    bool is_overloaded; /* it was, in a run on a node with more work than CPUs */
 };
 
 /* The values behind a baseline, in the order in which they came. */
@@ -37,8 +39,8 @@ struct baseline_values {
 enum baseline_verdict { BASELINE_NONE, BASELINE_IN_LINE, BASELINE_WORSE, BASELINE_BETTER };
 
 /* NONE: no baseline that can be compared with, or this kind is not compared. WORSE: by more than the share and by more than limits->mads
- * robust standard deviations (or half of what is expected is lost), for the value and for the better end of its interval; half of both limits is
- * enough, and the interval does not excuse, when the latest one before was worse. BETTER likewise, by the worse end. The value must be a measured number. */
+ * robust standard deviations, for the value and for the better end of its interval; when the latest one before was worse, half of both limits is
+ * enough and the interval excuses only when it reaches what is expected. BETTER likewise, by the worse end. The value must be a measured number. */
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits);
 
 /* From where on a value is WORSE (or BETTER) when the latest one before was not; NAN when nothing is compared. */
@@ -48,9 +50,9 @@ double baseline_better_beyond(const struct baseline *baseline, enum metric metri
 /* How good value is, as a share of what is expected: 1 as expected, 0.5 half as good. */
 double baseline_goodness(enum metric metric, double value, double expected);
 
-/* A new value of the series, measured at v->measured_at_s: it is compared, counted, and taken in when it is not worse than it should be and there is room. */
-
-void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits);
+/* A new value of the series, measured at v->measured_at_s, on a node that was overloaded or not: it is compared, counted as low or not (a low
+ * one of an overloaded node or with a vague interval leaves the count as it is), and taken in when it is not worse than it should be and there is room. */
+void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits);
 
 /* This value, at now_s, is what is expected from now on. */
 void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s);

@@ -66,14 +66,15 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     const char *axes = values_axes(work->snap->values, v);
     double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
     char against[64], runs[48] = "";
+    const char *while_busy = suspect->is_overloaded ? ", measured while the node was overloaded" : "";
     describe_expectation(suspect, against, sizeof against);
     if (suspect->runs > 1)
         snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW, suspect->runs);
     snprintf(finding->pair, sizeof finding->pair, "%s %s %s", info->name, from->name, to->name);
     snprintf(finding->subject, sizeof finding->subject, "%s%s%s", finding->pair, axes[0] != '\0' ? " " : "", axes);
-    snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s", info->name, from->name, to->name,
+    snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name, to->name,
              axes[0] != '\0' ? " with " : "", axes, v->value * scale, scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected,
-             against, suspect->expected * scale, runs);
+             against, suspect->expected * scale, runs, while_busy);
     finding->value = v->value;
     finding->expected = suspect->expected;
     finding->unit = info->unit;

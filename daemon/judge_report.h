@@ -11,6 +11,7 @@ struct suspect {
     double expected;
     double goodness; /* 1 is as expected, 0.5 half as good */
     size_t others;   /* how many values the expectation comes from; 0 with nominal */
+    bool is_overloaded; /* baseline: the latest run was on a node with more work than CPUs */
     unsigned runs;   /* baseline: in how many runs it was under BASELINE_LOW */
 };
 

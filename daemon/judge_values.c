@@ -162,6 +162,7 @@ static void judge_past(const struct snapshot *snap, const struct value *v, const
                                                      .expected = baseline->median,
                                                      .goodness = baseline_goodness(v->metric, v->value, baseline->median),
                                                      .others = baseline->count,
+                                                     .is_overloaded = baseline->is_overloaded && verdict == BASELINE_WORSE,
                                                      .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 

@@ -1,5 +1,6 @@
 #include "past.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,10 +115,22 @@ void past_recall(struct store *store, struct snapshot *snapshot, const struct pa
         note_failure(snapshot, env, &why);
 }
 
-void past_advance(struct store *store, struct snapshot *snapshot, const struct values *measured, const struct past_env *env)
+/* What the probe says of the load, docs/MEASURING.md. */
+static bool was_overloaded(const struct run *run)
+{
+    json_t *conditions = run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
+    const char *load = json_string_value(json_object_get(conditions, "load"));
+    bool is_overloaded = load != NULL && strcmp(load, "overloaded") == 0;
+    json_decref(conditions);
+    return is_overloaded;
+}
+
+void past_advance(struct store *store, struct snapshot *snapshot, const struct run *run, const struct past_env *env)
 {
     struct berth_err why = {0};
-    enum berth_code code = measured != NULL ? store_baseline_take(store, snapshot->graph, measured, &env->limits, &why) : BERTH_OK;
+    enum berth_code code = BERTH_OK;
+    if (run != NULL && run->values != NULL)
+        code = store_baseline_take(store, snapshot->graph, run->values, was_overloaded(run), &env->limits, &why);
     if (recall(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);
 }

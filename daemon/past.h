@@ -26,5 +26,5 @@ void past_begin(struct store *store, struct snapshot *snapshot, const struct pas
  * forgotten. env->now_s is when what is new appeared, unless a finding knows better. */
 void past_recall(struct store *store, struct snapshot *snapshot, const struct past_env *env);
 
-/* After a run that is stored: its values (NULL none) are taken into the baselines first. */
-void past_advance(struct store *store, struct snapshot *snapshot, const struct values *measured, const struct past_env *env);
+/* After a run that is stored: its values (run NULL: none) are taken into the baselines first. */
+void past_advance(struct store *store, struct snapshot *snapshot, const struct run *run, const struct past_env *env);

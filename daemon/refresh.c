@@ -131,7 +131,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     }
     snapshot->sets = sets;
     snapshot_curves(snapshot); /* without memory, whoever asks tries again */
-    past_advance(store, snapshot, run_id != 0 ? run->values : NULL, past);
+    past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;
 }

@@ -6,17 +6,17 @@
 
 #include "store_core.h"
 
-#define COLUMNS "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, is_worse, low_runs, samples"
+#define COLUMNS "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, is_worse, is_overloaded, low_runs, samples"
 
 static const char select_one[] = "SELECT " COLUMNS " FROM baseline WHERE node = ?1 AND metric = ?2 AND from_place = ?3 AND to_place = ?4 AND axes = ?5";
 static const char select_all[] = "SELECT " COLUMNS " FROM baseline WHERE node = ?1";
-static const char replace[] = "INSERT OR REPLACE INTO baseline (node, " COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+static const char replace[] = "INSERT OR REPLACE INTO baseline (node, " COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseline_values *values)
 {
-    size_t bytes = (size_t)sqlite3_column_bytes(row, 10);
+    size_t bytes = (size_t)sqlite3_column_bytes(row, 11);
     size_t count = bytes / sizeof values->value[0] < BASELINE_VALUES ? bytes / sizeof values->value[0] : BASELINE_VALUES;
-    int64_t low_runs = sqlite3_column_int64(row, 9);
+    int64_t low_runs = sqlite3_column_int64(row, 10);
     *baseline = (struct baseline){
         .median = sqlite3_column_double(row, 4),
         .deviation = sqlite3_column_double(row, 5),
@@ -25,10 +25,11 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
         .low_runs = (uint8_t)(low_runs < 0 ? 0 : low_runs > UINT8_MAX ? UINT8_MAX : low_runs),
         .accepted = sqlite3_column_int(row, 7) != 0,
         .is_worse = sqlite3_column_int(row, 8) != 0,
+        .is_overloaded = sqlite3_column_int(row, 9) != 0,
     };
     *values = (struct baseline_values){0};
     if (count > 0)
-        memcpy(values->value, sqlite3_column_blob(row, 10), count * sizeof values->value[0]);
+        memcpy(values->value, sqlite3_column_blob(row, 11), count * sizeof values->value[0]);
 }
 
 /* False when this version does not know the metric, or the graph a place. */
@@ -58,8 +59,9 @@ static enum berth_code write_row(struct store *store, sqlite3_stmt *statement, c
     sqlite3_bind_int64(statement, 8, baseline->begun_s);
     sqlite3_bind_int(statement, 9, baseline->accepted);
     sqlite3_bind_int(statement, 10, baseline->is_worse);
-    sqlite3_bind_int(statement, 11, baseline->low_runs);
-    sqlite3_bind_blob(statement, 12, values->value, (int)(baseline->count * sizeof values->value[0]), SQLITE_STATIC);
+    sqlite3_bind_int(statement, 11, baseline->is_overloaded);
+    sqlite3_bind_int(statement, 12, baseline->low_runs);
+    sqlite3_bind_blob(statement, 13, values->value, (int)(baseline->count * sizeof values->value[0]), SQLITE_STATIC);
     return store_core_step(store, statement, "writing a baseline", NULL, err);
 }
 
@@ -162,6 +164,7 @@ struct writing {
     const struct graph *graph;
     const struct values *values;
     const struct judge_limits *limits; /* taken */
+    bool is_overloaded;                /* taken */
     const bool *chosen;                /* accepted */
     int64_t now_s;
     const struct baseline_set *set; /* imported */
@@ -182,9 +185,10 @@ static enum berth_code take_value(struct store *store, struct writing *writing, 
     if (code != BERTH_OK)
         return code;
     struct baseline before = baseline;
-    baseline_take(&baseline, &values, v, writing->limits);
+    baseline_take(&baseline, &values, v, writing->is_overloaded, writing->limits);
     /* Once it is complete and the node is well, a run writes nothing. */
-    if (baseline.count == before.count && baseline.is_worse == before.is_worse && baseline.low_runs == before.low_runs)
+    if (baseline.count == before.count && baseline.is_worse == before.is_worse && baseline.is_overloaded == before.is_overloaded &&
+        baseline.low_runs == before.low_runs)
         return BERTH_OK;
     return write_row(store, writing->replace, writing->graph, v, axes, &baseline, &values, err);
 }
@@ -242,10 +246,10 @@ static enum berth_code write_with(struct store *store, struct writing *writing,
     return store_core_done(store, code);
 }
 
-enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, const struct judge_limits *limits,
-                                    struct berth_err *err)
+enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, bool is_overloaded,
+                                    const struct judge_limits *limits, struct berth_err *err)
 {
-    struct writing writing = {.graph = graph, .values = values, .limits = limits};
+    struct writing writing = {.graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
     return write_with(store, &writing, take_all, err);
 }
 

@@ -12,8 +12,8 @@ enum berth_code store_baseline_load(struct store *store, const struct graph *gra
 
 /* Takes what a run measured into the baselines, as baseline_take does, in one transaction. A run must be taken at most once; one that never
  * is, because the daemon was killed between the two, costs a baseline one value and a count of runs one run. */
-enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, const struct judge_limits *limits,
-                                    struct berth_err *err);
+enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, bool is_overloaded,
+                                    const struct judge_limits *limits, struct berth_err *err);
 
 /* Makes each of the values whose flag is set what is expected of its series from now_s on; all or none. */
 enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen, int64_t now_s,

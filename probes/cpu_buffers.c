@@ -157,6 +157,15 @@ void cpu_buffers_done(struct cpu_buffers *buffers)
     *buffers = (struct cpu_buffers){0};
 }
 
+/* What is free moves a little from run to run, and with it the sizes: the conditions tell them only so well. */
+static size_t power_of_two(size_t bytes)
+{
+    size_t power = 1;
+    while (power <= bytes / 2)
+        power *= 2;
+    return power;
+}
+
 void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *line)
 {
     char text[1024] = "", *end = text;
@@ -172,7 +181,7 @@ void cpu_buffers_print(const struct cpu_buffers *buffers, struct probe_line *lin
             placement = cpu_placement_name(buffer->memory.placement);
         huge_share = buffer->memory.huge_share < huge_share ? buffer->memory.huge_share : huge_share;
         if (sizeof text - (size_t)(end - text) > 40)
-            end += sprintf(end, "%snuma%d=%zu", end == text ? "" : " ", buffers->topology->numas[i].number, buffer->memory.bytes);
+            end += sprintf(end, "%snuma%d=%zu", end == text ? "" : " ", buffers->topology->numas[i].number, power_of_two(buffer->memory.bytes));
     }
     if (pages == NULL)
         return;

@@ -195,12 +195,12 @@ static void print_way(const char *name, const struct cpu_report_way *way, struct
     probe_line_number(line, key, way->worst_ratio);
 }
 
-/* What is known of the conditions only now. */
+/* What came of measuring side by side: no conditions, which the daemon keeps once for all runs that share them. */
 static void print_pairs(const struct cpu_report_pairs *pairs, struct probe_line *line)
 {
     if (pairs->ways[0].at_once + pairs->ways[1].at_once == 0)
         return;
-    probe_line_open(line, "conditions");
+    probe_line_open(line, "statistics");
     print_way("store", &pairs->ways[0], line);
     print_way("cas", &pairs->ways[1], line);
     if (pairs->llc_pairs > 0) {

@@ -13,6 +13,7 @@ CREATE TABLE baseline (
     begun_s    INTEGER NOT NULL,
     accepted   INTEGER NOT NULL,
     is_worse   INTEGER NOT NULL,
+    is_overloaded INTEGER NOT NULL,
     low_runs   INTEGER NOT NULL,
     samples    BLOB NOT NULL,
     PRIMARY KEY (node, metric, from_place, to_place, axes)

@@ -8,7 +8,7 @@ for seed in 1 2 3; do
     "$BIN/berth-probe-cpu" --profile full --metrics cpu_pingpong --seed $seed | python3 -c '
 import json, sys
 lines = [json.loads(line) for line in sys.stdin]
-cores, end = lines[0]["conditions"]["cores"], lines[-1].get("conditions", {})
+cores, end = lines[0]["conditions"]["cores"], lines[-1].get("statistics", {})
 if "store_pairs_ns" not in end:
     sys.exit("fewer than two cores")
 side_by_side = end["store_pairs_at_once"] >= cores // 2

@@ -51,7 +51,7 @@ static void taking_and_accepting(void **state)
             struct accepted accepted = {0};
             assert_non_null(snapshot);
             fault_arm(at, for_ever);
-            past_advance(store, snapshot, run.values, &env);
+            past_advance(store, snapshot, &run, &env);
             enum berth_code code = accept_baseline(store, snapshot, NULL, &env, 2, &accepted, &after, &err);
             failed = fault_disarm();
             assert_true(code == BERTH_OK || (failed && code == BERTH_NO_MEMORY));

@@ -113,6 +113,18 @@ def three_low_runs_advise_to_drain_also_over_a_restart():
             assert check(restarted)["verdict"] == "healthy" and not check(restarted)["drain"], check(restarted)
 
 
+def an_overloaded_node_is_told_and_not_drained():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        probe(daemon, 6)
+        machine.says(60e9, {"kernel": "6.1.0", "load": "overloaded"})
+        probe(daemon, 4)
+        assert findings(daemon)["slower-than-baseline"]["text"].endswith("measured while the node was overloaded"), findings(daemon)
+        assert not check(daemon)["drain"]
+        machine.says(60e9, {"kernel": "6.1.0", "load": "busy"})
+        probe(daemon, 3)
+        assert "overloaded" not in findings(daemon)["slower-than-baseline"]["text"] and check(daemon)["drain"], check(daemon)
+
+
 def limits_are_read_again():
     with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
         probe(daemon, 6)
@@ -332,6 +344,7 @@ TESTS = [
     other_hardware_does_not_get_the_baseline,
     a_step_is_found_at_once_lasts_over_restarts_and_clears,
     three_low_runs_advise_to_drain_also_over_a_restart,
+    an_overloaded_node_is_told_and_not_drained,
     limits_are_read_again,
     better_is_said_and_harms_nothing,
 ]

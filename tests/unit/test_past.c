@@ -31,7 +31,7 @@ static struct snapshot *after_run(struct world *world, struct store *store, doub
     assert_int_equal(store_write_run(store, world->graph, &run, &id, &err), BERTH_OK);
     struct snapshot *snapshot = snapshot_of(world->graph, store);
     env.now_s = now_s;
-    past_advance(store, snapshot, run.values, &env);
+    past_advance(store, snapshot, &run, &env);
     assert_int_equal(snapshot->note_count, 0);
     run_done(&run);
     return snapshot;
