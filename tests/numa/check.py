@@ -74,7 +74,7 @@ for metric in "memory_latency", "memory_bandwidth":
 # The emulator's CPUs run at the same time only where the real machine has some to spare.
 between = [c for c in reply("matrix cpu_pingpong").get("cells", []) if {c["from"], c["to"]} == {"core0", "core4"}]
 check("cpu_pingpong was measured between cores of different nodes, or says that they do not run at the same time",
-      between and all(c["value"] is not None or "do not run at the same time" in (c["why"] or "") for c in between), said("matrix cpu_pingpong")[0])
+      between and all(c["value"] is not None or "do not run at the same time" in (c["why_not"] or "") for c in between), said("matrix cpu_pingpong")[0])
 
 for cpu in CPU_NODES:
     options = reply(f"answer, cpu {cpu}").get("options", [])

@@ -389,10 +389,11 @@ static void noise_that_stands_still_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(workers_go_on_without_a_stuck_one), cmocka_unit_test(chase_is_one_cycle),
+        cmocka_unit_test(workers_run_where_told), cmocka_unit_test(chase_is_one_cycle),
         cmocka_unit_test(streams_move_bytes),     cmocka_unit_test(memory_is_where_it_should_be),
         cmocka_unit_test(misplaced_memory_is_refused), cmocka_unit_test(small_pages_are_few),
         cmocka_unit_test(noise_never_pauses), cmocka_unit_test(noise_that_stands_still_is_none),
+        cmocka_unit_test(workers_go_on_without_a_stuck_one), /* last, because its threads stay, and a process with threads had better not fork */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
