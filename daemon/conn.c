@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "conn_work.h"
+#include "log.h"
 #include "outbox.h"
 #include "wire.h"
 
@@ -262,6 +263,7 @@ static void take_call(struct conn *conn, const char *text, size_t length)
 {
     struct berth_err err = {0};
     if (dispatch_open(&conn->call, text, length, &err) != BERTH_OK) {
+        log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s", (unsigned long)conn->peer.uid, err.detail);
         conn->is_finishing = true; /* there is no telling what the peer thinks it said */
         return;
     }

@@ -70,6 +70,7 @@ static enum stream_step next_status(void *state, json_t **ret_reply, struct bert
 
 enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
+    sched_look_at_store(call->daemon->sched);
     if (call->more) {
         struct status_stream *stream = calloc(1, sizeof *stream);
         if (stream == NULL)

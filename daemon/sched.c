@@ -8,6 +8,7 @@
 #include "log.h"
 #include "refresh.h"
 #include "sched_upkeep.h"
+#include "sched_watch.h"
 #include "store_claim.h"
 
 /*
@@ -35,6 +36,7 @@ struct sched {
     unsigned cut;     /* how often in a row it was cut short */
     uv_timer_t resume;
     struct sched_upkeep upkeep;
+    struct sched_watch watch;
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
@@ -105,6 +107,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     uv_timer_init(env->loop, &sched->resume);
     sched->resume.data = sched;
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
+    sched_watch_init(&sched->watch, env->loop, &sched->jobs, folder != NULL ? NULL : env->config->state_dir);
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -155,6 +158,7 @@ static void measure_what_is_owed(struct sched *sched)
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
+    sched_watch_begin(&sched->watch);
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
@@ -282,6 +286,7 @@ static void jobs_moved(struct sched_jobs *jobs)
 void sched_store_used(struct sched *sched)
 {
     uint64_t changes = store_changes(sched->store);
+    sched_watch_follow(&sched->watch);
     if (changes == sched->store_changes || sched->writing > 0 || sched->stopped != NULL)
         return;
     struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
@@ -295,6 +300,8 @@ void sched_store_used(struct sched *sched)
     add_refresh(sched, refresh);
     hub_wake(sched->env.hub);
 }
+
+void sched_look_at_store(struct sched *sched) { sched_watch_ask(&sched->watch); }
 
 void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
 
@@ -462,6 +469,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched->reload_due = false;
     uv_close((uv_handle_t *)&sched->resume, NULL);
     sched_upkeep_stop(&sched->upkeep);
+    sched_watch_stop(&sched->watch);
     sched_cancel(sched);
     next_step(sched);
 }

@@ -57,6 +57,9 @@ struct store *sched_store(struct sched *sched); /* for work on the thread pool: 
 
 /* Call it when work that may have used the store, and is no sched_job, has ended: what the store now says of itself is logged and published. */
 void sched_store_used(struct sched *sched);
+
+/* Somebody asks how the daemon is: whether the store's file is still there is found out, soon, and once a second at most. */
+void sched_look_at_store(struct sched *sched);
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a

@@ -89,6 +89,14 @@ enum berth_code store_begin(struct store *store, const struct graph *graph, cons
     return store_core_done(store, store_core_ready(store, err));
 }
 
+void store_look(struct store *store)
+{
+    store_core_lock(store);
+    if (store_file_check(store, NULL) == BERTH_OK)
+        store_file_remember(store);
+    store_core_done(store, BERTH_OK);
+}
+
 bool store_retry(struct store *store)
 {
     store_core_lock(store);

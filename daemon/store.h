@@ -5,6 +5,8 @@
  * inside, store_note too: call them on a worker thread, or at start, before the loop runs. store_state, store_changes and store_files do not
  * block. Only store_open and store_close must have the store for themselves.
  *
+ * A schema version that somebody changes while the file is in use ends that use before the next write, as at store_open.
+ *
  * A call that fails has written nothing. NO_MEMORY: try again later. With any other code the store has changed its place during the call, and
  * state and note with it, so that the same call made once more works: BAD_DATA the file proved broken, was set aside, and a fresh one begun;
  * UNAVAILABLE (another process holds the lock) and IO (the disk is full or refuses): the store goes on in memory, within a bound, and store_retry
@@ -46,7 +48,8 @@ void run_done(struct run *run); /* frees what it owns, not the struct */
 
 /* Opens or creates directory/berth.db (mode 0640), WAL, foreign keys on, and migrates it to the newest schema; the directory is created (0750)
  * if its parent is there. Takes a few ms whatever the size of the file.
- * A file that SQLite calls corrupt or no database is renamed berth.db.corrupt-<unix time> and a fresh one begun: state SET_ASIDE. A schema
+ * A file that SQLite calls corrupt or no database, or whose tables are not those of its schema version, is renamed berth.db.corrupt-<unix time> and a fresh one
+ * begun: state SET_ASIDE, for as long as the renamed file lies there, 30 days at most, restarts included. A schema
  * newer than ours, another program's database, a directory that cannot be written, a disk that is full or a lock that somebody holds: state
  * MEMORY_ONLY with a note, served from an in-memory database, the file untouched, until store_retry finds it well. directory NULL means memory only, without a note. Fails
  * only with NO_MEMORY. */
@@ -58,6 +61,9 @@ void store_close(struct store *store); /* NULL is fine; a last store_retry comes
 /* Goes back to the file, with all that was written meanwhile, if the store is memory only (not by choice) and the file can be used. False: it cannot
  * yet. Cheap when there is nothing to do. */
 bool store_retry(struct store *store);
+
+/* Looks after the file as any other call does first: whether it is still there, and what was set aside still beside it. */
+void store_look(struct store *store);
 
 enum store_state store_state(const struct store *store); /* as the last call left it */
 

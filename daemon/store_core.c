@@ -119,7 +119,11 @@ enum berth_code store_core_transact(struct store *store, enum berth_code (*work)
     enum berth_code code = execute(store, "BEGIN IMMEDIATE", "beginning to write", err);
     if (code != BERTH_OK)
         return code;
-    code = work(store, arg, err);
+    store->is_other_version = store_db_is_other_version(store->db);
+    if (store->is_other_version)
+        code = err_set(err, BERTH_UNAVAILABLE, "somebody has changed the schema version of the database");
+    else
+        code = work(store, arg, err);
     if (code == BERTH_OK)
         code = execute(store, "COMMIT", "writing", err);
     if (code != BERTH_OK) /* after some errors SQLite has rolled back itself, and this one fails */
@@ -235,10 +239,11 @@ void store_core_tell(struct store *store)
 
 enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
-    if (store->how_broken[0] != '\0') {
+    if (store->how_broken[0] != '\0' || store->is_other_version) {
         store_db_close(store->db);
         store->db = NULL;
-        store_file_open(store, store->how_broken, NULL);
+        store_file_open(store, store->is_other_version ? NULL : store->how_broken, NULL);
+        store->is_other_version = false;
     } else if (store->how_failed[0] != '\0' && store->path != NULL && store->state != STORE_MEMORY_ONLY) {
         store_file_leave(store, store->how_failed);
     }

@@ -54,6 +54,25 @@ enum berth_code store_db_number(sqlite3 *db, const char *sql, int64_t *ret_numbe
     return code;
 }
 
+static int64_t newest_version(void)
+{
+    int64_t newest = 0;
+    while (embedded_migrations[newest].name != NULL)
+        newest++;
+    return newest;
+}
+
+/* What SQLite calls a mistake in a statement of ours ("table node already exists", "no such table: day") is one in the file: it is not what its version
+ * says, and no later try would find it otherwise. */
+static enum berth_code exec_fitting(sqlite3 *db, int64_t version, const char *sql, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    enum berth_code code = store_db_exec(db, sql, "schema", &why);
+    if (code == BERTH_IO && sqlite3_errcode(db) == SQLITE_ERROR)
+        return err_set(err, BERTH_BAD_DATA, "its schema version %lld does not fit its tables: %s", (long long)version, sqlite3_errmsg(db));
+    return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
+}
+
 static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct embedded_file *file, struct berth_err *err)
 {
     enum berth_code code = store_db_exec(db, "BEGIN IMMEDIATE", file->name, err);
@@ -64,7 +83,7 @@ static enum berth_code migrate_one(sqlite3 *db, int64_t version, const struct em
     snprintf(set_version, sizeof set_version, "PRAGMA user_version = %lld", (long long)version + 1);
     code = store_db_number(db, "PRAGMA user_version", &now, err);
     if (code == BERTH_OK && now == version) { /* else another process was faster */
-        code = store_db_exec(db, file->text, file->name, err);
+        code = exec_fitting(db, version, file->text, err);
         if (code == BERTH_OK)
             code = store_db_exec(db, set_version, file->name, err);
     }
@@ -85,9 +104,7 @@ static enum berth_code migrate(sqlite3 *db, int64_t version, struct berth_err *e
 
 static enum berth_code check_owner(int64_t application, int64_t version, bool has_tables, struct berth_err *err)
 {
-    int64_t newest = 0;
-    while (embedded_migrations[newest].name != NULL)
-        newest++;
+    int64_t newest = newest_version();
     if (application != APPLICATION_ID && (application != 0 || version != 0 || has_tables))
         return err_set(err, BERTH_BAD_CONFIG, "it is a database of another program");
     if (version < 0 || version > newest)
@@ -120,7 +137,10 @@ static const char edges[] =
     " (SELECT min(node) FROM series), (SELECT max(node) FROM series), (SELECT min(series) FROM settled_value),"
     " (SELECT max(series) FROM settled_value), (SELECT min(run) FROM fresh_value), (SELECT max(run) FROM fresh_value),"
     " (SELECT min(series) FROM skip), (SELECT max(series) FROM skip), (SELECT min(id) FROM text), (SELECT max(id) FROM text),"
-    " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), (SELECT max(id) FROM note)";
+    " (SELECT min(text) FROM text), (SELECT max(text) FROM text), (SELECT min(id) FROM note), (SELECT max(id) FROM note),"
+    " (SELECT 1 FROM day LIMIT 1), (SELECT 1 FROM flow_set LIMIT 1), (SELECT 1 FROM flow_rate LIMIT 1),"
+    " (SELECT 1 FROM baseline LIMIT 1), (SELECT 1 FROM finding LIMIT 1), (SELECT 1 FROM expected_place LIMIT 1),"
+    " (SELECT 1 FROM claim LIMIT 1), (SELECT 1 FROM claim_generation LIMIT 1)";
 
 /* Makes the file ours to create, with its mode, before SQLite opens it. An existing file is not opened here: closing it would
  * drop the locks of every connection that this process has to it. */
@@ -151,7 +171,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     enum berth_code code = store_db_exec(db, settings, "settings", err);
     if (code == BERTH_OK && exclusive) /* before anything is read: then even a log needs no memory that is shared through a file */
         code = store_db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", "locking mode", err);
-    int64_t version = 0, unused;
+    int64_t version = 0;
     if (code == BERTH_OK)
         code = identify(db, &version, err);
     if (code != BERTH_OK)
@@ -166,7 +186,7 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     if (code == BERTH_OK)
         code = migrate(db, version, err);
     if (code == BERTH_OK)
-        code = store_db_number(db, edges, &unused, err);
+        code = exec_fitting(db, newest_version(), edges, err);
     return code;
 }
 
@@ -248,7 +268,7 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
     char name[4096];
     struct stat status;
     sqlite3 *db = NULL;
-    int64_t version = 0, newest = 0, unused;
+    int64_t version = 0, unused;
     if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode)) /* opening anything else might never end */
         return false;
     snprintf(name, sizeof name, "%s-wal", path);
@@ -259,10 +279,8 @@ bool store_db_open_reader(const char *path, sqlite3 **ret_db)
         return false;
     if (strpbrk(path, "?#%") != NULL || (size_t)snprintf(name, sizeof name, "file:%s?immutable=1", path) >= sizeof name)
         return false;
-    while (embedded_migrations[newest].name != NULL)
-        newest++;
     bool is_good = sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) == SQLITE_OK &&
-                   identify(db, &version, NULL) == BERTH_OK && version == newest && store_db_number(db, edges, &unused, NULL) == BERTH_OK;
+                   identify(db, &version, NULL) == BERTH_OK && version == newest_version() && store_db_number(db, edges, &unused, NULL) == BERTH_OK;
     if (!is_good) {
         store_db_close(db);
         return false;
@@ -282,7 +300,18 @@ bool store_db_is_whole(const char *path, enum store_journal journal)
     return is_checked && is_whole != 0;
 }
 
-void store_db_close(sqlite3 *db) { sqlite3_close(db); }
+bool store_db_is_other_version(sqlite3 *db)
+{
+    int64_t version;
+    return store_db_number(db, "PRAGMA user_version", &version, NULL) == BERTH_OK && version != newest_version();
+}
+
+void store_db_close(sqlite3 *db)
+{
+    if (db != NULL && store_db_is_other_version(db))
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_close(db);
+}
 
 enum berth_code store_db_set_aside(const char *path, int64_t now_s, char *buffer, size_t size, struct berth_err *err)
 {

@@ -21,7 +21,12 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
 /* Opens the file for reading alone, without a lock or a log: for one that nobody writes to because it cannot be written to. False when it is not
  * ours, not of this version, broken, not readable, or has a log that would have to be read, too. */
 bool store_db_open_reader(const char *path, sqlite3 **ret_db);
-void store_db_close(sqlite3 *db); /* NULL is fine */
+
+/* The log of a file that has another schema version by now is left as it is. NULL is fine. */
+void store_db_close(sqlite3 *db);
+
+/* Whether somebody has given the file another schema version than ours since it was opened. False also when that cannot be found out. */
+bool store_db_is_other_version(sqlite3 *db);
 
 /* Renames path and its log to path.corrupt-NOW_S (with a number behind it when that is taken) and writes the new name to buffer.
  */

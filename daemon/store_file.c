@@ -1,7 +1,9 @@
 #include "store_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,14 +31,57 @@ static void note_memory_only(struct store *store, const char *why)
     set_note(store, 1, "store-memory-only", "berth.db cannot be used and measurements are kept in memory until it can: %.150s", why);
 }
 
+#define ASIDE            "berth.db.corrupt-"
+#define REMEMBERED_S     (30 * 86400)
+
+/* The last file that was set aside, if it still lies there and is not old; since when. */
+static bool find_aside(const struct store *store, char *name, size_t size, int64_t *ret_since_s)
+{
+    char directory[4096];
+    int64_t since_s = clock_now_s(&store->clock) - REMEMBERED_S;
+    bool found = false;
+    snprintf(directory, sizeof directory, "%s", store->path);
+    *strrchr(directory, '/') = '\0';
+    DIR *files = opendir(directory);
+    for (struct dirent *file; files != NULL && (file = readdir(files)) != NULL;) {
+        char *end;
+        if (strncmp(file->d_name, ASIDE, sizeof ASIDE - 1) != 0)
+            continue;
+        int64_t at_s = strtoll(file->d_name + sizeof ASIDE - 1, &end, 10);
+        if ((*end != '\0' && *end != '.') || at_s <= since_s || strstr(end, "-wal") != NULL)
+            continue;
+        snprintf(name, size, "%.63s", file->d_name);
+        since_s = at_s;
+        found = true;
+    }
+    if (files != NULL)
+        closedir(files);
+    if (found)
+        *ret_since_s = since_s;
+    return found;
+}
+
 /* What is to be said of a file that works. */
 static void note_file(struct store *store, const char *aside, const char *how_broken)
 {
-    store->state = aside[0] != '\0' ? STORE_SET_ASIDE : STORE_OK;
-    if (aside[0] != '\0')
+    char name[64];
+    int64_t since_s;
+    store->state = STORE_SET_ASIDE;
+    if (aside[0] != '\0') {
+        store->note.code[0] = '\0'; /* not since the one before */
         set_note(store, 1, "store-set-aside", "the database was broken (%.100s) and is now %.60s; history begins anew", how_broken,
                  strrchr(aside, '/') + 1);
-    else if (store_db_is_exclusive(store->db))
+        return;
+    }
+    if (find_aside(store, name, sizeof name, &since_s)) {
+        if (strcmp(store->note.code, "store-set-aside") == 0 && store->note.since_s == since_s)
+            return; /* which also says why */
+        set_note(store, 1, "store-set-aside", "the database was broken and became %s; history began anew then (this ends when that file is moved away)", name);
+        store->note.since_s = since_s;
+        return;
+    }
+    store->state = STORE_OK;
+    if (store_db_is_exclusive(store->db))
         set_note(store, 0, "store-rollback", "berth.db is kept with a rollback journal and locked for others, as %s",
                  store->journal == STORE_JOURNAL_ROLLBACK ? "the configuration says" : "on any network file system");
     else
@@ -125,7 +170,7 @@ bool store_file_return(struct store *store)
     char aside[4096] = "", broken[sizeof why.detail] = "";
     if (store->state != STORE_MEMORY_ONLY || store->path == NULL || store->db == NULL)
         return true;
-    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") || has_moved(store->file))) {
+    if (store->file != NULL && (sqlite3_db_readonly(store->file, "main") || has_moved(store->file) || store_db_is_other_version(store->file))) {
         store_db_close(store->file);
         store->file = NULL;
     }
@@ -173,6 +218,7 @@ static bool log_is_gone(const struct store *store)
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
 {
     bool taken_away = false;
+    struct note before = store->note;
     if (store->db != NULL && store->state != STORE_MEMORY_ONLY) {
         taken_away = has_moved(store->db);
         mend_index(store);
@@ -182,9 +228,21 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
         }
     }
     enum berth_code code = store->db == NULL ? store_file_open(store, NULL, err) : BERTH_OK;
-    if (taken_away && code == BERTH_OK && store->state == STORE_OK)
+    bool is_same_aside = store->state == STORE_SET_ASIDE && strcmp(before.code, store->note.code) == 0 && before.since_s == store->note.since_s;
+    if (taken_away && code == BERTH_OK && (store->state == STORE_OK || is_same_aside))
         set_note(store, 1, "store-taken-away", "the database was deleted or replaced while it was in use; what is at its place now is used");
     return code;
+}
+
+void store_file_remember(struct store *store)
+{
+    char name[64];
+    int64_t since_s;
+    if (store->state == STORE_SET_ASIDE && !find_aside(store, name, sizeof name, &since_s)) {
+        store->state = STORE_OK;
+        if (strcmp(store->note.code, "store-set-aside") == 0)
+            note_file(store, "", "");
+    }
 }
 
 void store_file_close(struct store *store)

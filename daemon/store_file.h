@@ -20,4 +20,7 @@ bool store_file_return(struct store *store);
 /* Before a call: a file that was deleted or replaced is opened, or begun, anew, and what was done to its log is mended. Fails as store_file_open. */
 enum berth_code store_file_check(struct store *store, struct berth_err *err);
 
+/* What was set aside may have been moved away meanwhile, or long ago: then it is noted no more. */
+void store_file_remember(struct store *store);
+
 void store_file_close(struct store *store);

@@ -4,7 +4,7 @@
  * Invariants, between calls: (1) db is open unless memory ran out when it had to be opened anew; (2) no statement is alive
  * and no transaction is open, unless memory ran out when it had to be rolled back; (3) boot is 0 or the row in db of this
  * graph's node and this boot; (4) state is STORE_MEMORY_ONLY exactly when db is in memory; (5) how_broken
- * and how_failed are empty; (6) file is NULL unless db is in memory.
+ * and how_failed are empty, is_other_version is false; (6) file is NULL unless db is in memory.
  */
 #pragma once
 #include <pthread.h>
@@ -37,6 +37,7 @@ struct store {
     char boot_id[40];
     int64_t node, boot;   /* rows */
     struct keeping_state keeping;
+    bool is_other_version; /* found so in the call under way */
     bool has_state;       /* while db is in memory: it was given the file's state */
     char how_failed[128]; /* what SQLite said in the call under way that means that the file cannot be used now; "" nothing */
     char how_broken[128]; /* what SQLite said in the call under way that means a broken file; "" nothing */

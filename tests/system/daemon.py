@@ -368,6 +368,16 @@ def wrong_words_get_one_line():
         assert subprocess.run([BIN / "berthd", word], capture_output=True, timeout=10).returncode == 0
 
 
+def what_json_cannot_keep_closes_with_a_line_in_the_log():
+    with Daemon("--no-probe") as daemon:
+        for number, text in enumerate((b"1e400", b"12345678901234567890", b'"\\u0000"'), 1):
+            with Connection(daemon.socket) as asker:
+                asker.socket.sendall(b'{"method":"io.berth.Placement.Claim","parameters":{"places":["core0"],"ttl_s":' + text + b"}}\0")
+                assert asker.receive() is None, text
+            assert until(lambda: daemon.said().count("a connection of uid") == number, 2), (text, daemon.said())
+        assert daemon.status()["state"] == "ready"
+
+
 TESTS = [
     measures_stores_and_serves_again_after_a_restart,
     a_part_that_was_measured_is_not_taken_for_all,
@@ -394,6 +404,7 @@ TESTS = [
     closed_standard_descriptors_are_not_taken,
     no_plugin_of_hwloc_is_loaded,
     wrong_words_get_one_line,
+    what_json_cannot_keep_closes_with_a_line_in_the_log,
 ]
 
 

@@ -12,6 +12,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
+from varlink import Connection  # noqa: E402
 
 CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core0"}
 VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core0","value":51.5,"low":50.5,"high":52.5,"n":9}'
@@ -132,7 +133,7 @@ def a_read_only_disk():
 def the_directory_goes():
     with measuring() as daemon:
         measure(daemon)
-        shutil.rmtree(daemon.state)
+        os.rename(daemon.state, str(daemon.state) + "-away")
         daemon.state.write_text("in the way")
         measure(daemon)
         is_out(daemon)
@@ -286,6 +287,104 @@ def whoever_notices_it_says_so():
         is_back(daemon, 1)
 
 
+def what_was_set_aside_is_remembered():
+    with measuring() as daemon:
+        measure(daemon)
+        spoil(daemon)
+        with contextlib.suppress(AssertionError):  # the call that finds it may fail
+            points(daemon)
+        says(daemon, "store-set-aside")
+        since = findings(daemon)["store-set-aside"]["since_s"]
+        daemon.process.kill()
+        daemon.process.wait()
+        with measuring(directory=daemon.directory) as again:
+            assert again.status()["store"] == "set_aside"
+            says(again, "store-set-aside", "history began anew")
+            assert findings(again)["store-set-aside"]["since_s"] == since
+            measure(again)
+            says(again, "store-set-aside", "berth.db.corrupt-")
+            for path in daemon.state.glob("berth.db.corrupt-*"):
+                path.unlink()
+            is_back(again, 1)
+            again.stop()
+            (daemon.state / f"berth.db.corrupt-{int(time.time()) - 31 * 86400}").write_bytes(b"")
+            with measuring(directory=daemon.directory) as later:
+                is_back(later, 1)
+
+
+def taken_away_while_nobody_uses_it():
+    with measuring() as daemon:
+        measure(daemon)
+        time.sleep(1.5)
+        shutil.rmtree(daemon.state)
+        assert until(database(daemon).exists, 10), "nobody asks, and a new file is begun"
+        says(daemon, "store-taken-away")
+        store_is(daemon, "ok")
+        shutil.rmtree(daemon.state)  # the new directory is watched, too
+        assert until(database(daemon).exists, 10)
+        measure(daemon)
+        daemon.stop()
+        assert runs_in(database(daemon)) == 1
+    with measuring() as daemon, Connection(daemon.socket) as asker:  # what happens to the directory above is not watched
+        measure(daemon)
+        away = str(daemon.directory) + "-away"
+
+        def store():
+            return asker.call("io.berth.Fabric.GetStatus")[1]["store"]
+
+        os.rename(daemon.directory, away)
+        try:
+            assert until(lambda: store() == "memory_only", 10), store()
+        finally:
+            os.rename(away, daemon.directory)
+        is_back(daemon, 1)
+
+
+def another_version_takes_over_while_it_runs():
+    def files(daemon):
+        return {name: (daemon.state / name).read_bytes() for name in ("berth.db", "berth.db-wal")}
+
+    with measuring() as daemon:
+        measure(daemon)
+        with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as other:
+            version = other.execute("PRAGMA user_version").fetchone()[0]
+            other.execute("PRAGMA user_version = 99")
+            before = files(daemon)
+            claim(daemon)
+            store_is(daemon, "memory_only")
+            says(daemon, "store-memory-only", "schema version 99")
+            measure(daemon)
+            time.sleep(2)
+            assert files(daemon) == before
+            other.execute(f"PRAGMA user_version = {version}")
+            is_back(daemon, 2)
+
+
+def a_version_that_does_not_fit_the_tables():
+    def another(daemon, version):
+        with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as file:
+            file.execute(f"PRAGMA user_version = {version}")
+
+    for version in (0, 2):
+        with measuring() as daemon:
+            measure(daemon)
+            daemon.stop()
+            another(daemon, version)
+            with measuring(directory=daemon.directory) as again:
+                store_is(again, "set_aside")
+                says(again, "store-set-aside", f"schema version {version} does not fit its tables")
+                measure(again)
+                again.stop()
+                assert runs_in(database(daemon)) == 1
+                assert [runs_in(path) for path in daemon.state.glob("berth.db.corrupt-*") if "-wal" not in path.name] == [1], "nothing is lost"
+    with measuring() as daemon:
+        measure(daemon)
+        another(daemon, 0)
+        measure(daemon)
+        store_is(daemon, "set_aside")
+        says(daemon, "store-set-aside", "does not fit its tables")
+
+
 def files_beside_it():
     with measuring() as daemon:
         for run in range(1, 4):
@@ -335,7 +434,8 @@ def at_rest_nothing_runs():
 
 
 TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_lock, a_newer_schema_is_not_touched, a_broken_file_is_set_aside,
-         broken_while_it_runs, whoever_notices_it_says_so, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
+         broken_while_it_runs, whoever_notices_it_says_so, what_was_set_aside_is_remembered, taken_away_while_nobody_uses_it,
+         another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
 
 
 def main():

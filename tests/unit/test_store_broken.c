@@ -55,7 +55,17 @@ static void expect_set_aside(struct world *world)
     written(store, world->graph, &run);
     assert_int_equal(count_loaded(store, world->graph), CORES - 1);
     store_close(store);
-    store_close(opened(world, STORE_OK));
+    store_close(opened(world, STORE_SET_ASIDE)); /* as long as it lies there */
+    store = opened(world, STORE_SET_ASIDE);
+    assert_string_equal(noted(store).code, "store-set-aside");
+    assert_true(noted(store).since_s == 1790000000);
+    char aside[96];
+    snprintf(aside, sizeof aside, "%s.corrupt-1790000000", world->database);
+    assert_int_equal(unlink(aside), 0);
+    store_look(store);
+    assert_int_equal(store_state(store), STORE_OK);
+    assert_string_equal(noted(store).code, "");
+    store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM run"), 1);
 }
 
