@@ -61,6 +61,8 @@ static void export(struct store *store, const struct snapshot *snapshot, const s
     if (code == BERTH_OK)
         code = store_place_list(store, snapshot->graph, &set, &why);
     if (code == BERTH_OK)
+        code = baseline_file_keep(env->folder, snapshot->graph, env->now_s, &why);
+    if (code == BERTH_OK)
         code = baseline_file_write(env->folder, snapshot->graph, &set, env->now_s, accepted->file, sizeof accepted->file, &why);
     if (code != BERTH_OK)
         snprintf(accepted->why_not, sizeof accepted->why_not, "%s", why.detail[0] != '\0' ? why.detail : "out of memory");
@@ -78,7 +80,7 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
         snapshot_unref(snapshot);
         return err_set(err, BERTH_NO_MEMORY, "no memory to accept a baseline");
     }
-    enum berth_code code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen, env->now_s, err);
+    enum berth_code code = store_baseline_accept(store, snapshot->graph, snapshot->values, chosen, &env->limits, env->now_s, err);
     if (code == BERTH_OK && selected == NULL)
         code = store_place_compare(store, snapshot->graph, env->now_s, true, &gone, err);
     baseline_set_done(&gone);

@@ -126,14 +126,23 @@ static void count_low(struct baseline *baseline, const struct value *v, const st
         baseline->low_runs++;
 }
 
+/* An accepted one has the spread of the one before until its own values show theirs. */
+static void take_in(struct baseline *baseline, struct baseline_values *values, double value)
+{
+    double before = baseline->accepted && baseline->count > 0 ? baseline->deviation / baseline->median : 0;
+    values->value[baseline->count++] = value;
+    baseline_compute(baseline, values);
+    if (baseline->count < BASELINE_READY)
+        baseline->deviation = fmax(baseline->deviation, before * baseline->median);
+}
+
 void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits)
 {
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     if (!is_worse && baseline->count < BASELINE_VALUES && !is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
-        values->value[baseline->count++] = v->value;
-        baseline_compute(baseline, values);
+        take_in(baseline, values, v->value);
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE; /* with it, there may be enough to compare with */
     }
     baseline->is_worse = is_worse;
@@ -141,8 +150,12 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
     count_low(baseline, v, limits);
 }
 
-void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s)
+void baseline_accept(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits, int64_t now_s)
 {
-    *baseline = (struct baseline){.median = value, .begun_s = now_s, .count = 1, .accepted = true};
-    *values = (struct baseline_values){.value = {value}};
+    bool is_whole = baseline->count >= BASELINE_READY;
+    if (is_whole && !baseline->is_worse && baseline_compare(baseline, v, limits) == BASELINE_IN_LINE)
+        return;
+    double relative = is_whole ? baseline->deviation / baseline->median : 0;
+    *baseline = (struct baseline){.median = v->value, .deviation = relative * v->value, .begun_s = now_s, .count = 1, .accepted = true};
+    *values = (struct baseline_values){.value = {v->value}};
 }

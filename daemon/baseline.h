@@ -54,8 +54,9 @@ double baseline_goodness(enum metric metric, double value, double expected);
  * one of an overloaded node or with a vague interval leaves the count as it is), and taken in when it is not worse than it should be and there is room. */
 void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits);
 
-/* This value, at now_s, is what is expected from now on. */
-void baseline_accept(struct baseline *baseline, struct baseline_values *values, double value, int64_t now_s);
+/* This value, at now_s, is what is expected from now on: a complete enough baseline that it is in line with stays as it is, any other begins anew
+ * with it, and has the spread of the one before until it has BASELINE_READY values. */
+void baseline_accept(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits, int64_t now_s);
 
 /* median and deviation of the first baseline->count values. */
 void baseline_compute(struct baseline *baseline, const struct baseline_values *values);

@@ -12,11 +12,12 @@ struct key {
     const char *name;
     enum key_type type;
     size_t offset;
-    int64_t low, high; /* numbers */
+    int64_t low, high; /* numbers; low of a text: TEXT_ABSOLUTE or 0 */
     const char *initial; /* WORD: all of them, "a|b|c", the first is it */
     const char *about;
 };
 
+#define TEXT_ABSOLUTE 1 /* an absolute path, or nothing */
 #define TEXT_MAX 2048 /* so that what is printed fits a line again */
 
 #define FIELD(name) offsetof(struct config, name)
@@ -27,7 +28,7 @@ static const struct key keys[] = {
     {"socket_group", KEY_TEXT, FIELD(socket_group), 0, 0, "", "its group; empty: the daemon's"},
     {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "", "group that may start and cancel measuring, beside root and the daemon's user"},
     {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth", "where berth.db is kept; empty: keep nothing"},
-    {"baseline", KEY_TEXT, FIELD(baseline), 0, 0, "", "folder that baselines are imported from and exported to, for nodes that keep nothing over a reboot; empty: none"},
+    {"baseline", KEY_TEXT, FIELD(baseline), TEXT_ABSOLUTE, 0, "", "folder that baselines are imported from and exported to, for nodes that keep nothing over a reboot; empty: none"},
     {"store_journal", KEY_WORD, FIELD(store_journal), 0, 0, "auto|wal|rollback", "how berth.db is written: wal, or rollback with the file locked for others; auto: rollback on network file systems"},
     {"history_days", KEY_NUMBER, FIELD(history_days), 1, 36500, "90", "every measured value is kept this long; of what is older, a median a day"},
     {"daily_years", KEY_NUMBER, FIELD(daily_years), 0, 100, "2", "and the medians this long"},
@@ -137,6 +138,8 @@ enum berth_code config_set(struct config *config, const char *name, const char *
         char *copy = NULL;
         if (strlen(value) > TEXT_MAX)
             return err_set(err, BERTH_BAD_CONFIG, "%s is longer than %d bytes", name, TEXT_MAX);
+        if (key->low == TEXT_ABSOLUTE && value[0] != '\0' && value[0] != '/')
+            return err_set(err, BERTH_BAD_CONFIG, "%s takes an absolute path, not \"%.40s\"", name, value);
         if (value[0] != '\0' && (copy = strdup(value)) == NULL)
             return err_set(err, BERTH_NO_MEMORY, "out of memory");
         free(*text_field(config, key));

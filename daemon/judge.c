@@ -93,7 +93,7 @@ static int compare_findings(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
-/* Cut to fit, never within a character of UTF-8. */
+/* Cut to fit, before a clause if that leaves half of it, else before a word, never within a character of UTF-8. */
 static void cut(char *buffer, size_t size, const char *text)
 {
     size_t length = strlen(text);
@@ -101,6 +101,12 @@ static void cut(char *buffer, size_t size, const char *text)
         length = size - 1;
         while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
             length--;
+        size_t clause = length, word = length;
+        while (clause > size / 2 && !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
+            clause--;
+        while (word > size / 2 && text[word] != ' ')
+            word--;
+        length = clause > size / 2 ? clause - 1 : word > size / 2 ? word : length;
     }
     memcpy(buffer, text, length);
     buffer[length] = '\0';

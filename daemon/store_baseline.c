@@ -163,7 +163,7 @@ enum berth_code store_baseline_count(struct store *store, size_t *ret_count, str
 struct writing {
     const struct graph *graph;
     const struct values *values;
-    const struct judge_limits *limits; /* taken */
+    const struct judge_limits *limits; /* taken, accepted */
     bool is_overloaded;                /* taken */
     const bool *chosen;                /* accepted */
     int64_t now_s;
@@ -171,17 +171,25 @@ struct writing {
     sqlite3_stmt *select, *replace;
 };
 
+/* Leaves both at nothing when there is no row. */
+static enum berth_code read_one(struct store *store, const struct writing *writing, const struct value *v, struct baseline *baseline,
+                                struct baseline_values *values, struct berth_err *err)
+{
+    bind_key(store, writing->select, writing->graph, v, values_axes(writing->values, v));
+    int rc = sqlite3_step(writing->select);
+    if (rc == SQLITE_ROW)
+        read_row(writing->select, baseline, values);
+    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading a baseline", err);
+    sqlite3_reset(writing->select);
+    return code;
+}
+
 static enum berth_code take_value(struct store *store, struct writing *writing, const struct value *v, struct berth_err *err)
 {
     const char *axes = values_axes(writing->values, v);
     struct baseline baseline = {0};
     struct baseline_values values = {0};
-    bind_key(store, writing->select, writing->graph, v, axes);
-    int rc = sqlite3_step(writing->select);
-    if (rc == SQLITE_ROW)
-        read_row(writing->select, &baseline, &values);
-    enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading a baseline", err);
-    sqlite3_reset(writing->select);
+    enum berth_code code = read_one(store, writing, v, &baseline, &values, err);
     if (code != BERTH_OK)
         return code;
     struct baseline before = baseline;
@@ -209,11 +217,14 @@ static enum berth_code accept_all(struct store *store, void *arg, struct berth_e
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < writing->values->count && code == BERTH_OK; i++) {
         const struct value *v = &writing->values->item[i];
-        struct baseline baseline;
-        struct baseline_values values;
+        struct baseline baseline = {0};
+        struct baseline_values values = {0};
         if (!writing->chosen[i])
             continue;
-        baseline_accept(&baseline, &values, v->value, writing->now_s);
+        code = read_one(store, writing, v, &baseline, &values, err);
+        if (code != BERTH_OK)
+            break;
+        baseline_accept(&baseline, &values, v, writing->limits, writing->now_s);
         code = write_row(store, writing->replace, writing->graph, v, values_axes(writing->values, v), &baseline, &values, err);
     }
     return code;
@@ -253,10 +264,10 @@ enum berth_code store_baseline_take(struct store *store, const struct graph *gra
     return write_with(store, &writing, take_all, err);
 }
 
-enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen, int64_t now_s,
-                                      struct berth_err *err)
+enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen,
+                                      const struct judge_limits *limits, int64_t now_s, struct berth_err *err)
 {
-    struct writing writing = {.graph = graph, .values = values, .chosen = chosen, .now_s = now_s};
+    struct writing writing = {.graph = graph, .values = values, .chosen = chosen, .limits = limits, .now_s = now_s};
     return write_with(store, &writing, accept_all, err);
 }
 

@@ -15,9 +15,9 @@ enum berth_code store_baseline_load(struct store *store, const struct graph *gra
 enum berth_code store_baseline_take(struct store *store, const struct graph *graph, const struct values *values, bool is_overloaded,
                                     const struct judge_limits *limits, struct berth_err *err);
 
-/* Makes each of the values whose flag is set what is expected of its series from now_s on; all or none. */
-enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen, int64_t now_s,
-                                      struct berth_err *err);
+/* Makes each of the values whose flag is set what is expected of its series from now_s on, as baseline_accept does; all or none. */
+enum berth_code store_baseline_accept(struct store *store, const struct graph *graph, const struct values *values, const bool *chosen,
+                                      const struct judge_limits *limits, int64_t now_s, struct berth_err *err);
 
 /* Adds all baselines of this node with places that graph has. */
 enum berth_code store_baseline_list(struct store *store, const struct graph *graph, struct baseline_set *set, struct berth_err *err);

@@ -244,6 +244,25 @@ def a_diskless_node_gets_its_baseline_from_a_folder():
                 assert file.name in findings(daemon)["baseline-unreadable"]["text"], (broken[:40], findings(daemon))
                 probe(daemon)
                 assert "slower-than-baseline" not in findings(daemon) and "baseline-unreadable" in findings(daemon)
+        # Accepting does not write over what could not be read.
+        file.write_text(whole[:-5])
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            assert daemon.call("io.berth.Health.AcceptBaseline")["file"] == str(file)
+        [kept] = file.parent.glob(file.name + ".unreadable-*")
+        assert kept.read_text() == whole[:-5]
+        kept.unlink()
+        # What is in line keeps its values, and they are exported.
+        file.unlink()
+        machine.says(100e9)
+        with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:
+            probe(daemon, 9)
+            machine.says(60e9)
+            probe(daemon)
+            machine.says(100e9)
+            probe(daemon)
+            daemon.call("io.berth.Health.AcceptBaseline")
+        values = [len(line["values"]) for line in map(json.loads, file.read_text().splitlines()) if line["record"] == "expected"]
+        assert sorted(values) == [10, 11], values
         file.unlink()
         os.mkfifo(file)
         with Daemon("--no-probe", "--state-dir", "", config=config) as daemon:

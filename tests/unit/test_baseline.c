@@ -77,6 +77,35 @@ static void the_median_and_its_deviation(void **state)
     limits.drift[JUDGE_BANDWIDTH] = 0.10;
 }
 
+static void accept(struct series *series, double value)
+{
+    struct value v = {.metric = series->metric, .value = value, .low = value * 0.995, .high = value * 1.005, .n = 9, .measured_at_s = series->now_s};
+    baseline_accept(&series->baseline, &series->values, &v, &limits, series->now_s);
+}
+
+/* Accepting what is as expected costs nothing; what is not begins anew, with the noise that was known. */
+static void accepting_keeps_what_is_in_line(void **state)
+{
+    (void)state;
+    struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
+    for (int i = 0; i < BASELINE_VALUES; i++)
+        run(&s, 100e9 * (1 + 0.04 * (i * 7 % 5 - 2)), 0.005);
+    struct series before = s;
+    accept(&s, 98e9);
+    assert_memory_equal(&s, &before, sizeof s);
+    assert_true(s.baseline.deviation > 3e9);
+    accept(&s, 30e9);
+    assert_true(s.baseline.count == 1 && s.baseline.median == 30e9 && s.baseline.accepted);
+    assert_true(fabs(s.baseline.deviation / 30e9 - before.baseline.deviation / before.baseline.median) < 1e-9);
+    for (int i = 0; i < 3; i++)
+        assert_false(run(&s, 26e9, 0.005)); /* 13 % less is noise here */
+    assert_int_equal(s.baseline.count, 4);
+    assert_true(s.baseline.deviation / s.baseline.median > 0.03);
+    for (int i = 0; i < 20; i++)
+        run(&s, 27e9, 0.005);
+    assert_int_equal(s.baseline.count, BASELINE_VALUES); /* it goes on forming */
+}
+
 static void few_values_accuse_nobody_unless_accepted(void **state)
 {
     (void)state;
@@ -87,7 +116,7 @@ static void few_values_accuse_nobody_unless_accepted(void **state)
     assert_false(run(&s, 100, 0.01));
     assert_int_equal(compared(&s, 200, 0.01), BASELINE_WORSE);
     struct series accepted = begin(METRIC_MEMORY_LATENCY, 1);
-    baseline_accept(&accepted.baseline, &accepted.values, 100, 1790000000);
+    accept(&accepted, 100);
     assert_int_equal(accepted.baseline.count, 1);
     assert_true(run(&accepted, 150, 0.01));
     assert_int_equal(accepted.baseline.count, 1);
@@ -315,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_median_and_its_deviation),
+        cmocka_unit_test(accepting_keeps_what_is_in_line),
         cmocka_unit_test(few_values_accuse_nobody_unless_accepted),
         cmocka_unit_test(a_step_is_found_at_once_stays_and_clears),
         cmocka_unit_test(latency_is_worse_when_higher_and_better_is_no_finding),

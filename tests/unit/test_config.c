@@ -104,6 +104,7 @@ static void wrong_files_are_refused(void **state)
     assert_refused("max_connections = 99999999999999999999\n", ":1:", "from 1 to 100000");
     assert_refused("max_connections = 12x\n", ":1:", "not \"12x\"");
     assert_refused("probe_at_start = maybe\n", ":1:", "yes or no");
+    assert_refused("baseline = relative/path\n", ":1:", "baseline takes an absolute path, not \"relative/path\"");
     assert_refused("socket_mode = 0999\n", ":1:", "octal");
     assert_refused("\n\nmax_connections\n", ":3:", "key = value");
     assert_refused("socket = /a\nsocket = /b\n", ":2:", "given twice");

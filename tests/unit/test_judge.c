@@ -270,6 +270,21 @@ static void a_long_reason_is_cut_between_characters(void **state)
     end(&f);
 }
 
+static void a_long_reason_ends_with_a_clause(void **state)
+{
+    (void)state;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    nodes_finish(f.graph);
+    values_finish(f.values);
+    struct note note = {.code = "x", .severity = 1, .place = "machine0",
+                        .text = "the store in a folder with quite a long name cannot be written to at all, and everything that was measured since then will be lost"};
+    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
+    graph_unref(f.graph);
+    judged(&f, NULL);
+    assert_string_equal(f.judgement.reason, "degraded: machine0: the store in a folder with quite a long name cannot be written to at all");
+    end(&f);
+}
+
 static void many_findings_are_bounded(void **state)
 {
     (void)state;
@@ -453,6 +468,7 @@ int main(void)
         cmocka_unit_test(links_that_are_down),
         cmocka_unit_test(notes_and_disagreements),
         cmocka_unit_test(a_long_reason_is_cut_between_characters),
+        cmocka_unit_test(a_long_reason_ends_with_a_clause),
         cmocka_unit_test(many_findings_are_bounded),
         cmocka_unit_test(what_is_worse_than_its_baseline_is_found),
         cmocka_unit_test(three_low_runs_drain),
