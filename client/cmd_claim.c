@@ -74,7 +74,18 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
-static int run_claim(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Claim", make_request, ui_claim); }
+static int run_claim(struct cmd *cmd)
+{
+    json_t *reply = NULL;
+    int status = cmd_ask_filled(cmd, "io.berth.Placement.Claim", make_request, &reply);
+    if (status != CMD_DONE)
+        return status;
+    if (json_is_false(json_object_get(reply, "stored")))
+        fputs("berth: warning: the claim is in force but not stored: it would not outlive the daemon (berth status says how the store is)\n", stderr);
+    status = cmd_show(cmd, reply, ui_claim);
+    json_decref(reply);
+    return status;
+}
 
 const struct cmd_command cmd_claim = {
     .name = "claim",

@@ -29,10 +29,11 @@ struct claim_keep {
     uv_timer_t timer;
     bool holding, stopping;
     struct hub_listener listener;
-    uint64_t snapshot; /* generation of the snapshot that claims were last stored beside */
 
     bool saving, failed;
     uint64_t tried; /* generation that was stored last, or that storing failed for */
+    uint64_t kept;  /* generation that outlives this process: it is in the file */
+    uint64_t files; /* store_files when that was begun: another number means that they are to be stored again */
 };
 
 /* It owns references to what it writes, so that the set may change meanwhile. */
@@ -41,7 +42,8 @@ struct save {
     struct claim_keep *keep;
     struct claim **claims;
     size_t count;
-    uint64_t generation;
+    uint64_t generation, files;
+    bool is_lasting;
     enum berth_code code;
     struct berth_err err;
 };
@@ -59,15 +61,21 @@ static void save_free(struct save *save)
 static void save_work(struct sched_job *job, struct store *store)
 {
     struct save *save = (struct save *)job;
+    save->files = store_files(store);
     save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
     if (save->code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
         save->err = (struct berth_err){0};
+        save->files = store_files(store);
         save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
     }
+    save->is_lasting = save->code == BERTH_OK && store_state(store) != STORE_MEMORY_ONLY;
 }
 
 static void set_timer(struct claim_keep *keep);
 static void store_claims(struct claim_keep *keep);
+
+/* Whether the store writes to another database since claims were last stored: they may not be in it. Whoever found the old one broken, or gone. */
+static bool has_moved(const struct claim_keep *keep) { return store_files(sched_store(keep->env.sched)) != keep->files; }
 
 static void save_done(struct sched_job *job)
 {
@@ -78,8 +86,11 @@ static void save_done(struct sched_job *job)
     keep->failed = save->code != BERTH_OK;
     keep->saving = false;
     keep->tried = save->generation;
+    keep->files = save->files;
+    if (save->is_lasting)
+        keep->kept = save->generation;
     save_free(save);
-    if (keep->tried != keep->claims.generation)
+    if (keep->tried != keep->claims.generation || (!keep->failed && has_moved(keep)))
         store_claims(keep);
     set_timer(keep);
     hub_wake(keep->env.hub);
@@ -186,15 +197,10 @@ static void owner_ended(void *arg, const char *id)
     claim_keep_release(keep, claim);
 }
 
-/* A new snapshot may mean another file: the old one was broken, or taken away, and the claims are not in the new one. */
 static void woken(struct hub_listener *listener)
 {
     struct claim_keep *keep = (struct claim_keep *)((char *)listener - offsetof(struct claim_keep, listener));
-    uint64_t generation = sched_snapshot(keep->env.sched)->generation;
-    if (generation == keep->snapshot || keep->stopping)
-        return;
-    keep->snapshot = generation;
-    if (keep->claims.count > 0)
+    if (!keep->stopping && keep->claims.count > 0 && has_moved(keep))
         store_claims(keep);
 }
 
@@ -210,12 +216,13 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
 {
     uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
     struct berth_err why = {0};
+    keep->files = store_files(sched_store(keep->env.sched));
     if (sched_load_claims(keep->env.sched, &keep->claims, &why) == BERTH_NO_MEMORY)
         return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
     if (why.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
     size_t stored = keep->claims.count;
-    keep->tried = keep->claims.generation;
+    keep->tried = keep->kept = keep->claims.generation;
     for (size_t i = 0; i < keep->claims.count;) {
         struct claim *claim = keep->claims.item[i];
         struct berth_err not_watched = {0};
@@ -250,7 +257,6 @@ enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_ke
     keep->timer.data = keep;
     keep->listener.woken = woken;
     hub_listen(env->hub, &keep->listener);
-    keep->snapshot = sched_snapshot(env->sched)->generation;
     if (keep->tried != keep->claims.generation || keep->claims.count > 0)
         changed(keep);
     snapshot_note_claims(sched_snapshot(env->sched), keep->claims.generation);
@@ -263,6 +269,8 @@ void claim_keep_stop(struct claim_keep *keep)
     if (keep == NULL || keep->stopping)
         return;
     keep->stopping = true;
+    if (keep->claims.count > 0 || keep->tried != keep->claims.generation || keep->failed)
+        store_claims(keep); /* what is stored already costs nothing, and nobody may have noticed yet that the file is gone */
     hub_leave(keep->env.hub, &keep->listener);
     claim_watch_close(keep->watch);
     keep->watch = NULL;
@@ -354,6 +362,8 @@ struct pending {
     struct claim_keep *keep;
     uint64_t generation;
     json_t *result;
+    bool says_stored, is_told;
+    char unless_told[CLAIM_ID_SIZE];
 };
 
 static enum stream_step next_answer(void *state, json_t **ret_reply, struct berth_err *err)
@@ -363,6 +373,9 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     (void)err;
     if (keep->tried < pending->generation || (keep->holding && sched_is_measuring(keep->env.sched)))
         return STREAM_WAIT;
+    if (pending->says_stored) /* without memory for it, it is not said */
+        json_object_set_new(pending->result, "stored", json_boolean(keep->kept >= pending->generation));
+    pending->is_told = true;
     *ret_reply = json_incref(pending->result);
     return STREAM_LAST;
 }
@@ -370,18 +383,27 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
 static void free_pending(void *state)
 {
     struct pending *pending = state;
+    struct claim_keep *keep = pending->keep;
+    const struct claim *claim = pending->is_told || keep->stopping ? NULL : claim_set_find(&keep->claims, pending->unless_told);
+    if (claim != NULL) {
+        log_line(LOG_LEVEL_INFO, "claim %s has ended: who asked for it hung up before the answer", claim->id);
+        claim_keep_release(keep, claim);
+    }
     json_decref(pending->result);
     free(pending);
 }
 
-enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, struct outcome *ret, struct berth_err *err)
+enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored, const struct claim *unless_told, struct outcome *ret,
+                                  struct berth_err *err)
 {
     struct pending *pending = take_result != NULL ? malloc(sizeof *pending) : NULL;
     if (pending == NULL) {
         json_decref(take_result);
         return err_set(err, BERTH_NO_MEMORY, "no memory for an answer");
     }
-    *pending = (struct pending){keep, keep->claims.generation, take_result};
+    *pending = (struct pending){.keep = keep, .generation = keep->claims.generation, .result = take_result, .says_stored = says_stored};
+    if (unless_told != NULL)
+        memcpy(pending->unless_told, unless_told->id, CLAIM_ID_SIZE);
     *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = pending, .next = next_answer, .free_state = free_pending};
     return BERTH_OK;
 }

@@ -49,5 +49,7 @@ void claim_keep_release(struct claim_keep *keep, const struct claim *claim);
 bool claim_keep_plan(struct claim_keep *keep, const struct claim *claim, const char *asked, const char *answered);
 
 /* The outcome that answers with take_result once all changes until now are stored, or storing them has failed and it was said in the
- * log; and, while a claim is for computing, once no probe is alive any more. NO_MEMORY. */
-enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, struct outcome *ret, struct berth_err *err);
+ * log; and, while a claim is for computing, once no probe is alive any more. says_stored: with a member "stored", whether they would outlive
+ * this process. unless_told is released when the caller has hung up before (NULL nothing): nobody else knows of it. NO_MEMORY. */
+enum berth_code claim_keep_answer(struct claim_keep *keep, json_t *take_result, bool says_stored, const struct claim *unless_told, struct outcome *ret,
+                                  struct berth_err *err);

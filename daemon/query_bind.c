@@ -1,5 +1,6 @@
 /* io.berth.Placement.Bind: JSON on both sides of plan_bind. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "claim_around.h"
 #include "claim_keep.h"
 #include "claim_plan.h"
+#include "claim_within.h"
 #include "daemon.h"
 #include "jsonify.h"
 #include "launcher.h"
@@ -325,23 +327,35 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     return ok ? BERTH_OK : no_memory(err);
 }
 
-/* What others have claimed is not for this request, whatever it says is allowed. */
+static void add_why(struct berth_err *err, const char *why) { strncat(err->detail, why, sizeof err->detail - strlen(err->detail) - 1); }
+
+/* What others have claimed is not for this request, whatever it says is allowed; what its own claim covers is all that is. */
 static enum berth_code plan_around(const struct call *call, struct asked *asked, struct bind_answer *ret, struct berth_err *err)
 {
     struct plan_warnings left_out = {0};
     bool any = false;
+    const struct claim *within = NULL;
     enum berth_code code = BERTH_OK;
     if (call->daemon->claims != NULL) {
+        const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
         struct claim_caller caller = {call->peer->uid, call->peer->pid, asked->key};
-        code = claim_around(claim_keep_claims(call->daemon->claims), &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &left_out, &any,
-                            err);
+        code = claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &left_out, &any, err);
+        if (code == BERTH_OK)
+            code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &within, err);
+        if (code != BERTH_OK)
+            return code;
     }
-    if (code == BERTH_OK)
-        code = plan_bind(call->snap, &asked->request, ret, err);
+    code = plan_bind(call->snap, &asked->request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < left_out.count; i++)
         plan_warn(&ret->warnings, "%s", left_out.line[i]);
     if (code == BERTH_NOT_ENOUGH && any)
-        strncat(err->detail, "; what others have claimed is left out", sizeof err->detail - strlen(err->detail) - 1);
+        add_why(err, "; what others have claimed is left out");
+    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && within != NULL) {
+        char by[96], why[128];
+        claim_describe(within, by, sizeof by);
+        snprintf(why, sizeof why, "; the plan stays within claim %s", by);
+        add_why(err, why);
+    }
     return code;
 }
 
@@ -379,7 +393,7 @@ static enum berth_code keep_and_answer(const struct call *call, const struct cla
     }
     free(answered);
     if (code == BERTH_OK)
-        return claim_keep_answer(call->daemon->claims, take_json, ret, err);
+        return claim_keep_answer(call->daemon->claims, take_json, false, NULL, ret, err);
     json_decref(take_json);
     return code;
 }
@@ -397,7 +411,7 @@ static enum berth_code answer_under_key(const struct call *call, struct asked *a
     if (code == BERTH_OK && !stands)
         code = answer_json(call, asked, claim, &json, err);
     if (code == BERTH_OK && stands)
-        code = claim_keep_answer(call->daemon->claims, json, ret, err);
+        code = claim_keep_answer(call->daemon->claims, json, false, NULL, ret, err);
     else if (code == BERTH_OK)
         code = keep_and_answer(call, claim, text, json, ret, err);
     free(text);

@@ -151,7 +151,8 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
         return code;
     json_t *json = claim_json(keep, claim), *result = json != NULL ? json_pack("{s:o}", "claim", json) : NULL;
     bool is_new = claim_keep_claims(keep)->count > before;
-    code = claim_keep_answer(keep, result, ret, err);
+    bool is_nameless = is_new && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
+    code = claim_keep_answer(keep, result, true, is_nameless ? claim : NULL, ret, err);
     if (code != BERTH_OK && is_new) /* nobody would know of it */
         claim_keep_release(keep, claim);
     return code;
@@ -186,7 +187,7 @@ enum berth_code query_release(const struct call *call, struct outcome *ret, stru
         return no_memory(err);
     if (claim != NULL)
         claim_keep_release(call->daemon->claims, claim);
-    return claim_keep_answer(call->daemon->claims, result, ret, err);
+    return claim_keep_answer(call->daemon->claims, result, true, NULL, ret, err);
 }
 
 enum berth_code query_list_claims(const struct call *call, struct outcome *ret, struct berth_err *err)

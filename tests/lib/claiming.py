@@ -2,9 +2,11 @@
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import traceback
 
+from berthd import BIN
 from varlink import call
 
 PLACEMENT = "io.berth.Placement."
@@ -52,6 +54,14 @@ def as_nobody(*calls):
         text = replies.read()
     os.waitpid(child, 0)
     return [tuple(reply) for reply in json.loads(text)]
+
+
+def command(daemon, *arguments):
+    """Exit status, standard output, standard error."""
+    done = subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments], capture_output=True, text=True, timeout=20,
+                          env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
+    assert done.stderr.count("\n") <= 1, done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 def run(tests):

@@ -2,7 +2,9 @@
 import contextlib
 import os
 import pathlib
+import random
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -61,17 +63,37 @@ def each_cut_makes_the_wait_longer():
         assert waited[0] >= 0.95 and waited[1] >= 1.95, waited
 
 
+def busyness():
+    """How much longer a busy loop takes than its processor time, on a machine that others use, too."""
+    wall, used = time.perf_counter(), time.process_time()
+    for _ in range(200000):
+        pass
+    return max(1.0, (time.perf_counter() - wall) / (time.process_time() - used))
+
+
 def the_real_probe_dies_in_time():
-    with Daemon(config="quick_budget_ms = 20000\nclaim_resume_s = 3600\n") as daemon:
-        probe = probe_of(daemon)
-        assert probe, daemon.said()
-        time.sleep(0.7)  # in the middle of something
-        begin = time.monotonic()
-        claimed(daemon, "core0")
-        took = time.monotonic() - begin
-        assert not any(alive(pid) for pid in probe)
-        print(f"# the real probe died and the claim was answered within {1000 * took:.1f} ms")
-        assert took < 1, took
+    """The full profile, stopped in the middle of whatever it is at."""
+    with Daemon("--no-probe", config="claim_resume_s = 3600\n") as daemon:
+        took, scaled = [], []
+        for _ in range(11):
+            asker = threading.Thread(target=lambda: call(daemon.socket, "io.berth.Health.Probe", {"profile": "full"}))
+            asker.start()
+            probe = probe_of(daemon)
+            assert probe, daemon.said()
+            time.sleep(random.uniform(0.05, 1.2))
+            before = busyness()
+            with Connection(daemon.socket) as claimer:
+                begin = time.monotonic()
+                error, reply = claimer.call(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
+                took.append(1000 * (time.monotonic() - begin))
+            assert error is None, reply
+            assert not any(alive(pid) for pid in probe), "the probe outlives the reply"
+            scaled.append(took[-1] / max(before, busyness()))
+            asker.join(10)
+            release(daemon, key="k")
+        print(f"# a claim was answered and the real probe dead after {statistics.median(took):.1f} ms in the median, {max(took):.1f} ms at most; "
+              f"by the machine's free time {statistics.median(scaled):.1f} and {max(scaled):.1f} ms")
+        assert statistics.median(scaled) < 50, sorted(took)
 
 
 def while_claimed_nothing_is_measured():
@@ -120,7 +142,7 @@ def plans_go_around_claims():
         assert reply["basis"]["claims"] == "1"
         error, reply = bind(daemon, gpus_per_task=8)
         assert error == PLACEMENT + "NotEnough" and reply["available"] == 5 and "claimed is left out" in reply["detail"], (error, reply)
-        assert bind(daemon, gpus_per_task=8, key="other")[0] is None, "one's own claim is no obstacle"
+        assert set(bind(daemon, gpus_per_task=3, key="other")[1]["tasks"][0]["gpus"]) == {"gpu0", "gpu4", "gpu5"}, "one's own claim is no obstacle"
         release(daemon, key="other")
         claimed(daemon, "numa1", "numa2", "numa3", key="rest")
         assert bind(daemon, allowed={"cpus": "16-63"})[0] == PLACEMENT + "NothingAllowed"
@@ -132,6 +154,55 @@ def cpus_of(text):
         low, _, high = part.partition("-")
         cpus |= set(range(int(low), int(high or low) + 1))
     return cpus
+
+
+def a_plan_stays_within_its_claim():
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        numa2 = set(range(32, 48)) | set(range(96, 112))
+        claimed(daemon, "gpu5", "core40", key="j")
+        error, reply = bind(daemon, gpus_per_task=1, key="j")
+        assert error is None, reply
+        task, = reply["tasks"]
+        assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104} and task["memory"] == ["numa2"], task
+        release(daemon, key="j")
+        for places, gpus, cpus, memory in (
+                (["gpu5", "numa2"], {"gpu5"} | gpus_of(daemon, "numa2"), numa2, "numa2"),
+                (["gpu5"], {"gpu5"}, None, None),
+                (["core33"], None, {33, 97}, None),
+                (["numa2"], gpus_of(daemon, "numa2"), numa2, "numa2"),
+                (["machine0"], None, None, None)):
+            claimed(daemon, *places, key="j")
+            error, reply = bind(daemon, gpus_per_task=1, key="j")
+            assert error is None, (places, reply)
+            task, = reply["tasks"]
+            assert gpus is None or set(task["gpus"]) <= gpus, (places, task)
+            assert cpus is None or cpus_of(task["cpus"]) <= cpus, (places, task)
+            assert memory is None or task["memory"] == [memory], (places, task)
+            release(daemon, key="j")
+        got = claimed(daemon, "gpu5", "core40", key="j")
+        for request, what in (({"gpus_per_task": 2}, "gpus"), ({"tasks": 2, "gpus_per_task": 0}, "cores")):
+            error, reply = bind(daemon, key="j", **request)
+            assert error == PLACEMENT + "NotEnough" and (reply["what"], reply["available"]) == (what, 1), (error, reply)
+            assert "stays within claim " + got["claim"] in reply["detail"], reply
+        error, reply = bind(daemon, key="j", allowed={"cpus": "0-7"})
+        assert error == PLACEMENT + "NothingAllowed" and got["claim"] in reply["detail"], (error, reply)
+        # A job within what a hook has claimed for it, by whatever key.
+        release(daemon, key="j")
+        claimed(daemon, "gpu5", "core40", key="hook", owner_pid=os.getpid())
+        for more in ({}, {"key": "hook"}, {"key": "another"}):
+            task, = bind(daemon, gpus_per_task=1, **more)[1]["tasks"]
+            assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104}, (more, task)
+
+
+def gpus_of(daemon, numa):
+    """The gpus that the plan may use when that NUMA node is claimed: those inside it."""
+    places = {place["name"]: place for place in daemon.call("io.berth.Fabric.GetNode")["places"]}
+
+    def is_inside(name):
+        while name is not None and name != numa:
+            name = places[name].get("parent")
+        return name == numa
+    return {name for name in places if name.startswith("gpu") and is_inside(name)}
 
 
 def a_job_plans_within_what_was_claimed_for_it():
@@ -186,6 +257,7 @@ TESTS = [
     while_claimed_nothing_is_measured,
     whoever_asked_for_measuring_is_told,
     plans_go_around_claims,
+    a_plan_stays_within_its_claim,
     a_job_plans_within_what_was_claimed_for_it,
     the_first_plan_under_a_key_stands,
     no_claim_no_wake,

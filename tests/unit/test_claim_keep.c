@@ -156,7 +156,7 @@ static void a_claim_that_fails_leaves_nothing(void **state)
     /* Nobody waits for a change that was never made. */
     struct outcome outcome = {0};
     json_t *reply = NULL;
-    assert_int_equal(claim_keep_answer(rig.keep, json_object(), &outcome, &err), BERTH_OK);
+    assert_int_equal(claim_keep_answer(rig.keep, json_object(), false, NULL, &outcome, &err), BERTH_OK);
     assert_int_equal(outcome.next(outcome.state, &reply, &err), STREAM_LAST);
     json_decref(reply);
     outcome.free_state(outcome.state);

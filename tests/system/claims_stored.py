@@ -1,0 +1,137 @@
+"""Claims in the store and in the answers: what outlives what, over a real socket with a real database. Prints TAP."""
+import os
+import pathlib
+import select
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon, until  # noqa: E402
+from claiming import PLACEMENT, claim, claimed, command, listed, release, run  # noqa: E402
+from varlink import Connection  # noqa: E402
+
+
+def rows(daemon):
+    """The keys of the claims in the database; None while there is none."""
+    try:
+        database = sqlite3.connect(f"file:{daemon.state / 'berth.db'}?mode=ro", uri=True)
+        keys = {key for key, in database.execute("SELECT key FROM claim")}
+        database.close()
+        return keys
+    except sqlite3.DatabaseError:
+        return None
+
+
+def what_could_not_be_stored_is_stored_with_the_next():
+    with Daemon("--no-probe") as daemon:
+        blocker = sqlite3.connect(daemon.state / "berth.db", isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        claimed(daemon, "core0", key="a")
+        assert "in force but not stored" in daemon.said() and len(listed(daemon)) == 1 and rows(daemon) == set()
+        status, out, error = command(daemon, "claim", "core0", "--key", "a", "--ttl", "600")
+        assert status == 0 and out and "would not outlive the daemon" in error, (status, out, error)
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        claimed(daemon, "core1", key="b")
+        assert until(lambda: rows(daemon) == {"a", "b"}), rows(daemon)
+        assert command(daemon, "claim", "core0", "--key", "a", "--ttl", "600")[2] == "", "they are stored now"
+
+
+def a_database_that_was_taken_away_gets_them_again():
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", key="a")
+        for file in daemon.state.glob("berth.db*"):
+            file.unlink()
+        daemon.process.send_signal(signal.SIGHUP)
+        assert until(lambda: rows(daemon) == {"a"}), daemon.said()
+
+
+def what_is_found_broken_or_gone_gets_them_again():
+    """Whoever finds it: here a History. A kill afterwards loses no claim."""
+    def broken(file):
+        for other in file.parent.glob("berth.db-*"):
+            other.unlink()
+        file.write_bytes(b"rubbish " * 4096)
+
+    for damage in (broken, lambda file: shutil.rmtree(file.parent)):
+        with Daemon("--no-probe") as daemon:
+            claimed(daemon, "core0", key="a")
+            claimed(daemon, "core1", key="b")
+            damage(daemon.state / "berth.db")
+            daemon.call("io.berth.Fabric.History", {"metric": "memory_latency", "from": "core0", "to": "numa0"})
+            assert until(lambda: rows(daemon) == {"a", "b"}), (rows(daemon), daemon.said())
+            daemon.stop(signal.SIGKILL)
+            with Daemon("--no-probe", directory=daemon.directory) as again:
+                assert {c["key"] for c in listed(again).values()} == {"a", "b"}, again.said()
+
+
+def an_orderly_end_leaves_them_in_a_file():
+    """Though nobody has noticed that it went."""
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", key="a")
+        shutil.rmtree(daemon.state)
+        assert daemon.stop()[0] == 0
+        assert rows(daemon) == {"a"}, daemon.said()
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert {c["key"] for c in listed(again).values()} == {"a"}, again.said()
+
+
+def the_answer_comes_when_it_is_stored():
+    """While somebody else holds the database there is no answer, unless it says that the claim could not be stored."""
+    with Daemon("--no-probe") as daemon, Connection(daemon.socket) as asker:
+        for key in ("a", "b", "c"):
+            blocker = sqlite3.connect(daemon.state / "berth.db", isolation_level=None)
+            blocker.execute("BEGIN IMMEDIATE")
+            asker.send(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 77, "key": key})
+            waits = not select.select([asker.socket], [], [], 0.05)[0]
+            blocker.execute("ROLLBACK")
+            blocker.close()
+            reply = asker.receive()
+            assert "error" not in reply and (key in rows(daemon)) >= reply["parameters"]["stored"], (reply, rows(daemon))
+            assert waits or "in force but not stored" in daemon.said(), "it was answered before it was known"
+            got = asker.call(PLACEMENT + "Release", {"key": key})[1]
+            assert got["released"] == 1 and (key not in rows(daemon)) >= got["stored"], got
+
+
+def a_smaller_limit_counts_for_what_is_stored():
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", ttl_s=5000, key="long")
+        claimed(daemon, "core1", ttl_s=50, key="short")
+        daemon.stop()
+        with Daemon("--no-probe", directory=daemon.directory, config="claim_ttl_max_s = 100\n") as again:
+            left = {c["key"]: c["expires_at_s"] - time.time() for c in listed(again).values()}
+            assert 50 < left["long"] <= 101 and left["short"] <= 51, left
+
+
+def whoever_hangs_up_has_no_claim():
+    """Nobody knows the name of a claim whose reply was not heard, unless it has a key; with an owner it ends by itself."""
+    with Daemon("--no-probe") as daemon:
+        for more in ({}, {"key": "k"}, {"owner_pid": os.getpid()}):
+            for _ in range(20):
+                with Connection(daemon.socket) as asker:
+                    asker.send(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 77, **more})
+                if more:
+                    break
+                assert until(lambda: daemon.status()["clients"] == 1 and not listed(daemon)), listed(daemon)
+            assert until(lambda: len(listed(daemon)) == len(more)), listed(daemon)
+            for name in listed(daemon):
+                release(daemon, claim=name)
+        assert "hung up before the answer" in daemon.said()
+        assert len(listed(daemon)) == 0 and claim(daemon, "core0")[0] is None
+
+
+TESTS = [
+    what_could_not_be_stored_is_stored_with_the_next,
+    a_database_that_was_taken_away_gets_them_again,
+    what_is_found_broken_or_gone_gets_them_again,
+    an_orderly_end_leaves_them_in_a_file,
+    the_answer_comes_when_it_is_stored,
+    a_smaller_limit_counts_for_what_is_stored,
+    whoever_hangs_up_has_no_claim,
+]
+
+if __name__ == "__main__":
+    sys.exit(run(TESTS))
