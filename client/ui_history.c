@@ -58,13 +58,20 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         ui_put(ui, "%s than %s is a finding\n", expected->is_higher_better ? "less" : "more", ui_value(ui, limit, expected->worse_beyond, expected->unit));
 }
 
-/* Like the daemon's comparison, but for the interval, which may excuse a value. What was measured before the baseline was begun is not compared. */
+/* As the daemon compares: the value and the end of its interval that speaks for it (for better: against it). What was measured before the baseline was
+ * begun is not compared. A daily median has no interval: its low and high are the day's. */
 static int out_of_line(const struct expected *expected, const json_t *point)
 {
     double value = number_of(point, "value"), sign = expected->is_higher_better ? 1 : -1;
+    bool is_day = integer_of(point, "of") > 0;
+    double best = is_day ? value : number_of(point, expected->is_higher_better ? "high" : "low");
+    double worst = is_day ? value : number_of(point, expected->is_higher_better ? "low" : "high");
     if (integer_of(point, "measured_at_s") < expected->begun_s)
         return 0;
-    return sign * value < sign * expected->worse_beyond ? -1 : sign * value > sign * expected->better_beyond ? 1 : 0;
+    /* NAN is beyond nothing, and passed over by fmax and fmin */
+    if (fmax(sign * value, sign * best) < sign * expected->worse_beyond)
+        return -1;
+    return fmin(sign * value, sign * worst) > sign * expected->better_beyond ? 1 : 0;
 }
 
 /* The length of a bar: how good a value is, from nothing to the best. */
