@@ -3,7 +3,6 @@ import contextlib
 import json
 import os
 import pathlib
-import select
 import shutil
 import signal
 import sqlite3
