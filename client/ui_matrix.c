@@ -36,7 +36,7 @@ static void choose_unit(struct view *view, const struct ui_cells *cells, const c
     view->unit = unit;
     if (strcmp(unit, "bytes_per_s") == 0) {
         view->scale = most >= 1e8 ? 1e9 : most >= 1e5 ? 1e6 : 1;
-        view->unit = most >= 1e8 ? "GB/s" : most >= 1e5 ? "MB/s" : "B/s";
+        view->unit = most >= 1e8 || most == 0 ? "GB/s" : most >= 1e5 ? "MB/s" : "B/s";
     } else if (strcmp(unit, "ns") == 0 && most >= 1e5) {
         view->scale = 1e3;
         view->unit = view->ui->utf8 ? "\u00b5s" : "us";

@@ -56,6 +56,9 @@ static void intervals_and_units(void **state)
     assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  how=cas\n"));
     assert_non_null(strstr(ui.text, "core0     240..260"));
     ui_done(&ui);
+    ui = draw("bytes_per_s", "", (struct ui_matrix_options){.better = 1}, false); /* nothing measured yet */
+    assert_non_null(strstr(ui.text, "GB/s"));
+    ui_done(&ui);
 }
 
 static void many_combinations_with_few_cells_are_a_list(void **state)
