@@ -110,7 +110,7 @@ static void write_hour(struct year *year, int hour, const struct judge_limits *l
     double before = seconds();
     must(store_write_run(year->store, year->graph, &run, &id, &err) == BERTH_OK, "write", &err);
     if (hour < BASELINE_VALUES) /* then they are complete, and what a run adds is read, not written */
-        must(store_baseline_take(year->store, year->graph, run.values, limits, &err) == BERTH_OK, "baseline", &err);
+        must(store_baseline_take(year->store, year->graph, run.values, false, limits, &err) == BERTH_OK, "baseline", &err);
     year->writing += seconds() - before;
     run_done(&run);
     for (bool more = true; more;) {
