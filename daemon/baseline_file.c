@@ -353,14 +353,15 @@ static enum berth_code open_file(const char *path, FILE **ret_file, struct berth
     return BERTH_OK;
 }
 
-static bool is_whole(const char *path, const struct graph *graph)
+/* ABSENT when there is none. */
+static enum berth_code try_file(const char *path, const struct graph *graph)
 {
     struct berth_err why = {0};
     struct baseline_set set;
     FILE *file = NULL;
     enum berth_code code = open_file(path, &file, &why);
     if (code != BERTH_OK)
-        return code == BERTH_ABSENT;
+        return code;
     code = BERTH_NO_MEMORY;
     if (baseline_set_init(&set)) {
         struct reading reading = {.graph = graph, .set = &set};
@@ -368,7 +369,7 @@ static bool is_whole(const char *path, const struct graph *graph)
         baseline_set_done(&set);
     }
     fclose(file);
-    return code == BERTH_OK;
+    return code;
 }
 
 enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s, struct berth_err *err)
@@ -376,8 +377,11 @@ enum berth_code baseline_file_keep(const char *folder, const struct graph *graph
     char name[128], path[4352], kept[4400];
     clean_name(graph->name, name, sizeof name);
     snprintf(path, sizeof path, "%.4096s/%s.baseline", folder, name);
-    if (is_whole(path, graph))
+    enum berth_code code = try_file(path, graph);
+    if (code == BERTH_OK || code == BERTH_ABSENT)
         return BERTH_OK;
+    if (code == BERTH_NO_MEMORY)
+        return err_set(err, code, "no memory to read %s", path);
     snprintf(kept, sizeof kept, "%s.unreadable-%lld", path, (long long)now_s);
     if (rename(path, kept) != 0)
         return err_set_errno(err, BERTH_IO, errno, "%s cannot be read, and not be set aside", path);

@@ -30,7 +30,7 @@ static void expect_whole_file(const struct world *world)
     assert_true(same);
     assert_int_equal(set.values->count, CORES - 1);
     for (size_t i = 0; i < set.values->count; i++)
-        assert_int_equal(set.baseline[i].count, 1);
+        assert_in_range(set.baseline[i].count, 1, BASELINE_VALUES); /* what is in line keeps its values */
     baseline_set_done(&set);
 }
 
