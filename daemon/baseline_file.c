@@ -383,7 +383,7 @@ enum berth_code baseline_file_keep(const char *folder, const struct graph *graph
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory to read %s", path);
     snprintf(kept, sizeof kept, "%s.unreadable-%lld", path, (long long)now_s);
-    if (rename(path, kept) != 0)
+    if (link(path, kept) != 0 && errno != EEXIST) /* not renamed: until the next one is written it is still there, too */
         return err_set_errno(err, BERTH_IO, errno, "%s cannot be read, and not be set aside", path);
     return BERTH_OK;
 }

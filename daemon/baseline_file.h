@@ -18,7 +18,7 @@
  * IO; NO_MEMORY. set keeps what was added before a failure: drop it then. */
 enum berth_code baseline_file_read(const char *folder, const struct graph *graph, struct baseline_set *set, bool *ret_same, struct berth_err *err);
 
-/* Renames a FOLDER/NAME.baseline that baseline_file_read would refuse to FOLDER/NAME.baseline.unreadable-<now_s>, before another is written there. */
+/* Keeps a FOLDER/NAME.baseline that baseline_file_read would refuse as FOLDER/NAME.baseline.unreadable-<now_s>, too, before another is written there. */
 enum berth_code baseline_file_keep(const char *folder, const struct graph *graph, int64_t now_s, struct berth_err *err);
 
 /* Writes FOLDER/NAME.baseline, in place of the old one all at once; ret_path (of size bytes) gets its name. IO says why not. */
