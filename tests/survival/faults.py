@@ -241,15 +241,18 @@ def every_method_survives_every_fault():
                     print("#", name, kind_name, at, for_ever, time.monotonic(), flush=True)
                 # A store that could not reach its file holds in memory what it would have written, until it can.
                 assert until(lambda: ask(survivor, "io.berth.Fabric.GetStatus")["parameters"]["store"] == "ok", 70), survivor.said()
-                if control.live - live >= 40: # what SQLite reads again after its first error stays; what a fault leaves behind would grow
+                for _ in range(4): # what SQLite reads again after its first error stays; what a fault leaves behind would grow each time
+                    if control.live - live < 40:
+                        break
                     live = control.live
-                    for place in range(1, 21):
+                    for place in 2 * list(range(1, 21)):
                         control.arm(kind, place, for_ever)
                         asker.ask(name, parameters)
                         control.disarm()
                         asker.again()
                     assert_serves(survivor, cells)
-                assert control.live - live < 20, (name, kind_name, at, for_ever, live, control.live)
+                    assert until(lambda: ask(survivor, "io.berth.Fabric.GetStatus")["parameters"]["store"] == "ok", 70), survivor.said()
+                assert control.live - live < 40, (name, kind_name, at, for_ever, live, control.live)
     print(f"# {len(names)} methods, {tries} calls, {closed} of them answered by closing the connection")
     assert survivor.stop() == 0, survivor.said()
     examine(survivor.database, WHOLE)
