@@ -301,7 +301,11 @@ void sched_store_used(struct sched *sched)
     hub_wake(sched->env.hub);
 }
 
-void sched_look_at_store(struct sched *sched) { sched_watch_ask(&sched->watch); }
+void sched_look_at_store(struct sched *sched)
+{
+    if (sched != NULL)
+        sched_watch_ask(&sched->watch);
+}
 
 void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
 

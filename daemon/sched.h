@@ -59,7 +59,7 @@ struct store *sched_store(struct sched *sched); /* for work on the thread pool: 
 void sched_store_used(struct sched *sched);
 
 /* Somebody asks how the daemon is: whether the store's file is still there is found out, soon, and once a second at most. */
-void sched_look_at_store(struct sched *sched);
+void sched_look_at_store(struct sched *sched); /* NULL is fine: nothing is kept then */
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a
