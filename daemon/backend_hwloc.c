@@ -202,7 +202,7 @@ static void add_llc(struct walk *walk, struct hwloc_obj *core)
     struct cpuset cpus = to_cpuset(walk, cache->cpuset);
     struct graph *graph = walk->draft->graph;
     for (place_id id = graph_next(graph, PLACE_LLC, 0); id != PLACE_NONE; id = graph_next(graph, PLACE_LLC, id + 1))
-        if (cpuset_equal(graph->places[id].cpus, &cpus))
+        if (graph->places[id].cpus != NULL && cpuset_equal(graph->places[id].cpus, &cpus)) /* NULL: memory ran out */
             return;
     place_id id = draft_add(walk->draft, PLACE_LLC, 0, SOURCE_HWLOC);
     draft_cpus(walk->draft, id, &cpus);

@@ -61,7 +61,8 @@ class Known:
 
     def __init__(self, control, choice):
         self.control, self.choice = control, choice
-        self.runs = self.number = self.accepted_s = self.claims = self.acceptances = 0
+        self.runs = self.number = self.claims = self.acceptances = 0
+        self.begun = None       # when what is expected was begun, and whether by an acceptance, once one was answered
         self.served = False    # ever: before that not even the tables need be there
         self.held = None       # the key of a claim in force
         self.unsure = set()    # keys that were on their way in or out
@@ -78,9 +79,9 @@ class Known:
         sure = {self.held} - {None} - self.unsure
         assert sure <= keys <= sure | self.unsure, (keys, self.held, self.unsure)
         self.held, self.unsure = next(iter(keys), None), set()
-        if self.accepted_s:
+        if self.begun:
             baseline = connection.call("io.berth.Health.GetBaseline", CELL)[1]["baseline"]
-            assert baseline["accepted"] and baseline["begun_at_s"] >= self.accepted_s, (baseline, self.accepted_s)
+            assert (baseline["begun_at_s"], baseline["accepted"]) >= self.begun, (baseline, self.begun)
         found = self.findings(connection)
         assert self.standing <= found, self.standing - found
         self.number, self.served = number, True
@@ -121,12 +122,13 @@ class Known:
         self.held, self.unsure = None, set()
 
     def accept(self, connection):
-        begin_s = int(time.time()) + self.control.wall_s
         error, reply = connection.call("io.berth.Health.AcceptBaseline")
         assert error is None, (error, reply)
         if reply["accepted"] > 0:
-            self.accepted_s = begin_s
             self.acceptances += 1
+            # What was in line keeps the baseline that it had; what was not has a new one.
+            baseline = connection.call("io.berth.Health.GetBaseline", CELL)[1]["baseline"]
+            self.begun = (baseline["begun_at_s"], baseline["accepted"])
 
     def go_on(self, connection):
         """Some call or other."""
