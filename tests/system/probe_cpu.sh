@@ -51,7 +51,7 @@ every_cell() {
     local total
     total=$(grep '"record":"progress"' "$1" | tail -n 1 | sed 's/.*"total":\([0-9]*\).*/\1/')
     head -n 1 "$1" | grep -q '^{"record":"run","schema":1,"probe":"cpu"' &&
-        tail -n 1 "$1" | grep -Eq '^\{"record":"end","status":"(complete|budget)","elapsed_ns":[0-9]+(,"conditions":\{[^{}]+\})?\}$' &&
+        tail -n 1 "$1" | grep -Eq '^\{"record":"end","status":"(complete|budget)","elapsed_ns":[0-9]+(,"statistics":\{[^{}]+\})?\}$' &&
         [ "$(grep -c '^{"record":"\(value\|skip\)".*}$' "$1")" -ge "$total" ] &&
         ! grep -Eq 'nan|inf[,}]' "$1"
 }
