@@ -329,7 +329,7 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
     rlim_t count = (rlim_t)(config->max_connections + config->claims_in_all + OTHERS);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count)
         count = limit.rlim_cur;
-    void *room = malloc(2 * count * sizeof room); /* the most that the table gets */
+    void *room = malloc(2 * count * sizeof(void *)); /* the most that the table gets */
     if (room == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for %ju descriptors", (uintmax_t)count);
     free(room);
