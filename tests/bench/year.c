@@ -134,8 +134,8 @@ static double median(double *of, size_t count)
 /* 90 days and the day under way by the hour, the rest by the day, each of them what was written. */
 static void check_history(const struct year *year, int cell, const struct history *history)
 {
-    const size_t first_day = DAYS - 1 - HISTORY_DAYS;
-    must(history->count == first_day + (HISTORY_DAYS + 1) * 24, "number of points", NULL);
+    const int first_day = DAYS - 1 - HISTORY_DAYS, points = first_day + (HISTORY_DAYS + 1) * 24;
+    must((int)history->count == points, "number of points", NULL);
     for (int i = 0; i < (int)history->count; i++) {
         double of_day[24];
         int hour = i < first_day ? i * 24 : first_day * 24 + i - first_day;
