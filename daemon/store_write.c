@@ -19,8 +19,9 @@ enum statement {
 };
 
 static const char *const sql[STATEMENTS] = {
-    [INSERT_RUN] = "INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
-                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+    [INSERT_RUN] =
+        ("INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status, conditions)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id"),
     [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run",
     [FIND_TEXT] = "SELECT id FROM text WHERE text = ?1",
     [INSERT_TEXT] = "INSERT INTO text (text) VALUES (?1) RETURNING id",

@@ -184,15 +184,19 @@ class Asker:
         self.connection.socket.settimeout(3)
 
     def ask(self, method, parameters):
-        """The reply; None when the connection was closed instead."""
-        try:
-            self.connection.send(method, parameters)
-            reply = self.connection.receive()
-        except ConnectionError:
-            reply = None
-        except TimeoutError as error:
-            raise AssertionError(f"{method} is never answered: {self.survivor.said()}") from error
-        return reply
+        """The reply; None when the connection was closed instead. "Ask in a moment" is done as it says."""
+        end = time.monotonic() + 5
+        while True:
+            try:
+                self.connection.send(method, parameters)
+                reply = self.connection.receive()
+            except ConnectionError:
+                return None
+            except TimeoutError as error:
+                raise AssertionError(f"{method} is never answered: {self.survivor.said()}") from error
+            if reply.get("parameters", {}).get("by") != "discovery" or time.monotonic() > end:
+                return reply
+            time.sleep(0.02)
 
     def again(self):
         self.connection.socket.close()
