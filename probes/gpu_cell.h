@@ -1,0 +1,48 @@
+/**
+ * One thing that a run of the GPU probe measures. Groups of cells are listed by gpu_cells_*.c, each with the function that measures it, so that the run needs
+ * to know nothing of what they are.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_buffer.h"
+#include "gpu_node.h"
+#include "gpu_report.h"
+#include "gpu_trial.h"
+#include "probe_metric.h"
+
+enum gpu_profile { GPU_QUICK, GPU_FULL };
+
+/* Phases share the time of a run, in this order. */
+enum gpu_phase {
+    GPU_PHASE_VERIFY,  /* the bytes of every path, once */
+    GPU_PHASE_TUNE,    /* launch shapes, when none are known for this model and driver */
+    GPU_PHASE_RATES,   /* host and peer copies, HBM: what every answer needs */
+    GPU_PHASE_SETS,    /* concurrent flows */
+    GPU_PHASE_LATENCY,
+    GPU_PHASE_CURVES,  /* more sizes */
+    GPU_PHASE_DETAIL,  /* the rest of the full profile */
+    GPU_PHASE_COUNT
+};
+
+struct gpu_run; /* gpu_run.h: node, trial, buffers, report, wanted, budget */
+struct gpu_cell;
+
+/* Measures the cell and reports its values, or why there are none, by gpu_report.h. False ends the run: the reader is gone or the device lost. */
+typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns);
+
+struct gpu_cell {
+    enum probe_metric metric;
+    enum gpu_phase phase;
+    int rank;           /* within the phase, lower comes first */
+    int from, to;       /* devices of the node, or GPU_CELL_NUMA(index of a NUMA node), or GPU_CELL_NONE */
+    gpu_measure measure;
+    int variant;        /* what measure makes of it: a mechanism, an operation, a kind */
+    int64_t bytes;
+    const void *more;   /* borrowed by the cell from its list; NULL */
+};
+
+#define GPU_CELL_NONE        (-1)
+#define GPU_CELL_NUMA(index) (-2 - (index))

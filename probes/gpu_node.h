@@ -1,0 +1,76 @@
+/**
+ * The devices of this node, opened: a context, kernels and peer access for each; and the host's NUMA nodes that have memory. Devices are in the order of
+ * their PCI addresses, as berth numbers gpus; api_device is the runtime's own number.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_api.h"
+#include "probe_why.h"
+
+#define GPU_DEVICES_MAX 64
+#define GPU_NUMAS_MAX   64
+#define GPU_STREAMS     4 /* kept open on each device */
+
+enum gpu_kernel {
+    GPU_KERNEL_GATE,
+    GPU_KERNEL_READ,  /* unroll 1, and by gpu_node_stream_kernel the others */
+    GPU_KERNEL_WRITE = GPU_KERNEL_READ + 6,
+    GPU_KERNEL_COPY = GPU_KERNEL_WRITE + 6,
+    GPU_KERNEL_FILL = GPU_KERNEL_COPY + 6,
+    GPU_KERNEL_CHECK,
+    GPU_KERNEL_CHASE,
+    GPU_KERNEL_CHASE_BUILD,
+    GPU_KERNEL_PINGPONG,
+    GPU_KERNEL_BS1,
+    GPU_KERNEL_SUM = GPU_KERNEL_BS1 + 7,
+    GPU_KERNEL_PRODUCT,
+    GPU_KERNEL_COUNT
+};
+
+/* How a streaming kernel is launched: found by tuning, once per model and driver. */
+struct gpu_shape {
+    unsigned block, grid;
+    unsigned unroll; /* 1, 2, 4, 8, 12, 16 */
+};
+
+struct gpu_device {
+    int api_device;
+    gpu_context context;
+    char name[16];  /* the PCI address: how a record names it */
+    char model[64], uuid[64];
+    int attribute[GPU_ATTRIBUTE_COUNT];
+    uint64_t bytes;
+    gpu_module module;
+    gpu_function kernel[GPU_KERNEL_COUNT]; /* NULL: not there */
+    gpu_stream stream[GPU_STREAMS];
+    bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
+    bool usable;
+    struct probe_why why; /* when not usable: what failed */
+    struct gpu_shape read, write, copy; /* for its own memory; see gpu_tune.h */
+};
+
+struct gpu_node {
+    const struct gpu_api *api;
+    struct gpu_device device[GPU_DEVICES_MAX];
+    int device_count;
+    int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with memory and allowed */
+    int numa_count;
+    struct probe_why kernels_why; /* why there are no kernels; "" there are */
+    int64_t driver_ns, open_ns;   /* what starting the driver, and opening all devices, took */
+};
+
+/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID, NULL-terminated), each by a thread of its own. One that cannot be
+ * opened is kept with usable false. False when the runtime does not start, or there is no device. */
+bool gpu_node_open(const struct gpu_api *api, const char *const *wanted, struct gpu_node *ret_node, struct probe_why *why);
+
+/* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the process then. */
+void gpu_node_close(struct gpu_node *node);
+
+/* The kernel of GPU_KERNEL_READ, _WRITE or _COPY with that unroll; NULL when there is none. */
+gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
+
+/* Makes it current for the calling thread; false sets why. */
+bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);

@@ -1,0 +1,57 @@
+/**
+ * Timing of transfers, alone or together.
+ *
+ * A flow is a number of equal operations, one after the other, on one stream of one device. A trial holds all its flows' streams by a kernel that waits for a
+ * word in host memory, enqueues start event, operations and stop event on each, and then lets all go at once: what the host's launches take is in none of the
+ * times. Without kernels the streams are not held, and times of small operations are the host's pace; node->kernels_why says so in the run's conditions.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_node.h"
+#include "probe_stats.h"
+
+enum gpu_mechanism { GPU_BY_ENGINE, GPU_BY_KERNEL };
+enum gpu_how { GPU_HOW_READ, GPU_HOW_WRITE, GPU_HOW_COPY };
+
+/* One operation. A read has no target, a write no source; both only by kernel. */
+struct gpu_op {
+    int device; /* that runs it */
+    enum gpu_mechanism mechanism;
+    enum gpu_how how;
+    gpu_address to, from;
+    int to_device, from_device; /* -1: host memory */
+    uint64_t bytes;
+    struct gpu_shape shape; /* by kernel */
+};
+
+struct gpu_flow {
+    struct gpu_op op;
+    unsigned count;   /* operations, back to back */
+    uint64_t advance; /* each operation starts so many bytes further than the last one, within span; 0: all on the same bytes */
+    uint64_t span;
+    double ns;        /* result: from the start of the first to the end of the last */
+    double began_ns;  /* result: after the first flow of the trial on the same device began */
+};
+
+struct gpu_trial; /* streams' gates, events, the word */
+
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct probe_why *why);
+void gpu_trial_free(struct gpu_trial *trial);
+
+/* Runs the flows together once. At most 128 flows, GPU_STREAMS on one device. False: a call failed; ret_fault says how, and after GPU_FAULT_LOST nothing more works. */
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault, struct probe_why *why);
+
+/* What the caller's clock sees of one operation: launch to synchronised, nothing else in the stream. */
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+
+/* Anything else on a device, timed the same way: enqueue is called with its stream held. */
+typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+
+/* Repeats until the interval is narrow enough (probe_stats.h) or budget_ns of the clock is spent. The first is thrown away when warm is false. Gives the median and
+ * its interval, of each flow's ns per operation: summary[i] for flow i. */
+bool gpu_trial_repeat(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, bool warm, int64_t budget_ns, struct probe_summary *ret_summary,
+                      enum gpu_fault *ret_fault, struct probe_why *why);
