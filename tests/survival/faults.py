@@ -194,7 +194,7 @@ class Asker:
                 return None
             except TimeoutError as error:
                 raise AssertionError(f"{method} is never answered: {self.survivor.said()}") from error
-            if reply.get("parameters", {}).get("by") != "discovery" or time.monotonic() > end:
+            if reply is None or reply.get("parameters", {}).get("by") != "discovery" or time.monotonic() > end:
                 return reply
             time.sleep(0.02)
 
