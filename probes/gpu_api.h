@@ -2,9 +2,9 @@
  * The calls of a GPU runtime that the probe makes: one table, filled by gpu_cuda.c (CUDA's driver API) and by gpu_hip.c (HIP), both looked
  * up at run time, so that the probe links to neither. No call whose structures changed between versions of a runtime is in it.
  *
- * Every call returns the runtime's own code, 0 for success; fault says what kind of failure a code is and text words it. A call that the
- * runtime lacks returns GPU_MISSING, never crashes. Outputs are untouched on failure. Calls may be made by any thread; what belongs to a device is
- * made current for the calling thread by enter.
+ * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code, 0 for success; gpu_api_fault says what
+ * kind of failure a code is and text words it. A call that the runtime lacks returns GPU_MISSING, never crashes. Outputs are untouched on
+ * failure. Calls may be made by any thread; what belongs to a device is made current for the calling thread by enter.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,6 +29,9 @@ enum gpu_fault {
     GPU_FAULT_OTHER
 };
 
+/* What kind of failure a code of CUDA or HIP (which has CUDA's numbers) is. */
+enum gpu_fault gpu_api_fault(int code);
+
 enum gpu_attribute {
     GPU_ATTRIBUTE_MULTIPROCESSORS,
     GPU_ATTRIBUTE_CLOCK_KHZ,
@@ -45,74 +48,75 @@ enum gpu_attribute {
 };
 
 enum gpu_host_kind {
-    GPU_HOST_PINNED,      /* the runtime's default */
-    GPU_HOST_COHERENT,    /* AMD: fine-grained */
-    GPU_HOST_NONCOHERENT, /* AMD: coarse-grained */
+    GPU_HOST_PINNED,     /* the runtime's default */
+    GPU_HOST_COHERENT,   /* AMD: fine-grained */
+    GPU_HOST_NONCOHERENT /* AMD: coarse-grained */
 };
 
 enum gpu_advice { GPU_ADVISE_HOST, GPU_ADVISE_DEVICE, GPU_ADVISE_ACCESSED_BY, GPU_ADVISE_NONE };
 
 struct gpu_api {
-    const char *name; /* "cuda", "hip" */
-    const char *library;
-    bool is_standin;  /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a machine */
+    const char *name;    /* "cuda", "hip" */
+    const char *library; /* as it was looked for, "libcuda.so.1" */
+    bool is_standin;     /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a machine */
+    bool takes_cuda;     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
+    const void *calls;   /* the functions found; only gpu_cuda.c or gpu_hip.c know what they are */
 
-    enum gpu_fault (*fault)(int code);
-    const char *(*text)(int code);
+    const char *(*text)(const struct gpu_api *api, int code);
 
-    int (*init)(void);
-    int (*version)(int *ret_version); /* of the driver, as the runtime counts */
-    int (*count)(int *ret_count);
-    int (*attribute)(int device, enum gpu_attribute attribute, int *ret_value);
-    int (*device_name)(int device, char *buffer, size_t size);
-    int (*device_uuid)(int device, char *buffer, size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
-    int (*device_pci)(int device, char *buffer, size_t size);  /* "0000:c1:00.0", lower case */
-    int (*device_bytes)(int device, uint64_t *ret_bytes);
+    int (*init)(const struct gpu_api *api);
+    int (*version)(const struct gpu_api *api, int *ret_version); /* of the driver, as the runtime counts */
+    int (*count)(const struct gpu_api *api, int *ret_count);
+    int (*attribute)(const struct gpu_api *api, int device, enum gpu_attribute attribute, int *ret_value);
+    int (*device_name)(const struct gpu_api *api, int device, char *buffer, size_t size);
+    int (*device_uuid)(const struct gpu_api *api, int device, char *buffer, size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
+    int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size);  /* "0000:c1:00.0", lower case */
+    int (*device_bytes)(const struct gpu_api *api, int device, uint64_t *ret_bytes);
 
     /* A context of the probe's own, current for the calling thread afterwards. HIP has one for each device. */
-    int (*open)(int device, gpu_context *ret_context);
-    int (*close)(int device, gpu_context context);
-    int (*enter)(int device, gpu_context context);
-    int (*can_access)(int device, int peer, bool *ret_can);
-    int (*access_peer)(int peer, gpu_context peer_context); /* by the entered device; done already is success */
+    int (*open)(const struct gpu_api *api, int device, gpu_context *ret_context);
+    int (*close)(const struct gpu_api *api, int device, gpu_context context);
+    int (*enter)(const struct gpu_api *api, int device, gpu_context context);
+    int (*can_access)(const struct gpu_api *api, int device, int peer, bool *ret_can);
+    int (*access_peer)(const struct gpu_api *api, int peer, gpu_context peer_context); /* by the entered device; done already is success */
 
     /* Memory of the entered device; free space in it. */
-    int (*alloc)(size_t bytes, gpu_address *ret_address);
-    int (*free)(gpu_address address);
-    int (*space)(size_t *ret_free, size_t *ret_total);
+    int (*alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address);
+    int (*free)(const struct gpu_api *api, gpu_address address);
+    int (*space)(const struct gpu_api *api, size_t *ret_free, size_t *ret_total);
     /* Host memory. registered memory is the caller's own (mmap, mbind). address is how the entered device sees it. */
-    int (*host_alloc)(size_t bytes, enum gpu_host_kind kind, void **ret_memory);
-    int (*host_free)(void *memory);
-    int (*host_register)(void *memory, size_t bytes, enum gpu_host_kind kind);
-    int (*host_unregister)(void *memory);
-    int (*host_address)(void *memory, gpu_address *ret_address);
-    int (*managed_alloc)(size_t bytes, gpu_address *ret_address); /* freed by free */
-    int (*managed_advise)(gpu_address address, size_t bytes, enum gpu_advice advice, int device);
-    int (*managed_prefetch)(gpu_address address, size_t bytes, int device, gpu_stream stream); /* device -1: to the host */
+    int (*host_alloc)(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory);
+    int (*host_free)(const struct gpu_api *api, void *memory);
+    int (*host_register)(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind);
+    int (*host_unregister)(const struct gpu_api *api, void *memory);
+    int (*host_address)(const struct gpu_api *api, void *memory, gpu_address *ret_address);
+    int (*managed_alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address); /* freed by free */
+    int (*managed_advise)(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device);
+    int (*managed_prefetch)(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream); /* device -1: to the host */
 
-    int (*stream_new)(gpu_stream *ret_stream); /* of the entered device; does not wait for the default stream */
-    int (*stream_free)(gpu_stream stream);
-    int (*stream_wait)(gpu_stream stream); /* the host waits until all in it is done */
-    int (*stream_after)(gpu_stream stream, gpu_event event);
-    int (*stream_done)(gpu_stream stream, bool *ret_done); /* never waits */
-    int (*event_new)(gpu_event *ret_event); /* with a time */
-    int (*event_free)(gpu_event event);
-    int (*event_record)(gpu_event event, gpu_stream stream);
-    int (*event_elapsed)(gpu_event from, gpu_event to, double *ret_ns);
+    int (*stream_new)(const struct gpu_api *api, gpu_stream *ret_stream); /* of the entered device; does not wait for the default stream */
+    int (*stream_free)(const struct gpu_api *api, gpu_stream stream);
+    int (*stream_wait)(const struct gpu_api *api, gpu_stream stream); /* the host waits until all in it is done */
+    int (*stream_after)(const struct gpu_api *api, gpu_stream stream, gpu_event event);
+    int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done); /* never waits */
+    int (*event_new)(const struct gpu_api *api, gpu_event *ret_event); /* with a time */
+    int (*event_free)(const struct gpu_api *api, gpu_event event);
+    int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
+    int (*event_elapsed)(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns);
 
-    int (*copy)(gpu_address to, gpu_address from, size_t bytes, gpu_stream stream); /* the runtime sees from the addresses what they are */
-    int (*copy_peer)(gpu_address to, int to_device, gpu_context to_context, gpu_address from, int from_device, gpu_context from_context, size_t bytes,
-                     gpu_stream stream);
-    int (*fill)(gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream);
+    /* The runtime sees from the addresses what they are. */
+    int (*copy)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream);
+    int (*copy_peer)(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
+                     int from_device, gpu_context from_context, size_t bytes, gpu_stream stream);
+    int (*fill)(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream);
 
-    int (*module_load)(const void *image, gpu_module *ret_module); /* for the entered device */
-    int (*module_unload)(gpu_module module);
-    int (*module_function)(gpu_module module, const char *name, gpu_function *ret_function);
+    int (*module_load)(const struct gpu_api *api, const void *image, gpu_module *ret_module); /* for the entered device */
+    int (*module_unload)(const struct gpu_api *api, gpu_module module);
+    int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function);
     /* All kernels take one structure by value (gpu_kernels.h). */
-    int (*launch)(gpu_function function, unsigned grid, unsigned block, gpu_stream stream, const void *args, size_t args_size);
+    int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream, const void *args,
+                  size_t args_size);
 };
 
-/* NULL when its library is not there or lacks calls without which nothing can be measured; ret_why, of why_size, says which then. The tables are
- * static and filled once, before threads. */
-const struct gpu_api *gpu_cuda_api(char *ret_why, size_t why_size);
-const struct gpu_api *gpu_hip_api(char *ret_why, size_t why_size);
+/* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is let pass. The library stays loaded. */
+void gpu_api_free(struct gpu_api *api);
