@@ -66,7 +66,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps demo check check-numa ci bench lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps demo check check-numa ci bench bench-gpu lint help clean dist uninstall
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -216,6 +216,12 @@ bench: ## measure berth against named references in the same run and compare wit
 	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/run.sh
 .PHONY: benches
 benches: $(BENCHES)
+.PHONY: bench-gpu
+bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path on this machine's gpus
+	@tests/lib/deps.sh build
+	$(AGAIN) all
+	@python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
+	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM))
 
 # Fuzzing needs clang's libFuzzer. Everything is built once more, instrumented, in a folder of its own.
 FUZZ_SECONDS ?= 600

@@ -1,0 +1,198 @@
+"""tests/bench/gpu_compare.py against programs that print what the tools print, with numbers of the test's choice. Prints TAP."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+COMPARE = pathlib.Path(__file__).resolve().parent.parent / "bench" / "gpu_compare.py"
+A, B = "0000:0a:00.0", "0000:8b:00.0"
+
+
+def value(metric, source, target, number, half=0.002, **axes):
+    return {"record": "value", "metric": metric, "from": source, "to": target, "axes": axes, "value": number,
+            "low": number * (1 - half), "high": number * (1 + half), "n": 9}
+
+
+def berth(engine=1.0, kernel=1.0, stream=1.0):
+    """Records of a node with two gpus; B comes first, so that order is the address's. Factors are to what the fake references say."""
+    lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "cuda", "started_at": 1790000000}]
+    for gpu, scale in ((B, 1.1), (A, 1.0)):
+        lines += [value("host_gpu_copy_engine", "numa0", gpu, 55e9 * scale * engine), value("host_gpu_copy_engine", gpu, "numa0", 54e9 * scale * engine),
+                  value("host_gpu_copy_engine", "numa0", gpu, 95e9 * scale, direction="both"),
+                  value("host_gpu_kernel", "numa0", gpu, 50e9 * scale * kernel), value("host_gpu_kernel", gpu, "numa0", 51e9 * scale * kernel),
+                  value("memory_latency", gpu, "numa0", 1200 * scale), value("memory_latency", gpu, "numa0", 1100 * scale, bytes=2097152),
+                  value("gpu_stream", gpu, gpu, 4000e9 * scale * stream), value("gpu_stream", gpu, gpu, 4100e9 * scale * stream, test="bs2"),
+                  value("gpu_stream", gpu, gpu, 4200e9 * scale * stream, test="bs4")]
+    for source, target, scale in ((A, B, 1.0), (B, A, 1.1)):
+        # The one direction as samples: 1 MiB more in what 390 GB/s take for it is the rate at the top.
+        step = (1 << 20) / (390 * scale * engine)
+        lines += [{"record": "value", "metric": "gpu_gpu_copy_engine", "from": source, "to": target,
+                   "samples": [{"bytes": 1 << 20, "median_ns": 5000 + step, "n": 9}, {"bytes": 1 << 21, "median_ns": 5000 + 2 * step, "n": 9}]},
+                  value("gpu_gpu_copy_engine", source, target, 380e9 * scale * engine, direction="read"),
+                  value("gpu_gpu_kernel", source, target, 360e9 * scale * kernel, how="read"), value("gpu_gpu_kernel", source, target, 350e9 * scale * kernel),
+                  value("memory_latency", source, target, 830 * scale)]
+    lines += [value("gpu_gpu_copy_engine", A, B, 770e9 * engine, direction="both"), value("gpu_gpu_kernel", A, B, 700e9 * kernel, direction="both"),
+              value("gpu_gpu_kernel", A, B, 710e9 * kernel, direction="both", how="read"),
+              {"record": "set", "metric": "host_gpu_copy_engine_concurrent",
+               "flows": [{"from": A, "to": "numa0", "bytes_per_s": 41e9}, {"from": B, "to": "numa0", "bytes_per_s": 42e9}]},
+              {"record": "end", "status": "complete", "elapsed_ns": 4, "statistics": {"driver_ns": 1000000}}]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def pair(first, second):
+    """As nvbandwidth prints a matrix between two gpus: row acts, text, N/A on the diagonal."""
+    return [["N/A", f"{first:g}"], [f"{second:g}", "N/A"]]
+
+
+def nvbandwidth():
+    host = {"host_to_device_memcpy_ce": 55, "device_to_host_memcpy_ce": 54, "host_to_device_bidirectional_memcpy_ce": 47.5,
+            "device_to_host_bidirectional_memcpy_ce": 47.5, "host_to_device_memcpy_sm": 50, "device_to_host_memcpy_sm": 51,
+            "host_device_latency_sm": 1165, "all_to_host_memcpy_ce": 41, "host_to_all_memcpy_ce": 44, "device_local_copy": 2000}
+    cases = [{"name": name, "status": "Passed", "bandwidth_matrix": [[f"{v:g}", f"{v * 1.1:g}"]]} for name, v in host.items()]
+    # Reading, the row acts and takes from the column: row A is our column A's target.
+    peers = {"device_to_device_memcpy_read_ce": (380 * 1.1, 380), "device_to_device_memcpy_write_ce": (390, 390 * 1.1),
+             "device_to_device_memcpy_read_sm": (360, 360 * 1.1), "device_to_device_memcpy_write_sm": (350, 350 * 1.1),
+             "device_to_device_latency_sm": (826, 826 * 1.1)}
+    cases += [{"name": name, "status": "Passed", "bandwidth_matrix": pair(*v)} for name, v in peers.items()]
+    totals = {"device_to_device_bidirectional_memcpy_write_ce": 770, "device_to_device_bidirectional_memcpy_write_sm": 700,
+              "device_to_device_bidirectional_memcpy_read_sm": 710}
+    cases += [{"name": name, "status": "Passed", "bandwidth_matrix": pair(v / 2, v / 2) * 2 + pair(v, v)} for name, v in totals.items()]
+    return json.dumps({"nvbandwidth": {"CUDA Runtime Version": 13000, "testcases": cases}})
+
+
+BABELSTREAM = """BabelStream
+Version: 5.0
+CUDA Driver: 13000
+function,num_times,n_elements,sizeof,max_mbytes_per_sec,min_runtime,max_runtime,avg_runtime
+Copy,50,33554432,8,4e+06,0.000134,0.000136,0.000135
+Triad,50,33554432,8,4.1e+06,0.000196,0.000198,0.000197
+Dot,50,33554432,8,4.2e+06,0.000127,0.000129,0.000128
+"""
+
+
+class Rig:
+    """The three programs in a folder; each writes its arguments behind those of its earlier calls."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.says("probe", berth())
+        self.says("nvbandwidth", nvbandwidth())
+        self.says("babelstream", BABELSTREAM)
+
+    def says(self, name, text, status=0):
+        (self.folder / f"{name}.out").write_text(text)
+        program = self.folder / name
+        program.write_text(f'#!/bin/sh\necho "$CUDA_DEVICE_ORDER" "$@" >>"$0.calls"\ncat "$0.out"\nexit {status}\n')
+        program.chmod(0o755)
+
+    def calls(self, name):
+        file = self.folder / f"{name}.calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def compare(self, references=True, *more):
+        command = [sys.executable, str(COMPARE), "--probe", str(self.folder / "probe"), *more]
+        if references:
+            command += ["--nvbandwidth", str(self.folder / "nvbandwidth"), "--babelstream", str(self.folder / "babelstream")]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def row(out, what, source, target):
+    """(ours, theirs, ratio, verdict) of a row as printed."""
+    for line in out.splitlines():
+        cells = re.split(r" {2,}", line.strip())
+        if cells[:3] == [what, source, target]:
+            return cells[3], cells[4], cells[6], cells[8] if len(cells) > 8 else ""
+    raise AssertionError(f"no row {what} {source} {target} in\n{out}")
+
+
+def all_equal(rig):
+    done = rig.compare()
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = done.stdout
+    assert row(out, "host to gpu, copy engine", "numa0", A)[:3] == ("55.00", "55.00", "1.000"), out
+    assert row(out, "host to gpu, copy engine", "numa0", B)[:2] == ("60.50", "60.50")
+    assert row(out, "gpu to gpu, copy engine, write", B, A) == ("429.00", "429.00", "1.000", "met")
+    assert row(out, "gpu to gpu, copy engine, read", B, A)[:3] == ("418.00", "418.00", "1.000")
+    assert row(out, "gpu to gpu, copy engine, both", A, B)[:3] == ("770.00", "770.00", "1.000")
+    assert row(out, "gpu to gpu, kernel, read", A, B)[:2] == ("360.00", "360.00")
+    assert row(out, "latency of host memory, 2 MiB", A, "numa0")[:2] == ("1100", "1165")
+    assert row(out, "both directions at once, copy engine", A, "numa0")[:3] == ("95.00", "95.00", "1.000")
+    assert row(out, "all gpus to host at once, copy engine", B, "numa0")[:2] == ("42.00", "45.10")
+    assert row(out, "own memory: bs1 beside nvbandwidth's local copy", B, B)[:2] == ("4400.00", "4400.00")
+    assert row(out, "own memory: bs4 beside BabelStream's Dot", A, A)[:3] == ("4200.00", "4200.00", "1.000")
+    assert "targets not met: 0; cells of the reference that berth has no value for: 0" in out
+    assert re.search(r"quick profile, 2 gpus: 0\.\d\d s after starting the driver, target 5 s: met", out), out
+
+
+def calls_are_right(rig):
+    rig.compare()
+    probe, theirs, streams = rig.calls("probe"), rig.calls("nvbandwidth"), rig.calls("babelstream")
+    assert [c for c in probe if c == "PCI_BUS_ID --profile quick"] == ["PCI_BUS_ID --profile quick"] * 2, probe
+    assert "--profile full" in probe[2] and len(probe) == 3
+    assert len(theirs) == 1 and theirs[0].startswith("PCI_BUS_ID -j -t host_to_device_memcpy_ce "), theirs
+    assert len(streams) == 6 and sum("--device 1" in c for c in streams) == 3 and all("--csv" in c for c in streams), streams
+
+
+def slow_is_found(rig):
+    rig.says("probe", berth(engine=0.98))
+    done = rig.compare()
+    assert done.returncode == 1
+    assert row(done.stdout, "host to gpu, copy engine", "numa0", A) == ("53.90", "55.00", "0.980", "NOT met")
+    rig.says("probe", berth(engine=1.02))  # as wrong: what is faster than the link says that something else is timed
+    assert row(rig.compare().stdout, "host to gpu, copy engine", "numa0", A)[3] == "NOT met"
+    rig.says("probe", berth(kernel=0.99))
+    done = rig.compare()
+    assert done.returncode == 1
+    assert row(done.stdout, "gpu to gpu, kernel, write", A, B)[3] == "NOT met" and row(done.stdout, "host to gpu, copy engine", "numa0", A)[3] == "met"
+    rig.says("probe", berth(kernel=0.999))  # not told apart by our interval of 0.2 %
+    assert rig.compare().returncode == 0
+    rig.says("probe", berth(stream=0.97))
+    assert row(rig.compare().stdout, "own memory: bs1 beside BabelStream's Copy", A, A)[3] == "NOT met"
+
+
+def missing_is_found(rig):
+    rig.says("probe", "".join(line + "\n" for line in berth().splitlines() if '"how": "read"' not in line or '"both"' in line))
+    done = rig.compare()
+    assert done.returncode == 1
+    assert row(done.stdout, "gpu to gpu, kernel, read", A, B) == ("-", "360.00", "-", "no value"), done.stdout
+    assert "berth has no value for: 2" in done.stdout
+
+
+def alone(rig):
+    done = rig.compare(False)
+    assert done.returncode == 0, done.stderr
+    assert row(done.stdout, "host to gpu, copy engine", "numa0", A)[:2] == ("55.00", "-")
+    assert not rig.calls("nvbandwidth") and not rig.calls("babelstream")
+    assert "two quick runs, bandwidths:" in done.stdout and "0 more than 1%" in done.stdout
+
+
+def failures(rig):
+    rig.says("nvbandwidth", "CUDA error\n", status=3)
+    done = rig.compare()
+    assert done.returncode == 70 and "nvbandwidth ended with 3: CUDA error" in done.stderr, done
+    rig.says("probe", berth().replace('"complete"', '"failed"'))
+    done = rig.compare(False)
+    assert done.returncode == 70 and "did not end well" in done.stderr, done
+    done = rig.compare(False, "--probe", str(rig.folder / "none"))
+    assert done.returncode == 70 and "No such file" in done.stderr, done
+
+
+def main():
+    tests = [all_equal, calls_are_right, slow_is_found, missing_is_found, alone, failures]
+    print(f"1..{len(tests)}")
+    broken = 0
+    for number, test in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(Rig(folder))
+                print(f"ok {number} - {test.__name__}")
+            except AssertionError as error:
+                print(f"not ok {number} - {test.__name__}\n# {str(error)[-3000:]}")
+                broken = 1
+    sys.exit(broken)
+
+
+if __name__ == "__main__":
+    main()
