@@ -1,10 +1,12 @@
 /**
- * The calls of a GPU runtime that the probe makes: one table, filled by gpu_cuda.c (CUDA's driver API) and by gpu_hip.c (HIP), both looked
- * up at run time, so that the probe links to neither. No call whose structures changed between versions of a runtime is in it.
+ * The calls of a GPU runtime that the probe makes: one table, filled by gpu_cuda.c (CUDA's driver API) and by gpu_hip.c (HIP),
+ * both looked up at run time, so that the probe links to neither. No call whose structures changed between versions of a runtime
+ * is in it.
  *
- * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code, 0 for success; gpu_api_fault says what
- * kind of failure a code is and text words it. A call that the runtime lacks returns GPU_MISSING, never crashes. Outputs are untouched on
- * failure. Calls may be made by any thread; what belongs to a device is made current for the calling thread by enter.
+ * Every call takes the table first, as in api->copy(api, ...), and returns the runtime's own code, 0 for success; gpu_api_fault
+ * says what kind of failure a code is and text words it. A call that the runtime lacks returns GPU_MISSING, never crashes.
+ * Outputs are untouched on failure. Calls may be made by any thread; what belongs to a device is made current for the calling
+ * thread by enter.
  */
 #pragma once
 #include <stdbool.h>
@@ -38,12 +40,12 @@ enum gpu_attribute {
     GPU_ATTRIBUTE_L2_BYTES,
     GPU_ATTRIBUTE_ARCH_MAJOR,
     GPU_ATTRIBUTE_ARCH_MINOR,
-    GPU_ATTRIBUTE_COPY_ENGINES,        /* asynchronous copy engines */
-    GPU_ATTRIBUTE_INTEGRATED,          /* shares the host's memory */
-    GPU_ATTRIBUTE_MANAGED,             /* managed memory, touched by host and device at the same time */
-    GPU_ATTRIBUTE_PAGEABLE,            /* reaches memory of malloc */
-    GPU_ATTRIBUTE_PAGEABLE_BY_HOST,    /* ... through the host's page tables (ATS) */
-    GPU_ATTRIBUTE_HOST_NUMA,           /* nearest NUMA node of the host; -1 unknown */
+    GPU_ATTRIBUTE_COPY_ENGINES,     /* asynchronous copy engines */
+    GPU_ATTRIBUTE_INTEGRATED,       /* shares the host's memory */
+    GPU_ATTRIBUTE_MANAGED,          /* managed memory, touched by host and device at the same time */
+    GPU_ATTRIBUTE_PAGEABLE,         /* reaches memory of malloc */
+    GPU_ATTRIBUTE_PAGEABLE_BY_HOST, /* ... through the host's page tables (ATS) */
+    GPU_ATTRIBUTE_HOST_NUMA,        /* nearest NUMA node of the host; -1 unknown */
     GPU_ATTRIBUTE_COUNT
 };
 
@@ -60,7 +62,7 @@ struct gpu_api {
     const char *library; /* as it was looked for, "libcuda.so.1" */
     bool is_standin;     /* the library says that it is a stand-in for tests; nothing it gives is a measurement of a machine */
     bool takes_cuda;     /* its modules are nvcc's: CUDA, and a stand-in with HIP's names that forwards to it */
-    const void *calls;   /* the functions found; only gpu_cuda.c or gpu_hip.c know what they are */
+    void *calls;         /* the functions found; only gpu_cuda.c and gpu_hip.c know what they are */
 
     const char *(*text)(const struct gpu_api *api, int code);
 
@@ -69,8 +71,9 @@ struct gpu_api {
     int (*count)(const struct gpu_api *api, int *ret_count);
     int (*attribute)(const struct gpu_api *api, int device, enum gpu_attribute attribute, int *ret_value);
     int (*device_name)(const struct gpu_api *api, int device, char *buffer, size_t size);
-    int (*device_uuid)(const struct gpu_api *api, int device, char *buffer, size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
-    int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size);  /* "0000:c1:00.0", lower case */
+    int (*device_uuid)(const struct gpu_api *api, int device, char *buffer,
+                       size_t size); /* "GPU-...", as nvidia-smi and rocm-smi print it */
+    int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size); /* "0000:c1:00.0", lower case */
     int (*device_bytes)(const struct gpu_api *api, int device, uint64_t *ret_bytes);
 
     /* A context of the probe's own, current for the calling thread afterwards. HIP has one for each device. */
@@ -78,7 +81,8 @@ struct gpu_api {
     int (*close)(const struct gpu_api *api, int device, gpu_context context);
     int (*enter)(const struct gpu_api *api, int device, gpu_context context);
     int (*can_access)(const struct gpu_api *api, int device, int peer, bool *ret_can);
-    int (*access_peer)(const struct gpu_api *api, int peer, gpu_context peer_context); /* by the entered device; done already is success */
+    int (*access_peer)(const struct gpu_api *api, int peer,
+                       gpu_context peer_context); /* by the entered device; done already is success */
 
     /* Memory of the entered device; free space in it. */
     int (*alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address);
@@ -92,14 +96,16 @@ struct gpu_api {
     int (*host_address)(const struct gpu_api *api, void *memory, gpu_address *ret_address);
     int (*managed_alloc)(const struct gpu_api *api, size_t bytes, gpu_address *ret_address); /* freed by free */
     int (*managed_advise)(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device);
-    int (*managed_prefetch)(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream); /* device -1: to the host */
+    int (*managed_prefetch)(const struct gpu_api *api, gpu_address address, size_t bytes, int device,
+                            gpu_stream stream); /* device -1: to the host */
 
-    int (*stream_new)(const struct gpu_api *api, gpu_stream *ret_stream); /* of the entered device; does not wait for the default stream */
+    int (*stream_new)(const struct gpu_api *api,
+                      gpu_stream *ret_stream); /* of the entered device; does not wait for the default stream */
     int (*stream_free)(const struct gpu_api *api, gpu_stream stream);
     int (*stream_wait)(const struct gpu_api *api, gpu_stream stream); /* the host waits until all in it is done */
     int (*stream_after)(const struct gpu_api *api, gpu_stream stream, gpu_event event);
     int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done); /* never waits */
-    int (*event_new)(const struct gpu_api *api, gpu_event *ret_event); /* with a time */
+    int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);                /* with a time */
     int (*event_free)(const struct gpu_api *api, gpu_event event);
     int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
     int (*event_elapsed)(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns);
@@ -114,8 +120,8 @@ struct gpu_api {
     int (*module_unload)(const struct gpu_api *api, gpu_module module);
     int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function);
     /* All kernels take one structure by value (gpu_kernels.h). */
-    int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream, const void *args,
-                  size_t args_size);
+    int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
+                  const void *args, size_t args_size);
 };
 
 /* Ends a table of gpu_cuda_new or gpu_hip_new; NULL is let pass. The library stays loaded. */

@@ -3,6 +3,6 @@
 #include "gpu_api.h"
 #include "probe_why.h"
 
-/* NULL, and one sentence in why, when the library is not there, lacks calls without which nothing can be measured, or memory ran out. Nothing of it is
- * called yet. Freed by gpu_api_free. */
+/* NULL, and one sentence in why, when the library is not there, lacks calls without which nothing can be measured, or memory ran
+ * out. Nothing of it is called yet. Freed by gpu_api_free. */
 struct gpu_api *gpu_hip_new(struct probe_why *why);
