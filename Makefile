@@ -44,7 +44,10 @@ DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
 CMD_SRC     := $(filter-out $(LIB_SRC),$(wildcard client/*.c))
-CPU_SRC     := $(wildcard probes/cpu_*.c probes/probe_*.c)
+PROBE_SRC   := $(wildcard probes/probe_*.c)
+CPU_SRC     := $(wildcard probes/cpu_*.c)
+GPU_MAIN    := $(wildcard probes/gpu_main.c)
+GPU_SRC     := $(filter-out probes/gpu_main.c,$(wildcard probes/gpu_*.c))
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FAULT_SRC   := $(wildcard tests/fault/test_*.c)
 BENCH_SRC   := $(wildcard tests/bench/*.c)
@@ -52,7 +55,7 @@ SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) $(if $(CMD_SRC),$(BUILD)/bin/berth) \
-            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu)
+            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(if $(GPU_MAIN),$(BUILD)/bin/berth-probe-gpu)
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
@@ -95,6 +98,21 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
 
+# The GPU probe's kernels are compiled by what of nvcc and hipcc is there (NVCC= and HIPCC= leave them out) and embedded; one build of them serves all. What
+# no image fits is compiled as the probe runs, from the source, which is embedded as well.
+NVCC        ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc /opt/cuda/bin/nvcc))
+HIPCC       ?= $(firstword $(shell command -v hipcc) $(wildcard /opt/rocm/bin/hipcc))
+GPU_IMAGES  := build/gpu
+GPU_KERNELS := probes/gpu_kernels.cu probes/gpu_kernels.h
+$(GPU_IMAGES)/compilers: always
+	@mkdir -p $(@D)
+	@echo "$(NVCC) $(HIPCC)" | cmp -s - $@ || echo "$(NVCC) $(HIPCC)" >$@
+$(GPU_IMAGES)/included.txt: probes/gpu_images.sh $(GPU_KERNELS) $(GPU_IMAGES)/compilers
+	$(call say,gpu,$(GPU_KERNELS))
+	$(Q)NVCC="$(NVCC)" HIPCC="$(HIPCC)" probes/gpu_images.sh $(@D)
+$(BUILD)/obj/probes/gpu_image.o: ALL_CFLAGS += -Iprobes -I$(GPU_IMAGES)
+$(BUILD)/obj/probes/gpu_image.o: $(GPU_IMAGES)/included.txt $(GPU_KERNELS)
+
 # What has folders of the installation compiled in is compiled anew when they change: make && make install PREFIX=/usr.
 FOLDERS := $(LIBEXECDIR) $(SYSCONFDIR)
 $(call obj,$(shell grep -lE 'BERTH_(LIBEXEC|SYSCONF)DIR' daemon/*.c client/*.c)): $(BUILD)/obj/folders
@@ -106,7 +124,10 @@ $(BUILD)/obj/folders: always
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu_main.c,$(CPU_SRC)))
+$(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu_main.c,$(CPU_SRC)) $(PROBE_SRC))
+	$(call say,ar,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/libprobe_gpu.a: $(call obj,$(GPU_SRC))
 	$(call say,ar,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/libcommand.a: $(call obj,$(filter-out client/berth.c,$(CMD_SRC)))
@@ -135,8 +156,13 @@ $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm
+$(BUILD)/bin/berth-probe-gpu: $(call obj,$(GPU_MAIN)) $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
+	@printf '  %-5s %s\n' gpu "$$(cat $(GPU_IMAGES)/included.txt)"
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(if $(CPU_SRC),$(BUILD)/libprobe.a) \
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
                  $(if $(CMD_SRC),$(BUILD)/libcommand.a) $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -258,7 +284,8 @@ $(BUILD)/libberth.pc: client/libberth.pc.in always
 
 # What is installed, once, for install and uninstall alike: mode:file:folder. The configuration is never overwritten, and
 # removed only while it is as it came.
-INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) 755:$(BUILD)/bin/berth-probe-cpu:$(LIBEXECDIR) \
+INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
+            $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
