@@ -1,0 +1,334 @@
+#include "gpu_trial.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "gpu_kernels.h"
+#include "probe_clock.h"
+
+#define HOLD_NS UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
+
+struct lane {
+    gpu_event start, stop;
+};
+
+/* What a trial has on one device. */
+struct post {
+    gpu_address word; /* as this device sees it */
+    gpu_address sink;
+    struct lane lanes[GPU_STREAMS];
+};
+
+struct gpu_trial {
+    struct gpu_node *node;
+    _Atomic uint32_t *word; /* host memory that gates read */
+    uint32_t turn;
+    struct post posts[GPU_DEVICES_MAX];
+};
+
+const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return trial->node; }
+
+/* True for code 0; else says what failed. */
+static bool check(const struct gpu_trial *trial, int code, int device, const char *what, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    if (code == 0)
+        return true;
+    const struct gpu_api *api = trial->node->api;
+    *ret_fault = api->fault(code);
+    return probe_why_set(why, "%s: %s: %.120s", trial->node->device[device].name, what, api->text(code));
+}
+
+static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_device *the = &trial->node->device[device];
+    return check(trial, trial->node->api->enter(the->api_device, the->context), device, "enter", ret_fault, why);
+}
+
+static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    struct post *post = &trial->posts[device];
+    if (!enter(trial, device, ret_fault, why) ||
+        !check(trial, api->host_address((void *)trial->word, &post->word), device, "address of the gate's word", ret_fault, why) ||
+        !check(trial, api->alloc(16, &post->sink), device, "allocate", ret_fault, why))
+        return false;
+    for (int i = 0; i < GPU_STREAMS; i++)
+        if (!check(trial, api->event_new(&post->lanes[i].start), device, "event", ret_fault, why) ||
+            !check(trial, api->event_new(&post->lanes[i].stop), device, "event", ret_fault, why))
+            return false;
+    return true;
+}
+
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct probe_why *why)
+{
+    enum gpu_fault fault;
+    void *word;
+    struct gpu_trial *trial = calloc(1, sizeof *trial);
+    if (trial == NULL)
+        return probe_why_set(why, "out of memory");
+    trial->node = node;
+    bool ok = true;
+    for (int i = 0; ok && i < node->device_count; i++) {
+        if (!node->device[i].usable)
+            continue;
+        if (trial->word == NULL) {
+            ok = enter(trial, i, &fault, why) &&
+                 check(trial, node->api->host_alloc(sizeof *trial->word, GPU_HOST_PINNED, &word), i, "allocate in host memory", &fault, why);
+            if (!ok)
+                break;
+            trial->word = word;
+            atomic_init(trial->word, 0);
+        }
+        ok = prepare(trial, i, &fault, why);
+    }
+    if (ok && trial->word == NULL)
+        ok = probe_why_set(why, "there is no device that can be used");
+    if (ok)
+        *ret_trial = trial;
+    else
+        gpu_trial_free(trial);
+    return ok;
+}
+
+void gpu_trial_free(struct gpu_trial *trial)
+{
+    if (trial == NULL)
+        return;
+    const struct gpu_api *api = trial->node->api;
+    for (int i = 0; i < trial->node->device_count; i++) {
+        const struct gpu_device *device = &trial->node->device[i];
+        struct post *post = &trial->posts[i];
+        if (!device->usable || api->enter(device->api_device, device->context) != 0)
+            continue;
+        if (post->sink != 0)
+            api->free(post->sink);
+        for (int j = 0; j < GPU_STREAMS; j++) {
+            if (post->lanes[j].start != NULL)
+                api->event_free(post->lanes[j].start);
+            if (post->lanes[j].stop != NULL)
+                api->event_free(post->lanes[j].stop);
+        }
+    }
+    if (trial->word != NULL)
+        api->host_free((void *)trial->word);
+    free(trial);
+}
+
+static gpu_function stream_kernel(const struct gpu_device *device, const struct gpu_op *op)
+{
+    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
+    return gpu_node_stream_kernel(device, firsts[op->how], op->shape.unroll);
+}
+
+static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
+{
+    const struct gpu_api *api = trial->node->api;
+    const struct gpu_device *devices = trial->node->device;
+    if (op->mechanism == GPU_BY_ENGINE) {
+        if (op->to_device < 0 || op->from_device < 0 || op->to_device == op->from_device)
+            return api->copy(op->to + offset, op->from + offset, op->bytes, stream);
+        const struct gpu_device *to = &devices[op->to_device], *from = &devices[op->from_device];
+        return api->copy_peer(op->to + offset, to->api_device, to->context, op->from + offset, from->api_device, from->context, op->bytes,
+                              stream);
+    }
+    gpu_function kernel = stream_kernel(&devices[op->device], op);
+    if (kernel == NULL)
+        return GPU_MISSING;
+    struct gpu_stream_args args = {.to = op->how == GPU_HOW_READ ? 0 : op->to + offset,
+                                   .from = op->how == GPU_HOW_WRITE ? 0 : op->from + offset,
+                                   .bytes = op->bytes,
+                                   .sink = trial->posts[op->device].sink,
+                                   .value = UINT64_C(0x0102040810204080)};
+    return api->launch(kernel, op->shape.grid, op->shape.block, stream, &args, sizeof args);
+}
+
+/* What a flow and a task have in common: one stream of one device with something in it. */
+struct strand {
+    int device, stream;
+    gpu_enqueue enqueue;
+    void *arg;
+    double ns, began_ns;
+};
+
+static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_device *device = &trial->node->device[strand->device];
+    if (device->kernel[GPU_KERNEL_GATE] == NULL)
+        return true;
+    struct gpu_gate_args args = {.flag = trial->posts[strand->device].word, .value = trial->turn, .limit_ns = HOLD_NS};
+    int code = trial->node->api->launch(device->kernel[GPU_KERNEL_GATE], 1, 1, device->stream[strand->stream], &args, sizeof args);
+    return check(trial, code, strand->device, "launch", ret_fault, why);
+}
+
+static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    const struct lane *lane = &trial->posts[strand->device].lanes[strand->stream];
+    gpu_stream stream = trial->node->device[strand->device].stream[strand->stream];
+    return check(trial, api->event_record(lane->start, stream), strand->device, "event", ret_fault, why) &&
+           check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault, why) &&
+           check(trial, api->event_record(lane->stop, stream), strand->device, "event", ret_fault, why);
+}
+
+static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    for (size_t i = 0; i < count; i++) {
+        struct strand *strand = &strands[i];
+        const struct lane *lanes = trial->posts[strand->device].lanes, *lane = &lanes[strand->stream];
+        strand->began_ns = 0;
+        if (!enter(trial, strand->device, ret_fault, why) ||
+            !check(trial, api->event_elapsed(lane->start, lane->stop, &strand->ns), strand->device, "time", ret_fault, why) ||
+            (strand->stream > 0 &&
+             !check(trial, api->event_elapsed(lanes[0].start, lane->start, &strand->began_ns), strand->device, "time", ret_fault, why)))
+            return false;
+    }
+    return true;
+}
+
+/* Holds all, fills all, lets all go, waits for all. */
+static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    int next[GPU_DEVICES_MAX] = {0};
+    const struct gpu_node *node = trial->node;
+    *ret_fault = GPU_FAULT_OTHER;
+    for (size_t i = 0; i < count; i++) {
+        strands[i].stream = next[strands[i].device]++;
+        if (strands[i].stream >= GPU_STREAMS || !node->device[strands[i].device].usable)
+            return probe_why_set(why, "%s: %s", node->device[strands[i].device].name,
+                                 strands[i].stream >= GPU_STREAMS ? "too many flows at once" : "cannot be used");
+    }
+    trial->turn++;
+    int64_t held_ns = probe_clock_ns();
+    bool ok = true;
+    size_t held = 0;
+    for (; ok && held < count; held++)
+        ok = enter(trial, strands[held].device, ret_fault, why) && hold(trial, &strands[held], ret_fault, why);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = enter(trial, strands[i].device, ret_fault, why) && fill(trial, &strands[i], ret_fault, why);
+    bool late = probe_clock_ns() - held_ns >= (int64_t)HOLD_NS;
+    atomic_store_explicit(trial->word, trial->turn, memory_order_release);
+    /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next. */
+    for (size_t i = 0; i < held; i++) {
+        enum gpu_fault fault;
+        int code = node->api->enter(node->device[strands[i].device].api_device, node->device[strands[i].device].context);
+        if (code == 0)
+            code = node->api->stream_wait(node->device[strands[i].device].stream[strands[i].stream]);
+        if (!check(trial, code, strands[i].device, "transfer", &fault, ok ? why : NULL)) {
+            *ret_fault = ok || fault == GPU_FAULT_LOST ? fault : *ret_fault;
+            ok = false;
+        }
+    }
+    if (ok && late)
+        return probe_why_set(why, "enqueuing took longer than streams are held");
+    return ok && read_times(trial, strands, count, ret_fault, why);
+}
+
+struct flow_arg {
+    const struct gpu_trial *trial;
+    const struct gpu_flow *flow;
+};
+
+static int enqueue_flow(void *arg, gpu_stream stream)
+{
+    const struct flow_arg *at = arg;
+    const struct gpu_flow *flow = at->flow;
+    uint64_t offset = 0;
+    for (unsigned i = 0; i < flow->count; i++) {
+        int code = enqueue_op(at->trial, &flow->op, offset, stream);
+        if (code != 0)
+            return code;
+        offset += flow->advance;
+        if (offset + flow->op.bytes > flow->span)
+            offset = 0;
+    }
+    return 0;
+}
+
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct strand strands[GPU_TRIAL_FLOWS_MAX];
+    struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (count > GPU_TRIAL_FLOWS_MAX)
+        return probe_why_set(why, "too many flows at once");
+    for (size_t i = 0; i < count; i++) {
+        args[i] = (struct flow_arg){trial, &flows[i]};
+        strands[i] = (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
+    }
+    if (!run(trial, strands, count, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        flows[i].ns = strands[i].ns;
+        flows[i].began_ns = strands[i].began_ns;
+    }
+    return true;
+}
+
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct strand strands[GPU_TRIAL_FLOWS_MAX];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (count > GPU_TRIAL_FLOWS_MAX)
+        return probe_why_set(why, "too many tasks at once");
+    for (size_t i = 0; i < count; i++)
+        strands[i] = (struct strand){.device = tasks[i].device, .enqueue = tasks[i].enqueue, .arg = tasks[i].arg};
+    if (!run(trial, strands, count, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        tasks[i].ns = strands[i].ns;
+    return true;
+}
+
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
+{
+    struct gpu_task task = {.device = device, .enqueue = enqueue, .arg = arg};
+    if (!gpu_trial_tasks(trial, &task, 1, ret_fault, why))
+        return false;
+    *ret_ns = task.ns;
+    return true;
+}
+
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    gpu_stream stream = trial->node->device[op->device].stream[0];
+    *ret_fault = GPU_FAULT_OTHER;
+    if (!trial->node->device[op->device].usable)
+        return probe_why_set(why, "%s: cannot be used", trial->node->device[op->device].name);
+    if (!enter(trial, op->device, ret_fault, why))
+        return false;
+    int64_t start_ns = probe_clock_ns();
+    int code = enqueue_op(trial, op, 0, stream);
+    if (code == 0)
+        code = trial->node->api->stream_wait(stream);
+    int64_t end_ns = probe_clock_ns();
+    if (!check(trial, code, op->device, "transfer", ret_fault, why))
+        return false;
+    *ret_ns = (double)(end_ns - start_ns);
+    return true;
+}
+
+bool gpu_trial_repeat(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, bool warm, int64_t budget_ns,
+                      struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double samples[GPU_TRIAL_FLOWS_MAX][PROBE_STATS_MAX];
+    int64_t end_ns = probe_clock_ns() + budget_ns;
+    bool enough = false;
+    if (!warm && !gpu_trial_run(trial, flows, count, ret_fault, why))
+        return false;
+    unsigned n = 0;
+    for (; !enough; n++) {
+        if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+            return false;
+        bool late = probe_clock_ns() >= end_ns;
+        enough = true;
+        for (size_t i = 0; i < count; i++) {
+            samples[i][n] = flows[i].ns / flows[i].count;
+            enough &= probe_stats_enough(samples[i], n + 1, late);
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        ret_summary[i] = probe_stats_quantile(samples[i], n, 0.5);
+    return true;
+}
