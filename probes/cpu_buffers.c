@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cpu_initiator.h"
+#include "probe_room.h"
 
 #define MIB           ((int64_t)1 << 20)
 #define UNKNOWN_CACHE (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
@@ -140,7 +141,7 @@ bool cpu_buffers_new(const char *root, const struct cpu_topology *topology, cons
         made++;
         request.soft_ns = part(time->started_ns, time->soft_ns, made, count);
         request.hard_ns = part(time->started_ns, time->hard_ns, made, count);
-        make_one(cpu_memory_limit(root, &topology->numas[i], count), topology, i, &request, workers, &item[i], ret_overrun);
+        make_one(probe_room_bytes(root, topology->numas[i].number, count), topology, i, &request, workers, &item[i], ret_overrun);
         small_left -= (int64_t)item[i].memory.small_bytes;
     }
     if (*ret_overrun) /* a stuck thread still uses them */

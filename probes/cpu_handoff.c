@@ -6,6 +6,7 @@
 #include "cpu_match.h"
 #include "cpu_patience.h"
 #include "cpu_queue.h"
+#include "probe_room.h"
 
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define GRACE_NS    INT64_C(2000000000) /* after their patience, for both sides to get their CPUs once more and leave */
@@ -44,7 +45,7 @@ static void make_memory(struct cpu_handoff *handoff, const char *root, int numa,
                         int64_t hard_ns, bool *ret_overrun)
 {
     struct node *node = &handoff->nodes[numa];
-    int64_t limit = cpu_memory_limit(root, &handoff->topology->numas[numa], count) / (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
+    int64_t limit = probe_room_bytes(root, handoff->topology->numas[numa].number, count) / (int64_t)HUGE_BYTES * (int64_t)HUGE_BYTES;
     struct cpu_memory_request request = {.wanted = wanted, .least = least, .soft_ns = soft_ns, .hard_ns = hard_ns, .small_limit = SMALL_BYTES / count};
     if ((int64_t)request.wanted > limit)
         request.wanted = limit < 0 ? 0 : (size_t)limit;

@@ -30,10 +30,6 @@ struct cpu_memory {
     enum cpu_placement placement;
 };
 
-/* How much memory may be taken without danger: half of what the kernel can give on the node (free, or held by caches that it
- * drops), of what is available, and of what the cgroup allows, whichever is least, and the latter two divided by @buffers. */
-int64_t cpu_memory_limit(const char *root, const struct cpu_numa *numa, int buffers);
-
 /* How many bytes of small pages the kernel gets back within limit_ns, by a trial of a few milliseconds. A process that is ended is
  * gone only when its pages are: 50 to 150 ms a GiB on small pages, 2 to 4 on huge ones. */
 int64_t cpu_memory_small_limit(int64_t limit_ns);

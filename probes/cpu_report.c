@@ -1,27 +1,13 @@
 #include "cpu_report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe_clock.h"
+#include "probe_record.h"
 
 #define PROGRESS_NS 50000000 /* between two progress records */
-
-static void add_axis(struct cpu_axes *axes, const char *key, const char *value)
-{
-    snprintf(axes->text[2 * axes->count], sizeof axes->text[0], "%s", key);
-    snprintf(axes->text[2 * axes->count + 1], sizeof axes->text[0], "%s", value);
-    axes->count++;
-}
-
-static void add_number(struct cpu_axes *axes, const char *key, int64_t number)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)number);
-    add_axis(axes, key, text);
-}
 
 static const char *direction_name(enum cpu_direction direction)
 {
@@ -30,46 +16,40 @@ static const char *direction_name(enum cpu_direction direction)
 }
 
 /* Those of bandwidth, and of noise beside bandwidth or latency. */
-static void add_memory_axes(struct cpu_axes *axes, const struct cpu_cell *cell)
+static void add_memory_axes(struct probe_axes *axes, const struct cpu_cell *cell)
 {
-    bool is_noise = cell->metric == PROBE_MEMORY_NOISE, streams = (is_noise ? cell->beside : cell->metric) == PROBE_MEMORY_BANDWIDTH;
+    bool is_noise = cell->metric == PROBE_MEMORY_NOISE,
+         streams = (is_noise ? cell->beside : cell->metric) == PROBE_MEMORY_BANDWIDTH;
     if (is_noise && streams)
-        add_axis(axes, "beside", direction_name(cell->direction));
+        probe_axes_add(axes, "beside", "%s", direction_name(cell->direction));
     else if (streams && cell->direction != CPU_READ)
-        add_axis(axes, "how", direction_name(cell->direction));
+        probe_axes_add(axes, "how", "%s", direction_name(cell->direction));
     if (streams && cell->threads > 0)
-        add_number(axes, "threads", cell->threads);
+        probe_axes_add(axes, "threads", "%lld", (long long)(cell->threads));
     if (cell->metric == PROBE_MEMORY_LATENCY && cell->bytes > 0)
-        add_number(axes, "bytes", cell->bytes);
+        probe_axes_add(axes, "bytes", "%lld", (long long)(cell->bytes));
     if (cell->noise == CPU_NOISE_NUMA || (cell->noise == CPU_NOISE_CORE && !is_noise))
-        add_axis(axes, "noise", cell->noise == CPU_NOISE_NUMA ? "numa" : "core");
+        probe_axes_add(axes, "noise", "%s", cell->noise == CPU_NOISE_NUMA ? "numa" : "core");
 }
 
-struct cpu_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes)
+struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes)
 {
-    struct cpu_axes axes = {0};
+    struct probe_axes axes = {0};
     if (cell->metric == PROBE_CPU_PINGPONG && cell->cas)
-        add_axis(&axes, "how", "cas");
+        probe_axes_add(&axes, "how", "%s", "cas");
     if (cell->metric == PROBE_MEMORY_BANDWIDTH || cell->metric == PROBE_MEMORY_LATENCY || cell->metric == PROBE_MEMORY_NOISE)
         add_memory_axes(&axes, cell);
     if (cell->metric == PROBE_CPU_COPY && sample_bytes > 0)
-        add_number(&axes, "bytes", sample_bytes);
+        probe_axes_add(&axes, "bytes", "%lld", (long long)(sample_bytes));
     if (cell->metric == PROBE_CPU_QUEUE && cell->reader)
-        add_axis(&axes, "side", "reader");
+        probe_axes_add(&axes, "side", "%s", "reader");
     return axes;
 }
 
 static void begin(struct probe_line *line, const char *record, const struct cpu_cell *cell)
 {
-    struct cpu_axes axes = cpu_report_axes(cell, 0);
-    probe_line_begin(line, record);
-    probe_line_text(line, "metric", probe_metric_name(cell->metric));
-    probe_line_text(line, "from", cell->from);
-    probe_line_text(line, "to", cell->to);
-    probe_line_open(line, "axes");
-    for (size_t i = 0; i < axes.count; i++)
-        probe_line_text(line, axes.text[2 * i], axes.text[2 * i + 1]);
-    probe_line_close(line);
+    struct probe_axes axes = cpu_report_axes(cell, 0);
+    probe_record_begin(line, record, cell->metric, cell->from, cell->to, &axes);
 }
 
 /* Takes the result's text. */
@@ -92,9 +72,7 @@ static bool progress(struct cpu_report *report)
         return true;
     report->progress_ns = now;
     struct probe_line line;
-    probe_line_begin(&line, "progress");
-    probe_line_integer(&line, "done", (int64_t)report->done);
-    probe_line_integer(&line, "total", (int64_t)report->total);
+    probe_record_progress(&line, report->done, report->total);
     return probe_line_write(&line, report->out);
 }
 
@@ -105,12 +83,7 @@ bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, co
         return keep(report, (struct cpu_result){.cell = cell, .summary = *summary});
     struct probe_line line;
     begin(&line, "value", cell);
-    probe_line_number(&line, "value", summary->value);
-    if (isfinite(summary->low) && isfinite(summary->high)) {
-        probe_line_number(&line, "low", summary->low);
-        probe_line_number(&line, "high", summary->high);
-    }
-    probe_line_integer(&line, "n", summary->n);
+    probe_record_value(&line, summary);
     return probe_line_write(&line, report->out) && progress(report);
 }
 
@@ -120,9 +93,8 @@ bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, 
     report->done++;
     bool ok = true;
     for (unsigned i = 0; report->out == NULL && ok && i < count; i++) {
-        double scale = (double)bytes[i] * 1e9;
-        struct probe_summary rate = {scale / times[i].value, scale / times[i].high, scale / times[i].low, times[i].n};
-        ok = keep(report, (struct cpu_result){.cell = cell, .bytes = bytes[i], .summary = rate});
+        struct probe_sample sample = {bytes[i], times[i]};
+        ok = keep(report, (struct cpu_result){.cell = cell, .bytes = bytes[i], .summary = probe_record_rate(&sample)});
     }
     if (report->out == NULL)
         return ok;
@@ -130,13 +102,8 @@ bool cpu_report_samples(struct cpu_report *report, const struct cpu_cell *cell, 
     begin(&line, "value", cell);
     probe_line_open_list(&line, "samples");
     for (unsigned i = 0; i < count; i++) {
-        probe_line_open(&line, NULL);
-        probe_line_integer(&line, "bytes", bytes[i]);
-        probe_line_number(&line, "median_ns", times[i].value);
-        probe_line_number(&line, "low_ns", times[i].low);
-        probe_line_number(&line, "high_ns", times[i].high);
-        probe_line_integer(&line, "n", times[i].n);
-        probe_line_close(&line);
+        struct probe_sample sample = {bytes[i], times[i]};
+        probe_record_sample(&line, &sample);
     }
     probe_line_close_list(&line);
     return probe_line_write(&line, report->out) && progress(report);

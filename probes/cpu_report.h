@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cpu_cells.h"
+#include "probe_axes.h"
 #include "probe_emit.h"
 #include "probe_stats.h"
 
@@ -41,13 +42,8 @@ struct cpu_report {
     struct cpu_report_pairs pairs;
 };
 
-/* The axes of a cell, or of its sample of so many bytes (0: of the cell), that are not at their default, as keys and values: text[2i], text[2i+1]. */
-struct cpu_axes {
-    char text[8][24];
-    size_t count; /* pairs */
-};
-
-struct cpu_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes);
+/* The axes of a cell, or of its sample of so many bytes (0: of the cell), that are not at their default. */
+struct probe_axes cpu_report_axes(const struct cpu_cell *cell, int64_t sample_bytes);
 
 /* One more cell is done, measured or skipped. False when the reader is gone or memory runs out. */
 bool cpu_report_value(struct cpu_report *report, const struct cpu_cell *cell, const struct probe_summary *summary);

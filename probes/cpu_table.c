@@ -1,151 +1,25 @@
 #include "cpu_table.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define LEAST_WIDTH 16   /* of a column, in letters */
-#define FAR         0.05 /* of the value: an interval that reaches further is shown by its ends, because a percentage hides its side */
-
-struct row {
-    const struct cpu_result *result;
-    struct cpu_axes axes;
-};
-
-static int compare_axes(const struct cpu_axes *a, const struct cpu_axes *b)
-{
-    if (a->count != b->count)
-        return a->count < b->count ? -1 : 1;
-    for (size_t i = 0; i < 2 * a->count; i++) {
-        /* Numbers ascend as numbers: longer ones are larger. */
-        size_t x = strlen(a->text[i]), y = strlen(b->text[i]);
-        bool number = a->text[i][0] >= '0' && a->text[i][0] <= '9';
-        int order = number && x != y ? (x < y ? -1 : 1) : strcmp(a->text[i], b->text[i]);
-        if (order != 0)
-            return order;
-    }
-    return 0;
-}
-
-/* Names ascend by kind, then number. */
-static int compare_names(const char *a, const char *b)
-{
-    size_t x = strcspn(a, "0123456789"), y = strcspn(b, "0123456789");
-    int order = x != y ? (x < y ? -1 : 1) : strncmp(a, b, x);
-    return order != 0 ? order : atoi(a + x) - atoi(b + y);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct cpu_cell *x = ((const struct row *)a)->result->cell, *y = ((const struct row *)b)->result->cell;
-    int order = x->metric != y->metric ? (x->metric < y->metric ? -1 : 1)
-                                       : compare_axes(&((const struct row *)a)->axes, &((const struct row *)b)->axes);
-    if (order == 0)
-        order = compare_names(x->from, y->from);
-    return order != 0 ? order : compare_names(x->to, y->to);
-}
-
-static int compare_columns(const void *a, const void *b)
-{
-    return compare_names(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void print_title(const struct row *row, FILE *file)
-{
-    enum probe_metric metric = row->result->cell->metric;
-    fprintf(file, "\n%s", probe_metric_name(metric));
-    for (size_t i = 0; i < row->axes.count; i++)
-        fprintf(file, " %s=%s", row->axes.text[2 * i], row->axes.text[2 * i + 1]);
-    bool rate = strcmp(probe_metric_unit(metric), "bytes_per_s") == 0;
-    fprintf(file, ", %s, and how far its 95 %% interval reaches\n", rate ? "GB/s" : probe_metric_unit(metric));
-}
-
-/* What a cell shows: "101.50 ± 1.0%" with the distance of the farther end, or "561.02 489.11..4510.00". Returns how many letters
- * it has. */
-static int write_number(const struct cpu_result *result, char *text, size_t size)
-{
-    if (result->why != NULL)
-        return snprintf(text, size, "-");
-    double unit = strcmp(probe_metric_unit(result->cell->metric), "bytes_per_s") == 0 ? 1e9 : 1;
-    double value = result->summary.value, low = result->summary.low, high = result->summary.high;
-    double reach = fmax(high - value, value - low) / value;
-    if (reach > FAR)
-        return snprintf(text, size, "%.2f %.2f..%.2f", value / unit, low / unit, high / unit);
-    return snprintf(text, size, "%.2f ±%4.1f%%", value / unit, 100 * reach) - 1; /* the sign has two bytes */
-}
-
-/* Each reason once, with how often it stands. */
-static void print_reasons(const struct row *rows, size_t count, FILE *file)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *why = rows[i].result->why;
-        size_t same = 0, before = 0;
-        for (size_t j = 0; why != NULL && j < count; j++)
-            if (rows[j].result->why != NULL && strcmp(rows[j].result->why, why) == 0) {
-                same++;
-                before += j < i;
-            }
-        if (why != NULL && before == 0)
-            fprintf(file, "  not measured, %zu: %s\n", same, why);
-    }
-}
-
-/* One matrix: rows have the same metric and axes and ascend by from, then to. */
-static bool print_matrix(const struct row *rows, size_t count, FILE *file)
-{
-    const char **columns = malloc(count * sizeof *columns);
-    if (columns == NULL)
-        return false;
-    size_t width = 0;
-    char text[128];
-    int letters = LEAST_WIDTH;
-    for (size_t i = 0; i < count; i++) {
-        int length = write_number(rows[i].result, text, sizeof text);
-        letters = length > letters ? length : letters;
-        columns[i] = rows[i].result->cell->to;
-    }
-    qsort(columns, count, sizeof *columns, compare_columns);
-    for (size_t i = 0; i < count; i++)
-        if (width == 0 || strcmp(columns[width - 1], columns[i]) != 0)
-            columns[width++] = columns[i];
-
-    print_title(&rows[0], file);
-    fprintf(file, "  %-8s", "from\\to");
-    for (size_t c = 0; c < width; c++)
-        fprintf(file, " %*s", letters, columns[c]);
-    for (size_t i = 0, c = width; i < count; i++) {
-        const struct cpu_cell *cell = rows[i].result->cell;
-        if (i == 0 || strcmp(cell->from, rows[i - 1].result->cell->from) != 0) {
-            fprintf(file, "\n  %-8s", cell->from);
-            c = 0;
-        }
-        for (; strcmp(columns[c], cell->to) != 0; c++)
-            fprintf(file, " %*s", letters, "");
-        int length = write_number(rows[i].result, text, sizeof text);
-        fprintf(file, " %*s%s", letters - length, "", text);
-        c++;
-    }
-    fprintf(file, "\n");
-    print_reasons(rows, count, file);
-    free(columns);
-    return true;
-}
+#include "probe_table.h"
 
 bool cpu_table_print(const struct cpu_report *report, FILE *file)
 {
-    struct row *rows = malloc((report->kept_count + 1) * sizeof *rows);
+    struct probe_row *rows = calloc(report->kept_count + 1, sizeof *rows);
     if (rows == NULL)
         return false;
-    for (size_t i = 0; i < report->kept_count; i++)
-        rows[i] = (struct row){.result = &report->kept[i], .axes = cpu_report_axes(report->kept[i].cell, report->kept[i].bytes)};
-    qsort(rows, report->kept_count, sizeof *rows, compare_rows);
-    bool ok = true;
-    for (size_t first = 0, next; ok && first < report->kept_count; first = next) {
-        for (next = first + 1; next < report->kept_count && rows[next].result->cell->metric == rows[first].result->cell->metric &&
-                               compare_axes(&rows[next].axes, &rows[first].axes) == 0;)
-            next++;
-        ok = print_matrix(rows + first, next - first, file);
+    for (size_t i = 0; i < report->kept_count; i++) {
+        const struct cpu_result *result = &report->kept[i];
+        struct probe_row *row = &rows[i];
+        row->metric = result->cell->metric;
+        snprintf(row->from, sizeof row->from, "%s", result->cell->from);
+        snprintf(row->to, sizeof row->to, "%s", result->cell->to);
+        row->axes = cpu_report_axes(result->cell, result->bytes);
+        row->summary = result->summary;
+        row->why = result->why;
     }
+    bool ok = probe_table_print(rows, report->kept_count, file);
     free(rows);
     return ok;
 }

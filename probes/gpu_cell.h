@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpu_buffer.h"
-#include "gpu_node.h"
-#include "gpu_report.h"
-#include "gpu_trial.h"
 #include "probe_metric.h"
 
 enum gpu_profile { GPU_QUICK, GPU_FULL };
@@ -30,6 +26,10 @@ enum gpu_phase {
 struct gpu_run; /* gpu_run.h: node, trial, buffers, report, wanted, budget */
 struct gpu_cell;
 
+/* Places, besides devices of the node by their index. */
+#define GPU_CELL_NONE        (-1)
+#define GPU_CELL_NUMA(index) (-2 - (index)) /* of gpu_node's numa; and back */
+
 /* Measures the cell and reports its values, or why there are none, by gpu_report.h. False ends the run: the reader is gone or the device lost. */
 typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns);
 
@@ -43,6 +43,3 @@ struct gpu_cell {
     int64_t bytes;
     const void *more;   /* borrowed by the cell from its list; NULL */
 };
-
-#define GPU_CELL_NONE        (-1)
-#define GPU_CELL_NUMA(index) (-2 - (index))

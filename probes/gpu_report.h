@@ -1,49 +1,49 @@
-/* Where the results of GPU cells go: records on standard output. Every cell is reported once, as a value, samples or a skip. */
+/* Where the results of GPU cells go: records on standard output, or rows of tables for a person. Every cell is reported once, as a value, samples, a set or
+ * a skip; one that has a value and samples reports both. All functions are false when the reader is gone or memory runs out. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpu_trial.h"
+#include "gpu_node.h"
+#include "probe_axes.h"
 #include "probe_emit.h"
 #include "probe_metric.h"
+#include "probe_record.h"
 #include "probe_stats.h"
-
-/* Axes that are not at their default: pairs of key and value, "how", "read", "bytes", "4096", NULL. */
-#define GPU_AXES_MAX 8
-struct gpu_axes {
-    char text[2 * GPU_AXES_MAX][24];
-    size_t count; /* pairs */
-};
-void gpu_axes_add(struct gpu_axes *axes, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-struct gpu_sample {
-    uint64_t bytes;
-    struct probe_summary time; /* ns of one operation, queued back to back */
-};
+#include "probe_table.h"
 
 struct gpu_report {
-    struct probe_out *out;
-    size_t done, total;
-    int64_t progress_ns;
-    bool late; /* cells were left out for want of time */
+    struct probe_out *out; /* NULL: keep rows */
+    struct probe_row *rows;
+    size_t row_count;
+    size_t done, total; /* cells */
+    bool late;          /* cells were left out for want of time */
 };
 
-/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine" for GPU_CELL_NONE. */
+/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for GPU_CELL_NONE. Places are
+ * numbered as in gpu_cell.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
-/* False when the reader is gone. times of ns become what the metric is: a rate metric's value is bytes over time. */
-bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to, const struct gpu_axes *axes,
-                      const struct probe_summary *value);
-bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to, const struct gpu_axes *axes,
-                        const struct gpu_sample *samples, size_t count, double t0_call_ns, double t0_queue_ns); /* NAN: not known */
+/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": "metric from to". */
+bool gpu_report_begin(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to);
+
+/* In the metric's unit. */
+bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
+                      const struct probe_axes *axes, const struct probe_summary *value);
+/* Times of one operation, queued back to back, by size in ascending order; what starting one costs, NAN: not known. */
+bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
+                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count, double t0_call_ns,
+                        double t0_queue_ns);
 struct gpu_report_flow {
     int from, to;
     struct probe_summary bytes_per_s;
 };
-bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct gpu_axes *axes,
+bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
                     const struct gpu_report_flow *flows, size_t count);
-bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to, const struct gpu_axes *axes,
-                     const char *why);
-/* Before a cell: what is being measured, so that a watchdog can name what hung. Each call is a progress record. */
-bool gpu_report_begin(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to);
+bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
+                     const struct probe_axes *axes, const char *why);
+
+/* The tables, when out is NULL. */
+bool gpu_report_print(struct gpu_report *report, FILE *file);
+void gpu_report_done(struct gpu_report *report);

@@ -1,4 +1,5 @@
-/** One run of the GPU probe: devices, buffers, then cell after cell within the budget. */
+/** What a run of the GPU probe has, for the cells that are measured in it: devices, buffers, what was asked for, and how cells
+ * report. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +39,23 @@ struct gpu_cells {
     struct gpu_cell *item;
     size_t count, capacity;
 };
-bool gpu_cells_add(struct gpu_cells *cells, const struct gpu_cell *cell);
 typedef bool (*gpu_list)(const struct gpu_run *run, struct gpu_cells *cells);
+
+/* Adds it when gpu_run_wants it. False when out of memory. */
+bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell);
+void gpu_cells_done(struct gpu_cells *cells);
+
+/* Whether the caller asked for the metric between these places: one of them is among the wanted ones, by its name or, a device,
+ * its UUID. */
+bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
+
+/* The node's NUMA node (its index) next to the device; 0 where nothing is known. */
+int gpu_run_near(const struct gpu_run *run, int device);
+
+/* The cell could not be measured: reports why. False ends the run: the device is lost (run->lost says so) or the reader gone. */
+bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
+                    const struct probe_why *why);
+
+/* A value of the cell's own metric between its own places. */
+bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                   const struct probe_summary *value);

@@ -3,10 +3,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "gpu_call.h"
 #include "gpu_kernels.h"
 #include "probe_clock.h"
 
-#define HOLD_NS UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
+#define HOLD_NS                                                                                                                  \
+    UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
 
 struct lane {
     gpu_event start, stop;
@@ -28,20 +30,15 @@ struct gpu_trial {
 
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial) { return trial->node; }
 
-/* True for code 0; else says what failed. */
-static bool check(const struct gpu_trial *trial, int code, int device, const char *what, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool check(const struct gpu_trial *trial, int code, int device, const char *what, enum gpu_fault *ret_fault,
+                  struct probe_why *why)
 {
-    if (code == 0)
-        return true;
-    const struct gpu_api *api = trial->node->api;
-    *ret_fault = api->fault(code);
-    return probe_why_set(why, "%s: %s: %.120s", trial->node->device[device].name, what, api->text(code));
+    return gpu_call_check(trial->node, device, code, what, ret_fault, why);
 }
 
 static bool enter(const struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    const struct gpu_device *the = &trial->node->device[device];
-    return check(trial, trial->node->api->enter(the->api_device, the->context), device, "enter", ret_fault, why);
+    return gpu_call_enter(trial->node, device, ret_fault, why);
 }
 
 static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fault, struct probe_why *why)
@@ -49,12 +46,13 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
     const struct gpu_api *api = trial->node->api;
     struct post *post = &trial->posts[device];
     if (!enter(trial, device, ret_fault, why) ||
-        !check(trial, api->host_address((void *)trial->word, &post->word), device, "address of the gate's word", ret_fault, why) ||
-        !check(trial, api->alloc(16, &post->sink), device, "allocate", ret_fault, why))
+        !check(trial, api->host_address(api, (void *)trial->word, &post->word), device, "address of the gate's word", ret_fault,
+               why) ||
+        !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", ret_fault, why))
         return false;
     for (int i = 0; i < GPU_STREAMS; i++)
-        if (!check(trial, api->event_new(&post->lanes[i].start), device, "event", ret_fault, why) ||
-            !check(trial, api->event_new(&post->lanes[i].stop), device, "event", ret_fault, why))
+        if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault, why) ||
+            !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault, why))
             return false;
     return true;
 }
@@ -73,7 +71,8 @@ bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct p
             continue;
         if (trial->word == NULL) {
             ok = enter(trial, i, &fault, why) &&
-                 check(trial, node->api->host_alloc(sizeof *trial->word, GPU_HOST_PINNED, &word), i, "allocate in host memory", &fault, why);
+                 check(trial, node->api->host_alloc(node->api, sizeof *trial->word, GPU_HOST_PINNED, &word), i,
+                       "allocate in host memory", &fault, why);
             if (!ok)
                 break;
             trial->word = word;
@@ -98,19 +97,19 @@ void gpu_trial_free(struct gpu_trial *trial)
     for (int i = 0; i < trial->node->device_count; i++) {
         const struct gpu_device *device = &trial->node->device[i];
         struct post *post = &trial->posts[i];
-        if (!device->usable || api->enter(device->api_device, device->context) != 0)
+        if (!device->usable || api->enter(api, device->api_device, device->context) != 0)
             continue;
         if (post->sink != 0)
-            api->free(post->sink);
+            api->free(api, post->sink);
         for (int j = 0; j < GPU_STREAMS; j++) {
             if (post->lanes[j].start != NULL)
-                api->event_free(post->lanes[j].start);
+                api->event_free(api, post->lanes[j].start);
             if (post->lanes[j].stop != NULL)
-                api->event_free(post->lanes[j].stop);
+                api->event_free(api, post->lanes[j].stop);
         }
     }
     if (trial->word != NULL)
-        api->host_free((void *)trial->word);
+        api->host_free(api, (void *)trial->word);
     free(trial);
 }
 
@@ -126,10 +125,10 @@ static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, ui
     const struct gpu_device *devices = trial->node->device;
     if (op->mechanism == GPU_BY_ENGINE) {
         if (op->to_device < 0 || op->from_device < 0 || op->to_device == op->from_device)
-            return api->copy(op->to + offset, op->from + offset, op->bytes, stream);
+            return api->copy(api, op->to + offset, op->from + offset, op->bytes, stream);
         const struct gpu_device *to = &devices[op->to_device], *from = &devices[op->from_device];
-        return api->copy_peer(op->to + offset, to->api_device, to->context, op->from + offset, from->api_device, from->context, op->bytes,
-                              stream);
+        return api->copy_peer(api, op->to + offset, to->api_device, to->context, op->from + offset, from->api_device,
+                              from->context, op->bytes, stream);
     }
     gpu_function kernel = stream_kernel(&devices[op->device], op);
     if (kernel == NULL)
@@ -139,7 +138,7 @@ static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, ui
                                    .bytes = op->bytes,
                                    .sink = trial->posts[op->device].sink,
                                    .value = UINT64_C(0x0102040810204080)};
-    return api->launch(kernel, op->shape.grid, op->shape.block, stream, &args, sizeof args);
+    return api->launch(api, kernel, op->shape.grid, op->shape.block, stream, &args, sizeof args);
 }
 
 /* What a flow and a task have in common: one stream of one device with something in it. */
@@ -156,7 +155,8 @@ static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_
     if (device->kernel[GPU_KERNEL_GATE] == NULL)
         return true;
     struct gpu_gate_args args = {.flag = trial->posts[strand->device].word, .value = trial->turn, .limit_ns = HOLD_NS};
-    int code = trial->node->api->launch(device->kernel[GPU_KERNEL_GATE], 1, 1, device->stream[strand->stream], &args, sizeof args);
+    int code = trial->node->api->launch(trial->node->api, device->kernel[GPU_KERNEL_GATE], 1, 1, device->stream[strand->stream],
+                                        &args, sizeof args);
     return check(trial, code, strand->device, "launch", ret_fault, why);
 }
 
@@ -165,12 +165,13 @@ static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_
     const struct gpu_api *api = trial->node->api;
     const struct lane *lane = &trial->posts[strand->device].lanes[strand->stream];
     gpu_stream stream = trial->node->device[strand->device].stream[strand->stream];
-    return check(trial, api->event_record(lane->start, stream), strand->device, "event", ret_fault, why) &&
+    return check(trial, api->event_record(api, lane->start, stream), strand->device, "event", ret_fault, why) &&
            check(trial, strand->enqueue(strand->arg, stream), strand->device, "transfer", ret_fault, why) &&
-           check(trial, api->event_record(lane->stop, stream), strand->device, "event", ret_fault, why);
+           check(trial, api->event_record(api, lane->stop, stream), strand->device, "event", ret_fault, why);
 }
 
-static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t count, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
 {
     const struct gpu_api *api = trial->node->api;
     for (size_t i = 0; i < count; i++) {
@@ -178,9 +179,10 @@ static bool read_times(struct gpu_trial *trial, struct strand *strands, size_t c
         const struct lane *lanes = trial->posts[strand->device].lanes, *lane = &lanes[strand->stream];
         strand->began_ns = 0;
         if (!enter(trial, strand->device, ret_fault, why) ||
-            !check(trial, api->event_elapsed(lane->start, lane->stop, &strand->ns), strand->device, "time", ret_fault, why) ||
-            (strand->stream > 0 &&
-             !check(trial, api->event_elapsed(lanes[0].start, lane->start, &strand->began_ns), strand->device, "time", ret_fault, why)))
+            !check(trial, api->event_elapsed(api, lane->start, lane->stop, &strand->ns), strand->device, "time", ret_fault,
+                   why) ||
+            (strand->stream > 0 && !check(trial, api->event_elapsed(api, lanes[0].start, lane->start, &strand->began_ns),
+                                          strand->device, "time", ret_fault, why)))
             return false;
     }
     return true;
@@ -211,9 +213,10 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, e
     /* What was enqueued is waited for after a failure, too: memory that it uses may be freed next. */
     for (size_t i = 0; i < held; i++) {
         enum gpu_fault fault;
-        int code = node->api->enter(node->device[strands[i].device].api_device, node->device[strands[i].device].context);
+        int code =
+            node->api->enter(node->api, node->device[strands[i].device].api_device, node->device[strands[i].device].context);
         if (code == 0)
-            code = node->api->stream_wait(node->device[strands[i].device].stream[strands[i].stream]);
+            code = node->api->stream_wait(node->api, node->device[strands[i].device].stream[strands[i].stream]);
         if (!check(trial, code, strands[i].device, "transfer", &fault, ok ? why : NULL)) {
             *ret_fault = ok || fault == GPU_FAULT_LOST ? fault : *ret_fault;
             ok = false;
@@ -245,7 +248,8 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     return 0;
 }
 
-bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
@@ -265,7 +269,8 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
     return true;
 }
 
-bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
+                     struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     *ret_fault = GPU_FAULT_OTHER;
@@ -280,8 +285,8 @@ bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t cou
     return true;
 }
 
-bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why)
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_task task = {.device = device, .enqueue = enqueue, .arg = arg};
     if (!gpu_trial_tasks(trial, &task, 1, ret_fault, why))
@@ -290,7 +295,8 @@ bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, vo
     return true;
 }
 
-bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     gpu_stream stream = trial->node->device[op->device].stream[0];
     *ret_fault = GPU_FAULT_OTHER;
@@ -301,7 +307,7 @@ bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *re
     int64_t start_ns = probe_clock_ns();
     int code = enqueue_op(trial, op, 0, stream);
     if (code == 0)
-        code = trial->node->api->stream_wait(stream);
+        code = trial->node->api->stream_wait(trial->node->api, stream);
     int64_t end_ns = probe_clock_ns();
     if (!check(trial, code, op->device, "transfer", ret_fault, why))
         return false;

@@ -8,6 +8,7 @@
 #include "cpu_machine.h"
 #include "cpu_memory.h"
 #include "cpu_topology.h"
+#include "probe_room.h"
 
 static struct cpu_list list(const char *text)
 {
@@ -190,19 +191,19 @@ static void memory_limits(void **state)
     char *root = machine_regular(4, 1, 4, 4);
     struct cpu_numa numa = {.number = 0};
     machine_put(root, "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n", "/proc/meminfo");
-    assert_int_equal(cpu_memory_limit(root, &numa, 1), 256 * mib); /* the node's 512 MiB free */
-    assert_int_equal(cpu_memory_limit(root, &numa, 8), 128 * mib); /* an eighth of 2 GiB */
+    assert_int_equal(probe_room_bytes(root, numa.number, 1), 256 * mib); /* the node's 512 MiB free */
+    assert_int_equal(probe_room_bytes(root, numa.number, 8), 128 * mib); /* an eighth of 2 GiB */
     machine_put(root, "0::/a/b\n", "/proc/self/cgroup");
     machine_put(root, "max\n", "/sys/fs/cgroup/a/b/memory.max");
     machine_put(root, "104857600\n", "/sys/fs/cgroup/a/memory.max"); /* 100 MiB in the parent */
     machine_put(root, "20971520\n", "/sys/fs/cgroup/a/memory.current");
-    assert_int_equal(cpu_memory_limit(root, &numa, 1), 40 * mib);
+    assert_int_equal(probe_room_bytes(root, numa.number, 1), 40 * mib);
     machine_put(root, "209715200\n", "/sys/fs/cgroup/a/memory.current"); /* over its limit */
-    assert_int_equal(cpu_memory_limit(root, &numa, 1), 0);
+    assert_int_equal(probe_room_bytes(root, numa.number, 1), 0);
     machine_put(root, "8:memory:/job\n4:cpuset:/a\n", "/proc/self/cgroup"); /* version 1 */
     machine_put(root, "67108864\n", "/sys/fs/cgroup/memory/job/memory.limit_in_bytes");
     machine_put(root, "0\n", "/sys/fs/cgroup/memory/job/memory.usage_in_bytes");
-    assert_int_equal(cpu_memory_limit(root, &numa, 1), 32 * mib);
+    assert_int_equal(probe_room_bytes(root, numa.number, 1), 32 * mib);
     machine_free(root);
 }
 

@@ -1,0 +1,65 @@
+#include "gpu_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool gpu_cells_add(const struct gpu_run *run, struct gpu_cells *cells, const struct gpu_cell *cell)
+{
+    if (!gpu_run_wants(run, cell->metric, cell->from, cell->to))
+        return true;
+    if (cells->count == cells->capacity) {
+        size_t capacity = cells->capacity == 0 ? 64 : 2 * cells->capacity;
+        struct gpu_cell *item = realloc(cells->item, capacity * sizeof *item);
+        if (item == NULL)
+            return false;
+        cells->item = item;
+        cells->capacity = capacity;
+    }
+    cells->item[cells->count++] = *cell;
+    return true;
+}
+
+void gpu_cells_done(struct gpu_cells *cells)
+{
+    free(cells->item);
+    *cells = (struct gpu_cells){0};
+}
+
+static bool is_called(const struct gpu_node *node, int place, const char *name)
+{
+    char own[24];
+    gpu_report_place(node, place, own, sizeof own);
+    return strcmp(own, name) == 0 || (place >= 0 && strcmp(node->device[place].uuid, name) == 0);
+}
+
+bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to)
+{
+    const struct gpu_wanted *wanted = &run->wanted;
+    bool found = wanted->place_count == 0;
+    for (size_t i = 0; i < wanted->place_count && !found; i++)
+        found = is_called(run->node, from, wanted->places[i]) || is_called(run->node, to, wanted->places[i]);
+    return found && wanted->metrics[metric];
+}
+
+int gpu_run_near(const struct gpu_run *run, int device)
+{
+    for (int i = 0; i < run->node->numa_count; i++)
+        if (run->node->numa[i] == run->node->device[device].attribute[GPU_ATTRIBUTE_HOST_NUMA])
+            return i;
+    return 0;
+}
+
+bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
+                    const struct probe_why *why)
+{
+    bool ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes, why->text);
+    if (fault == GPU_FAULT_LOST)
+        run->lost = *why;
+    return ok && fault != GPU_FAULT_LOST;
+}
+
+bool gpu_run_value(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                   const struct probe_summary *value)
+{
+    return gpu_report_value(run->report, run->node, cell->metric, cell->from, cell->to, axes, value);
+}
