@@ -153,7 +153,7 @@ KERNEL berth_check(gpu_pattern_args args)
     }
 }
 
-/* The loop's end depends on the pointer, so that the clock is read when the last load is back. */
+/* The loop's end asks for the pointer, which is never 0, so that the clock is read when the last load is back. */
 KERNEL berth_chase(gpu_chase_args args)
 {
     if (thread_number() != 0)
@@ -179,7 +179,7 @@ KERNEL berth_chase_build(gpu_chase_build_args args)
 {
     for (gpu_u64 i = thread_number(); i < args.slots; i += thread_count()) {
         gpu_u64 next = i + 1 < args.slots ? i + 1 : 0;
-        *global<gpu_u64>(args.address + gpu_chase_slot(&args, i) * args.stride) = args.address + gpu_chase_slot(&args, next) * args.stride;
+        *global<gpu_u64>(gpu_chase_address(&args, i)) = gpu_chase_address(&args, next);
     }
     __threadfence_system();
 }
@@ -233,8 +233,7 @@ __device__ inline void leave_partial(const gpu_bs_args &args, double sum)
         global<double>(args.partial)[blockIdx.x] = sum;
 }
 
-/* Elements two by two, N pairs a step; body(i, count) does one or two elements from i. */
-#define BS_UNROLL 4
+#define BS_UNROLL 4 /* pairs of elements in a step */
 
 KERNEL __launch_bounds__(512) berth_bs1(gpu_bs_args args)
 {
@@ -344,48 +343,62 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
     leave_partial(args, sum);
 }
 
-/* A block's rows lie one after the other in index: their values are fetched by neighbouring threads from neighbouring places into shared memory, and each
- * thread adds up its row from there. Rows that are too long for that are added up one by one. */
-#define GATHER_SLOTS (8 * GPU_BS_BLOCK)
+/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through shared memory, so that neighbouring threads take neighbouring
+ * entries; rows that are too long for that are done one by one. */
+#define ROWS_SLOTS (8 * GPU_BS_BLOCK)
+struct rows {
+    gpu_u64 mine; /* this thread's row; not below n: none */
+    int first, count;  /* entries of all */
+    int from, to;      /* entries of this thread's */
+    bool fits;
+};
+__device__ inline rows rows_from(const gpu_bs_args &args, gpu_u64 row)
+{
+    const int *start = global<const int>(args.start);
+    gpu_u64 mine = row + threadIdx.x, end = row + GPU_BS_BLOCK < args.n ? row + GPU_BS_BLOCK : args.n;
+    int first = start[row], count = start[end] - first;
+    return {mine, first, count, mine < args.n ? start[mine] : 0, mine < args.n ? start[mine + 1] : 0, count <= ROWS_SLOTS};
+}
+
 KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs6(gpu_bs_args args)
 {
-    __shared__ double slot[GATHER_SLOTS];
+    __shared__ double slot[ROWS_SLOTS];
     const double *x = global<const double>(args.x);
-    const int *start = global<const int>(args.start), *index = global<const int>(args.index);
+    const int *index = global<const int>(args.index);
     for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n; row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
-        gpu_u64 mine = row + threadIdx.x, end = row + GPU_BS_BLOCK < args.n ? row + GPU_BS_BLOCK : args.n;
-        int first = start[row], count = start[end] - first;
-        int from = mine < args.n ? start[mine] : 0, to = mine < args.n ? start[mine + 1] : 0;
-        bool fits = count <= GATHER_SLOTS;
-        if (fits)
-            for (int k = (int)threadIdx.x; k < count; k += GPU_BS_BLOCK)
-                slot[k] = x[index[first + k]];
+        rows r = rows_from(args, row);
+        if (r.fits)
+            for (int k = (int)threadIdx.x; k < r.count; k += GPU_BS_BLOCK)
+                slot[k] = x[index[r.first + k]];
         __syncthreads();
         double sum = 0;
-        for (int k = from; k < to; k++)
-            sum += fits ? slot[k - first] : x[index[k]];
-        if (mine < args.n)
-            stream_out(global<double>(args.y) + mine, sum);
+        for (int k = r.from; k < r.to; k++)
+            sum += r.fits ? slot[k - r.first] : x[index[k]];
+        if (r.mine < args.n)
+            stream_out(global<double>(args.y) + r.mine, sum);
         __syncthreads();
     }
 }
 
-KERNEL __launch_bounds__(512) berth_bs7(gpu_bs_args args)
+KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs7(gpu_bs_args args)
 {
-    const double *x = global<const double>(args.x);
+    __shared__ double slot[ROWS_SLOTS];
     const int *index = global<const int>(args.index);
     double *y = global<double>(args.y);
-    grid_steps<BS_UNROLL>(args.n, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
-        double value[BS_UNROLL];
-#pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
-            if (whole || i + k * threads < n)
-                value[k] = x[index[i + k * threads]];
-#pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
-            if (whole || i + k * threads < n)
-                stream_out(y + i + k * threads, value[k]);
-    });
+    for (gpu_u64 row = (gpu_u64)blockIdx.x * GPU_BS_BLOCK; row < args.n; row += (gpu_u64)gridDim.x * GPU_BS_BLOCK) {
+        rows r = rows_from(args, row);
+        double value = r.mine < args.n ? global<const double>(args.x)[r.mine] : 0;
+        for (int k = r.from; k < r.to; k++)
+            if (r.fits)
+                slot[k - r.first] = value;
+            else
+                y[index[k]] = value;
+        __syncthreads();
+        if (r.fits)
+            for (int k = (int)threadIdx.x; k < r.count; k += GPU_BS_BLOCK)
+                y[index[r.first + k]] = slot[k];
+        __syncthreads();
+    }
 }
 
 KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_sum(gpu_bs_args args)

@@ -42,9 +42,10 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
 }
 
 /* berth_chase, one thread: follows `loads` pointers from start (each 8 bytes is the address of the next), then writes to the 64-bit words at result: the last
- * pointer, nanoseconds of the device's clock where it has one, else 0, and clock cycles. A pointer of 0 ends it. Best a multiple of GPU_CHASE_UNROLL.
- * berth_chase_build: writes the cycle of `slots` slots of stride bytes (a multiple of 8) at address: a random cycle within groups of `group` slots, one group
- * after the other, closed at the end. Slot 0 is on it, as all are. group is at most 2^31. */
+ * pointer, nanoseconds of the device's clock where it has one, else 0, and clock cycles. Best a multiple of GPU_CHASE_UNROLL.
+ * berth_chase_build: writes a cycle through one place in each of `slots` slots of stride bytes (a multiple of 16) from address: a random cycle within groups of
+ * `group` slots, one group after the other, closed at the end. The place is in the slot's first or second half, by the parity of its number's bits, so that all sets of a
+ * cache get equally many. The address itself is on the cycle. group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
 struct gpu_chase_args {
     gpu_u64 start, loads, result;
@@ -73,11 +74,14 @@ GPU_INLINE gpu_u64 gpu_permute(gpu_u64 seed, gpu_u64 size, gpu_u64 i)
     return i;
 }
 
-/* The slot that is visited as number `position`, 0 ... slots - 1, of the cycle. */
-GPU_INLINE gpu_u64 gpu_chase_slot(const struct gpu_chase_build_args *args, gpu_u64 position)
+/* The address that is visited as number `position`, 0 ... slots - 1, of the cycle. */
+GPU_INLINE gpu_u64 gpu_chase_address(const struct gpu_chase_build_args *args, gpu_u64 position)
 {
-    gpu_u64 first = position / args->group * args->group, left = args->slots - first;
-    return first + gpu_permute(args->seed + first, left < args->group ? left : args->group, position - first);
+    gpu_u64 first = position / args->group * args->group, left = args->slots - first, odd = 0;
+    gpu_u64 slot = first + gpu_permute(args->seed + first, left < args->group ? left : args->group, position - first);
+    for (gpu_u64 bits = slot; bits != 0; bits &= bits - 1)
+        odd ^= 1;
+    return args->address + slot * args->stride + odd * (args->stride / 2);
 }
 
 /* berth_pingpong, one thread: `rounds` times writes a growing number, from 1, to theirs and waits for it in mine (first = 1), or the other way round; 32-bit words,
@@ -90,10 +94,10 @@ struct gpu_pingpong_args {
 /* berth_bs1 ... berth_bs7, the streaming operations of Chalmers and Warburton, on n doubles; n may be odd.
  *   bs1  y = x                                      bs5  x += alpha z, y -= alpha w, partial sums of y . y
  *   bs2  y = alpha x + beta y                       bs6  gather:  y[i] = sum of x[index[k]], k = start[i] ... start[i + 1] - 1
- *   bs3  partial sums of x . x                      bs7  scatter: y[i] = x[index[i]]
+ *   bs3  partial sums of x . x                      bs7  scatter: y[index[k]] = x[i], for the same k
  *   bs4  partial sums of x . y
  * index and start are int32. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and leave one sum for each block at partial; berth_sum, one block of
- * GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 takes blocks of GPU_BS_BLOCK threads, each of which does as many rows at a time. */
+ * GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows, and blocks of GPU_BS_BLOCK threads too. */
 #define GPU_BS_BLOCK 256
 struct gpu_bs_args {
     gpu_u64 x, y, z, w, index, start, partial, result, n, blocks;
