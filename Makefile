@@ -181,6 +181,13 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl$(comma)--as-needed -o $@ $^ $(call pkg_libs,libuv jansson)
 
+# Loaded in the place of NCCL; its copies go to the driver that the program has loaded.
+$(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -ldl
+$(BUILD)/unit/test_gpu_collective: | $(BUILD)/standin/libnccl.so.2
+
 .PHONY: deps
 deps: ## install the packages that berth is built with (apt; says what it runs)
 	@tests/lib/deps.sh build

@@ -76,7 +76,7 @@ struct gpu_api {
     int (*device_pci)(const struct gpu_api *api, int device, char *buffer, size_t size); /* "0000:c1:00.0", lower case */
     int (*device_bytes)(const struct gpu_api *api, int device, uint64_t *ret_bytes);
 
-    /* A context of the probe's own, current for the calling thread afterwards. HIP has one for each device. */
+    /* The device's context that the vendor's libraries use as well, current for the calling thread afterwards. */
     int (*open)(const struct gpu_api *api, int device, gpu_context *ret_context);
     int (*close)(const struct gpu_api *api, int device, gpu_context context);
     int (*enter)(const struct gpu_api *api, int device, gpu_context context);
@@ -112,6 +112,7 @@ struct gpu_api {
 
     /* The runtime sees from the addresses what they are. */
     int (*copy)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream);
+    int (*copy_now)(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes); /* the call that blocks */
     int (*copy_peer)(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
                      int from_device, gpu_context from_context, size_t bytes, gpu_stream stream);
     int (*fill)(const struct gpu_api *api, gpu_address to, uint8_t byte, size_t bytes, gpu_stream stream);

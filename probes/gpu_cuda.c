@@ -18,8 +18,9 @@
     WANTED(cuDeviceGetUuid, (unsigned char *bytes, int device))                                                                  \
     NEEDED(cuDeviceGetPCIBusId, (char *address, int size, int device))                                                           \
     NEEDED(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                    \
-    NEEDED(cuCtxCreate_v2, (gpu_context * context, unsigned flags, int device))                                                  \
-    NEEDED(cuCtxDestroy_v2, (gpu_context context))                                                                               \
+    NEEDED(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))                                                          \
+    NEEDED(cuDevicePrimaryCtxRetain, (gpu_context * context, int device))                                                        \
+    NEEDED(cuDevicePrimaryCtxRelease_v2, (int device))                                                                           \
     NEEDED(cuCtxSetCurrent, (gpu_context context))                                                                               \
     NEEDED(cuDeviceCanAccessPeer, (int *can, int device, int peer))                                                              \
     NEEDED(cuCtxEnablePeerAccess, (gpu_context peer, unsigned flags))                                                            \
@@ -44,6 +45,7 @@
     NEEDED(cuEventRecord, (gpu_event event, gpu_stream stream))                                                                  \
     NEEDED(cuEventElapsedTime, (float *ms, gpu_event from, gpu_event to))                                                        \
     NEEDED(cuMemcpyAsync, (gpu_address to, gpu_address from, size_t bytes, gpu_stream stream))                                   \
+    WANTED(cuMemcpy, (gpu_address to, gpu_address from, size_t bytes))                                                           \
     NEEDED(cuMemcpyPeerAsync, (gpu_address to, gpu_context to_context, gpu_address from, gpu_context from_context, size_t bytes, \
                                gpu_stream stream))                                                                               \
     NEEDED(cuMemsetD8Async, (gpu_address to, unsigned char byte, size_t bytes, gpu_stream stream))                               \
@@ -173,23 +175,34 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* The thread that waits for a device spins: a wake-up costs more than what is measured. */
+/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are theirs as well. The thread that waits for
+ * a device spins: a wake-up costs more than what is measured. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
+    const struct calls *calls = calls_of(api);
     int handle;
     gpu_context context = NULL;
-    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    int code = calls->cuDeviceGet(&handle, device);
     if (code == 0)
-        code = calls_of(api)->cuCtxCreate_v2(&context, CONTEXT_SPIN | CONTEXT_MAP_HOST, handle);
+        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CONTEXT_SPIN | CONTEXT_MAP_HOST);
+    if (code == 0)
+        code = calls->cuDevicePrimaryCtxRetain(&context, handle);
+    if (code != 0)
+        return code;
+    code = calls->cuCtxSetCurrent(context);
     if (code == 0)
         *ret_context = context;
+    else
+        calls->cuDevicePrimaryCtxRelease_v2(handle);
     return code;
 }
 
 static int close_context(const struct gpu_api *api, int device, gpu_context context)
 {
-    (void)device;
-    return calls_of(api)->cuCtxDestroy_v2(context);
+    (void)context;
+    int handle;
+    int code = calls_of(api)->cuDeviceGet(&handle, device);
+    return code != 0 ? code : calls_of(api)->cuDevicePrimaryCtxRelease_v2(handle);
 }
 
 static int enter(const struct gpu_api *api, int device, gpu_context context)
@@ -372,6 +385,11 @@ static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, siz
     return calls_of(api)->cuMemcpyAsync(to, from, bytes, stream);
 }
 
+static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
+{
+    return calls_of(api)->cuMemcpy == NULL ? GPU_MISSING : calls_of(api)->cuMemcpy(to, from, bytes);
+}
+
 static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
                      int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
 {
@@ -453,6 +471,7 @@ struct gpu_api *gpu_cuda_new(struct probe_why *why)
         .event_record = event_record,
         .event_elapsed = event_elapsed,
         .copy = copy,
+        .copy_now = copy_now,
         .copy_peer = copy_peer,
         .fill = fill,
         .module_load = module_load,

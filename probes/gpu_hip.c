@@ -41,6 +41,7 @@
     NEEDED(hipEventRecord, (gpu_event event, gpu_stream stream))                                                                 \
     NEEDED(hipEventElapsedTime, (float *ms, gpu_event from, gpu_event to))                                                       \
     NEEDED(hipMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, gpu_stream stream))                              \
+    WANTED(hipMemcpy, (void *to, const void *from, size_t bytes, int kind))                                                      \
     NEEDED(hipMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device, size_t bytes, gpu_stream stream))    \
     NEEDED(hipMemsetAsync, (void *to, int byte, size_t bytes, gpu_stream stream))                                                \
     NEEDED(hipModuleLoadData, (gpu_module * module, const void *image))                                                          \
@@ -363,6 +364,12 @@ static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, siz
     return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, COPY_DEFAULT, stream);
 }
 
+static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
+{
+    return calls_of(api)->hipMemcpy == NULL ? GPU_MISSING
+                                            : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, COPY_DEFAULT);
+}
+
 static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
                      int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
 {
@@ -443,6 +450,7 @@ struct gpu_api *gpu_hip_new(struct probe_why *why)
         .event_record = event_record,
         .event_elapsed = event_elapsed,
         .copy = copy,
+        .copy_now = copy_now,
         .copy_peer = copy_peer,
         .fill = fill,
         .module_load = module_load,
