@@ -46,6 +46,7 @@ enum gpu_attribute {
     GPU_ATTRIBUTE_PAGEABLE,         /* reaches memory of malloc */
     GPU_ATTRIBUTE_PAGEABLE_BY_HOST, /* ... through the host's page tables (ATS) */
     GPU_ATTRIBUTE_HOST_NUMA,        /* nearest NUMA node of the host; -1 unknown */
+    GPU_ATTRIBUTE_MEMORY_NUMA,      /* the NUMA node that the device's own memory is; -1 none or unknown */
     GPU_ATTRIBUTE_COUNT
 };
 

@@ -57,7 +57,7 @@
             unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
 
 struct calls {
-#define MEMBER(name, arguments) int(*name) arguments;
+#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
     CALLS(MEMBER, MEMBER)
 };
 
@@ -89,7 +89,7 @@ static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_MULTIPROCESSORS] = 16,   [GPU_ATTRIBUTE_CLOCK_KHZ] = 13,  [GPU_ATTRIBUTE_L2_BYTES] = 38,
     [GPU_ATTRIBUTE_ARCH_MAJOR] = 75,        [GPU_ATTRIBUTE_ARCH_MINOR] = 76, [GPU_ATTRIBUTE_COPY_ENGINES] = 40,
     [GPU_ATTRIBUTE_INTEGRATED] = 18,        [GPU_ATTRIBUTE_MANAGED] = 89,    [GPU_ATTRIBUTE_PAGEABLE] = 88,
-    [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100, [GPU_ATTRIBUTE_HOST_NUMA] = 134,
+    [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100, [GPU_ATTRIBUTE_HOST_NUMA] = 134, [GPU_ATTRIBUTE_MEMORY_NUMA] = 131,
 };
 
 static const struct calls *calls_of(const struct gpu_api *api) { return api->calls; }

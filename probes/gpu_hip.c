@@ -54,7 +54,7 @@
 /* What words a code is the only one that gives no code. */
 struct calls {
     const char *(*hipGetErrorString)(int code);
-#define MEMBER(name, arguments) int(*name) arguments;
+#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
     CALLS(MEMBER, MEMBER)
 };
 
@@ -86,7 +86,7 @@ enum {
 };
 #define HOST_NONCOHERENT 0x80000000U
 
-/* The nearest NUMA node has a number in late versions only, so it is none here. */
+/* NUMA nodes have no number here: the nearest one has in late versions only. */
 #define NO_ATTRIBUTE (-1)
 static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_MULTIPROCESSORS] = 63,
@@ -99,7 +99,7 @@ static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_MANAGED] = 9,
     [GPU_ATTRIBUTE_PAGEABLE] = 65,
     [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 66,
-    [GPU_ATTRIBUTE_HOST_NUMA] = NO_ATTRIBUTE,
+    [GPU_ATTRIBUTE_HOST_NUMA] = NO_ATTRIBUTE, [GPU_ATTRIBUTE_MEMORY_NUMA] = NO_ATTRIBUTE,
 };
 
 static const struct calls *calls_of(const struct gpu_api *api) { return api->calls; }

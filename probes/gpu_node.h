@@ -1,6 +1,6 @@
 /**
- * The devices of this node, opened: a context, kernels and peer access for each; and the host's NUMA nodes that have memory. Devices are in the order of
- * their PCI addresses, as berth numbers gpus; api_device is the runtime's own number.
+ * The devices of this node, opened: a context, kernels and peer access for each; and the host's NUMA nodes that have memory.
+ * Devices are in the order of their PCI addresses, as berth numbers gpus; api_device is the runtime's own number.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 enum gpu_kernel {
     GPU_KERNEL_GATE,
-    GPU_KERNEL_READ,  /* unroll 1, and by gpu_node_stream_kernel the others */
+    GPU_KERNEL_READ, /* unroll 1, and by gpu_node_stream_kernel the others */
     GPU_KERNEL_WRITE = GPU_KERNEL_READ + 6,
     GPU_KERNEL_COPY = GPU_KERNEL_WRITE + 6,
     GPU_KERNEL_FILL = GPU_KERNEL_COPY + 6,
@@ -39,16 +39,16 @@ struct gpu_shape {
 struct gpu_device {
     int api_device;
     gpu_context context;
-    char name[16];  /* the PCI address: how a record names it */
+    char name[16]; /* the PCI address: how a record names it */
     char model[64], uuid[64];
-    int attribute[GPU_ATTRIBUTE_COUNT];
+    int attribute[GPU_ATTRIBUTE_COUNT]; /* what the runtime does not say is 0, and -1 for NUMA nodes */
     uint64_t bytes;
     gpu_module module;
     gpu_function kernel[GPU_KERNEL_COUNT]; /* NULL: not there */
     gpu_stream stream[GPU_STREAMS];
     bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
     bool usable;
-    struct probe_why why; /* when not usable: what failed */
+    struct probe_why why;               /* when not usable: what failed; then only name is sure to be there */
     struct gpu_shape read, write, copy; /* for its own memory; see gpu_tune.h */
 };
 
@@ -56,15 +56,18 @@ struct gpu_node {
     const struct gpu_api *api;
     struct gpu_device device[GPU_DEVICES_MAX];
     int device_count;
-    int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with memory and allowed */
+    int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with host memory, and allowed */
     int numa_count;
     struct probe_why kernels_why; /* why there are no kernels; "" there are */
     int64_t driver_ns, open_ns;   /* what starting the driver, and opening all devices, took */
 };
 
-/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID, NULL-terminated), each by a thread of its own. One that cannot be
- * opened is kept with usable false. False when the runtime does not start, or there is no device. */
-bool gpu_node_open(const struct gpu_api *api, const char *const *wanted, struct gpu_node *ret_node, struct probe_why *why);
+/* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID, NULL-terminated), each by a thread
+ * of its own. One that cannot be opened, or is wanted by PCI address and not there, is kept with usable false. Files of the
+ * system are read below root, "" but in tests. False when the runtime does not start, there is no device, or a wanted one has no
+ * name that a device can have; why then says also which permission is missing, if one is. */
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, struct gpu_node *ret_node,
+                   struct probe_why *why);
 
 /* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the process then. */
 void gpu_node_close(struct gpu_node *node);

@@ -1,0 +1,289 @@
+#include "gpu_node.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpu_access.h"
+#include "gpu_compile.h"
+#include "gpu_dl.h"
+#include "gpu_image.h"
+#include "gpu_node_load.h"
+#include "gpu_numa.h"
+#include "probe_clock.h"
+#include "probe_file.h"
+
+static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing, int code)
+{
+    device->usable = false;
+    return probe_why_set(&device->why, "%s: %s", doing, api->text(api, code));
+}
+
+/* What is known of a device without opening it. */
+static void describe(const struct gpu_api *api, const char *root, struct gpu_device *device)
+{
+    int code = api->device_name(api, device->api_device, device->model, sizeof device->model);
+    if (code == 0)
+        code = api->device_bytes(api, device->api_device, &device->bytes);
+    device->usable = code == 0 || fail_device(device, api, "asking the driver about it", code);
+    (void)api->device_uuid(api, device->api_device, device->uuid, sizeof device->uuid); /* stays "" */
+    for (enum gpu_attribute i = 0; i < GPU_ATTRIBUTE_COUNT; i++) {
+        bool is_numa = i == GPU_ATTRIBUTE_HOST_NUMA || i == GPU_ATTRIBUTE_MEMORY_NUMA;
+        if (api->attribute(api, device->api_device, i, &device->attribute[i]) != 0)
+            device->attribute[i] = is_numa ? -1 : 0;
+    }
+    /* What the machine says of an address that a stand-in made up is not about its device. */
+    int *numa = &device->attribute[GPU_ATTRIBUTE_HOST_NUMA];
+    if (*numa < 0 && !(api->is_standin && *root == '\0'))
+        *numa = (int)probe_file_number(root, "/sys/bus/pci/devices/%s/numa_node", device->name);
+}
+
+/* Domains may have more than four digits, so that longer comes later; those of one address stay in the driver's order. */
+static int by_address(const void *a, const void *b)
+{
+    const struct gpu_device *left = a, *right = b;
+    size_t left_length = strlen(left->name), right_length = strlen(right->name);
+    int order = left_length != right_length ? (left_length > right_length ? 1 : -1) : strcmp(left->name, right->name);
+    return order != 0 ? order : (left->api_device > right->api_device) - (left->api_device < right->api_device);
+}
+
+static bool list_devices(const char *root, struct gpu_node *node, struct probe_why *why)
+{
+    const struct gpu_api *api = node->api;
+    int count;
+    int code = api->count(api, &count);
+    if (code != 0)
+        return probe_why_set(why, "%s does not count its devices: %s", api->library, api->text(api, code));
+    for (int i = 0; i < count && node->device_count < GPU_DEVICES_MAX; i++) {
+        struct gpu_device *device = &node->device[node->device_count];
+        device->api_device = i;
+        code = api->device_pci(api, i, device->name, sizeof device->name);
+        if (code != 0) /* nothing that is measured could be said to be its */
+            return probe_why_set(why, "%s does not say where device %d is: %s", api->library, i, api->text(api, code));
+        describe(api, root, device);
+        node->device_count++;
+    }
+    qsort(node->device, (size_t)node->device_count, sizeof node->device[0], by_address);
+    for (int i = 1; i < node->device_count; i++)
+        if (strcmp(node->device[i].name, node->device[i - 1].name) == 0)
+            node->device[i].usable =
+                probe_why_set(&node->device[i].why, "another device has its PCI address, as partitions of a GPU may");
+    return true;
+}
+
+static bool is_wanted(const struct gpu_device *device, const char *wanted)
+{
+    char address[sizeof device->name];
+    return strcasecmp(device->uuid, wanted) == 0 ||
+           (gpu_dl_pci(wanted, address, sizeof address) && strcmp(address, device->name) == 0);
+}
+
+/* Keeps the devices that are wanted, in their order, and adds those that are not there. */
+static bool choose(struct gpu_node *node, const char *root, const char *const *wanted, struct probe_why *why)
+{
+    int kept = 0;
+    for (int i = 0; i < node->device_count; i++) {
+        bool keep = false;
+        for (const char *const *name = wanted; *name != NULL && !keep; name++)
+            keep = is_wanted(&node->device[i], *name);
+        if (keep && kept++ != i)
+            node->device[kept - 1] = node->device[i];
+    }
+    int present = kept;
+    for (const char *const *name = wanted; *name != NULL; name++) {
+        bool found = false;
+        for (int i = 0; i < kept && !found; i++)
+            found = is_wanted(&node->device[i], *name);
+        struct gpu_device absent = {.api_device = -1};
+        if (found)
+            continue;
+        if (kept == GPU_DEVICES_MAX || !gpu_dl_pci(*name, absent.name, sizeof absent.name))
+            return probe_why_set(why, "the driver has no GPU \"%s\"", *name);
+        if (!gpu_access_denied(root, node->api, &absent.why))
+            probe_why_write(&absent.why, "the driver does not list it");
+        node->device[kept++] = absent;
+    }
+    node->device_count = kept;
+    if (kept > present)
+        qsort(node->device, (size_t)kept, sizeof node->device[0], by_address);
+    return true;
+}
+
+/* One device's work in one of the two steps; a thread each, since most of it is waiting for the driver. */
+struct opening {
+    struct gpu_node *node;
+    struct gpu_device *device;
+    struct probe_why kernels_why;
+    pthread_t thread;
+    bool is_thread;
+};
+
+static void *open_device(void *arg)
+{
+    struct opening *opening = arg;
+    const struct gpu_api *api = opening->node->api;
+    struct gpu_device *device = opening->device;
+    int code = api->open(api, device->api_device, &device->context);
+    if (code != 0) {
+        device->context = NULL;
+        fail_device(device, api, "opening it", code);
+        return NULL;
+    }
+    for (int i = 0; i < GPU_STREAMS && code == 0; i++)
+        code = api->stream_new(api, &device->stream[i]);
+    const void *image = gpu_image_built(api);
+    if (code != 0)
+        fail_device(device, api, "making streams on it", code);
+    else if (image == NULL)
+        probe_why_write(&opening->kernels_why, "no kernels for it are built in");
+    else
+        (void)gpu_node_load(api, image, device, &opening->kernels_why);
+    return NULL;
+}
+
+static void *reach_peers(void *arg)
+{
+    struct opening *opening = arg;
+    const struct gpu_node *node = opening->node;
+    const struct gpu_api *api = node->api;
+    struct gpu_device *device = opening->device;
+    if (api->enter(api, device->api_device, device->context) != 0)
+        return NULL;
+    for (int i = 0; i < node->device_count; i++) {
+        const struct gpu_device *peer = &node->device[i];
+        bool can = false;
+        if (peer != device && peer->usable && api->can_access(api, device->api_device, peer->api_device, &can) == 0 && can)
+            device->access[i] = api->access_peer(api, peer->api_device, peer->context) == 0;
+    }
+    return NULL;
+}
+
+/* Does the step for every usable device at the same time; without threads one after the other. */
+static void for_each(struct gpu_node *node, struct opening *openings, void *(*step)(void *))
+{
+    for (int i = 0; i < node->device_count; i++) {
+        openings[i].node = node;
+        openings[i].device = &node->device[i];
+        openings[i].is_thread = node->device[i].usable && pthread_create(&openings[i].thread, NULL, step, &openings[i]) == 0;
+    }
+    for (int i = 0; i < node->device_count; i++)
+        if (openings[i].is_thread)
+            pthread_join(openings[i].thread, NULL);
+        else if (node->device[i].usable)
+            step(&openings[i]);
+}
+
+static bool is_same_model(const struct gpu_device *a, const struct gpu_device *b)
+{
+    return strcmp(a->model, b->model) == 0 && a->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MAJOR] &&
+           a->attribute[GPU_ATTRIBUTE_ARCH_MINOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MINOR];
+}
+
+/* Compiles for the models that no built-in image fits, each once. */
+static void compile_missing(struct gpu_node *node, const struct opening *openings)
+{
+    const struct gpu_api *api = node->api;
+    for (int i = 0; i < node->device_count; i++) {
+        struct probe_why compile_why = {0}, why = {0};
+        void *image = NULL;
+        if (!node->device[i].usable || node->device[i].module != NULL)
+            continue;
+        for (int j = i; j < node->device_count; j++) {
+            struct gpu_device *device = &node->device[j];
+            if (!device->usable || device->module != NULL || !is_same_model(device, &node->device[i]))
+                continue;
+            int code = api->enter(api, device->api_device, device->context);
+            if (code != 0)
+                fail_device(device, api, "entering it", code);
+            else if (image == NULL && compile_why.text[0] == '\0' &&
+                     !gpu_compile(api, device->api_device, &image, &compile_why) && node->kernels_why.text[0] == '\0')
+                probe_why_write(&node->kernels_why, "%s: %.90s; %.90s", device->name, openings[j].kernels_why.text,
+                                compile_why.text);
+            else if (image != NULL && !gpu_node_load(api, image, device, &why) && node->kernels_why.text[0] == '\0')
+                probe_why_write(&node->kernels_why, "%s: %s", device->name, why.text);
+        }
+        free(image);
+    }
+}
+
+/* The host's nodes: those that are a device's memory are not. */
+static void list_numas(struct gpu_node *node, const char *root)
+{
+    int all[GPU_NUMAS_MAX];
+    int count = gpu_numa_list(root, all, GPU_NUMAS_MAX);
+    for (int i = 0; i < count; i++) {
+        bool is_device = false;
+        for (int j = 0; j < node->device_count; j++)
+            is_device |= node->device[j].usable && node->device[j].attribute[GPU_ATTRIBUTE_MEMORY_NUMA] == all[i];
+        if (!is_device)
+            node->numa[node->numa_count++] = all[i];
+    }
+}
+
+static bool start(struct gpu_node *node, const char *root, struct probe_why *why)
+{
+    const struct gpu_api *api = node->api;
+    int64_t begin = probe_clock_ns();
+    int code = api->init(api);
+    node->driver_ns = probe_clock_ns() - begin;
+    if (code == 0 && !list_devices(root, node, why))
+        return false;
+    if (node->device_count > 0)
+        return true;
+    if (!gpu_access_denied(root, api, why))
+        probe_why_write(why, "%s: %s", api->library, code == 0 ? "there is no GPU" : api->text(api, code));
+    return false;
+}
+
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, struct gpu_node *ret_node,
+                   struct probe_why *why)
+{
+    struct opening *openings = calloc(GPU_DEVICES_MAX, sizeof *openings);
+    struct gpu_node *node = calloc(1, sizeof *node);
+    bool ok = openings != NULL && node != NULL;
+    if (!ok) {
+        probe_why_write(why, "out of memory");
+    } else {
+        node->api = api;
+        ok = start(node, root, why) && (wanted == NULL || choose(node, root, wanted, why));
+    }
+    if (ok) {
+        int64_t begin = probe_clock_ns();
+        for_each(node, openings, open_device);
+        compile_missing(node, openings);
+        for_each(node, openings, reach_peers);
+        node->open_ns = probe_clock_ns() - begin;
+        list_numas(node, root);
+        *ret_node = *node;
+    }
+    free(openings);
+    free(node);
+    return ok;
+}
+
+void gpu_node_close(struct gpu_node *node)
+{
+    const struct gpu_api *api = node->api;
+    for (int i = 0; i < node->device_count; i++) {
+        struct gpu_device *device = &node->device[i];
+        if (device->context == NULL || api->enter(api, device->api_device, device->context) != 0)
+            continue;
+        for (int j = 0; j < GPU_STREAMS; j++)
+            if (device->stream[j] != NULL)
+                (void)api->stream_free(api, device->stream[j]);
+        if (device->module != NULL)
+            (void)api->module_unload(api, device->module);
+        (void)api->close(api, device->api_device, device->context);
+    }
+    memset(node, 0, sizeof *node);
+}
+
+bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why)
+{
+    const struct gpu_device *wanted = &node->device[device];
+    if (!wanted->usable)
+        return probe_why_set(why, "%s cannot be used: %s", wanted->name, wanted->why.text);
+    int code = node->api->enter(node->api, wanted->api_device, wanted->context);
+    return code == 0 || probe_why_set(why, "%s cannot be entered: %s", wanted->name, node->api->text(node->api, code));
+}

@@ -1,0 +1,6 @@
+/* The NUMA nodes of the host that cells take memory from. */
+#pragma once
+
+/* Numbers of the nodes that have memory and that this process may use, ascending, at most max of them, below root ("" but in
+ * tests); the kernel's own numbers. A kernel without NUMA has node 0. Never none. */
+int gpu_numa_list(const char *root, int *ret_numbers, int max);
