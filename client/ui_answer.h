@@ -8,6 +8,7 @@
 
 void ui_bind(struct ui *ui, const json_t *reply);
 void ui_alloc(struct ui *ui, const json_t *reply);
+void ui_route(struct ui *ui, const json_t *reply);
 void ui_health(struct ui *ui, const json_t *reply);
 
 /* The export and unset lines of one task, for a shell to evaluate. False when a name is not one a shell has: nothing is printed then. */

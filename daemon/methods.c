@@ -23,6 +23,7 @@ const struct method methods[] = {
     {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},
     {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
     {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},
+    {"io.berth.Placement.Route", ACCESS_ANY, query_route},
     {"io.berth.Placement.Claim", ACCESS_ANY, query_claim}, /* what it may be for depends on who asks: claim_right.h */
     {"io.berth.Placement.ListClaims", ACCESS_ANY, query_list_claims},
     {"io.berth.Placement.Release", ACCESS_ANY, query_release},

@@ -22,6 +22,7 @@ enum berth_code query_list_findings(const struct call *call, struct outcome *ret
 enum berth_code query_check(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_allocate(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_claim(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_release(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_list_claims(const struct call *call, struct outcome *ret, struct berth_err *err);

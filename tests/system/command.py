@@ -89,7 +89,7 @@ def help_comes_from_the_table():
     status, out, _ = berth("--help")
     assert status == 0
     commands = [line.split()[0] for line in out.split("Commands\n")[1].split("\n\n")[0].splitlines()]
-    assert {"topo", "matrix", "bind", "alloc", "health", "probe", "cancel", "record", "watch", "status", "claim", "release", "claims"} <= set(commands), commands
+    assert {"topo", "matrix", "bind", "alloc", "route", "health", "probe", "cancel", "record", "watch", "status", "claim", "release", "claims"} <= set(commands), commands
     for command in commands:
         one, two = berth(command, "--help"), berth("help", command)
         assert one == two and one[0] == 0 and one[1].startswith(f"berth {command}: "), one
@@ -103,6 +103,7 @@ def wrong_usage_is_64_and_one_line():
         (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
+        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
         (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
         (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
@@ -156,6 +157,11 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine")
     assert status == 0 and "not kept under its key" in out and "no claim under that key" in out, out
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
+    status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G")
+    assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "already" in out and "copy engine via gpu" in out and "from published facts" in out, out
+    status, out, err = berth("--node", NODE, "route", "gpu0", "gpu9", "1G")
+    assert status == 65 and "gpu9" in err, (out, err)
+    assert berth("--node", NODE, "route", "gpu0", "core1", "1G")[0] == 64
     assert berth("--node", NODE, "bind", "-n", 3000)[0] == 65
     assert berth("--node", NODE, "matrix", "no_such")[0] == 65
     assert berth("--node", NODE, "status", "--wait")[0] == 0

@@ -1,0 +1,41 @@
+#include <stdio.h>
+
+#include "cmd.h"
+#include "ui_answer.h"
+
+enum { OVERLAP, BOTH, CPUS, GPUS, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
+    [BOTH] = {.name = "both", .help = "as many bytes go the other way at the same time"},
+    [CPUS] = {.name = "cpus", .value = "LIST", .help = "for a caller on these cpus; default those this command may run on"},
+    [GPUS] = {.name = "gpus", .value = "LIST", .help = "for a caller with these gpus; default those this command may open"},
+};
+
+static int make_request(struct cmd *cmd, json_t *request)
+{
+    int64_t bytes;
+    if (cmd->operand_count < 3)
+        return cmd_usage(cmd, "from where, to where, how much? for example berth route gpu0 gpu1 64M");
+    if (!cmd_parse_size(cmd->operand[2], &bytes) || bytes < 1)
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, not %.40s", cmd->operand[2]);
+    if (json_object_set_new(request, "from", json_string(cmd->operand[0])) != 0 ||
+        json_object_set_new(request, "to", json_string(cmd->operand[1])) != 0 || json_object_set_new(request, "bytes", json_integer(bytes)) != 0 ||
+        json_object_set_new(request, "overlap", json_boolean(cmd_has(cmd, &options[OVERLAP]))) != 0 ||
+        json_object_set_new(request, "both_directions", json_boolean(cmd_has(cmd, &options[BOTH]))) != 0)
+        return cmd_fail_memory();
+    return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+}
+
+static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Route", make_request, ui_route); }
+
+const struct cmd_command cmd_route = {
+    .name = "route",
+    .operands = "FROM TO SIZE",
+    .about = "the best way for a transfer",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 3,
+    .run = run,
+    .notes = {"berth route gpu0 gpu1 64M", "FROM and TO are gpus or NUMA nodes. Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000)."},
+};

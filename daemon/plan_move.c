@@ -1,0 +1,171 @@
+#include "plan_move.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transfer.h"
+
+#define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
+
+static bool is_memory(const struct graph *graph, place_id id)
+{
+    enum place_kind kind = graph_place(graph, id)->kind;
+    return kind == PLACE_NUMA || kind == PLACE_GPU;
+}
+
+/* The rate that a value stands for goes before another: measured first, then the higher. */
+static bool goes_before(const struct value *a, const struct value *b)
+{
+    bool measured = a->source == VALUE_MEASURED;
+    if (b == NULL || measured != (b->source == VALUE_MEASURED))
+        return b == NULL || measured;
+    return a->value > b->value;
+}
+
+static void take_overheads(const struct values *values, enum metric metric, const char *axes, struct move *move)
+{
+    char text[TRANSFER_AXES_MAX];
+    double *const t0[] = {[TRANSFER_CALL] = &move->t0_call_ns, [TRANSFER_QUEUE] = &move->t0_queue_ns};
+    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++) {
+        transfer_overhead_axes(metric, axes, (enum transfer_clock)clock, text, sizeof text);
+        const struct value *v = values_find(values, METRIC_TRANSFER_OVERHEAD, move->from, move->to, text);
+        *t0[clock] = v != NULL ? v->value : NAN;
+    }
+}
+
+/* Looks whether the transfer under these axes is known, and better than what move has. */
+static void consider(struct snapshot *snap, enum metric metric, const char *axes, place_id driver, struct move *move)
+{
+    const struct value *v = values_find(snap->values, metric, move->from, move->to, axes);
+    if (v == NULL || !(v->value > 0) || !goes_before(v, move->rate))
+        return;
+    const struct curves *curves = snapshot_curves(snap);
+    move->rate = v;
+    move->driver = driver;
+    move->curve = curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
+    move->bytes_per_s = v->value;
+    move->low = v->low;
+    move->high = v->high;
+    take_overheads(snap->values, metric, axes, move);
+}
+
+/* ---- what structure says ---- */
+
+/* The widest path's narrowest link, in bytes per second: Dijkstra's algorithm with the least of a path for its length. Ways through
+ * other memories of the host do not count, and links that are down carry nothing. 0: there is no path. */
+static double widest(const struct graph *graph, place_id from, place_id to)
+{
+    double *width = calloc(graph->place_count, sizeof *width);
+    bool *done = calloc(graph->place_count, sizeof *done);
+    double found = 0;
+    if (width != NULL && done != NULL) {
+        width[from] = INFINITY;
+        for (place_id at = from; at != PLACE_NONE && at != to;) {
+            done[at] = true;
+            for (size_t i = 0; i < graph->link_count; i++) {
+                const struct link *link = &graph->links[i];
+                if ((link->from != at && link->to != at) || link->state == LINK_DOWN || !(link->nominal_bytes_per_s > 0) || link->kind == LINK_NETWORK)
+                    continue;
+                place_id next = link->from == at ? link->to : link->from;
+                width[next] = fmax(width[next], fmin(width[at], link->nominal_bytes_per_s));
+            }
+            at = PLACE_NONE;
+            for (place_id p = 0; p < (place_id)graph->place_count; p++)
+                if (!done[p] && width[p] > 0 && (at == PLACE_NONE || width[p] > width[at]))
+                    at = p;
+        }
+        found = width[to];
+    }
+    free(width);
+    free(done);
+    return found;
+}
+
+bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    const struct graph *graph = snap->graph;
+    bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU, to_gpu = graph_place(graph, to)->kind == PLACE_GPU;
+    if (from == to || !is_memory(graph, from) || !is_memory(graph, to) || (!from_gpu && !to_gpu))
+        return false;
+    struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
+    if (from_gpu && to_gpu && by == MOVE_COPY_ENGINE) {
+        consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "", from, &move);
+        consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "direction=read", to, &move);
+    } else if (from_gpu && to_gpu) {
+        consider(snap, METRIC_GPU_GPU_KERNEL, "", from, &move);
+    } else {
+        consider(snap, by == MOVE_COPY_ENGINE ? METRIC_HOST_GPU_COPY_ENGINE : METRIC_HOST_GPU_KERNEL, "", move.driver, &move);
+    }
+    if (move.rate == NULL)
+        move.bytes_per_s = widest(graph, from, to);
+    if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
+        return false;
+    *ret = move;
+    return true;
+}
+
+/* The sum of both is measured one way round. */
+bool plan_move_both(const struct snapshot *snap, struct move *move)
+{
+    if (move->rate == NULL || move->rate->source != VALUE_MEASURED)
+        return false;
+    const struct value *v = values_find(snap->values, move->rate->metric, move->from, move->to, "direction=both");
+    if (v == NULL)
+        v = values_find(snap->values, move->rate->metric, move->to, move->from, "direction=both");
+    if (v == NULL || !(v->value > 0) || v->source != VALUE_MEASURED)
+        return false;
+    move->both = v;
+    move->slowdown = fmax(1, 2 * move->bytes_per_s / v->value);
+    return true;
+}
+
+static struct prediction times(struct prediction time, double factor)
+{
+    return (struct prediction){time.time_ns * factor, time.low_ns * factor, time.high_ns * factor};
+}
+
+struct prediction plan_move_queued(const struct move *move, double bytes)
+{
+    if (move->curve != NULL) {
+        const struct curve_fit *fit = &move->curve->fit;
+        double time_ns = curve_time_ns(move->curve, bytes);
+        double half = fmax(fit->residual, fit->last_half / fit->piece[fit->piece_count - 1].ns_per_byte);
+        struct prediction time = {time_ns, time_ns * (1 - fmin(half, 1)), time_ns * (1 + half)};
+        if (isnan(fit->last_half))
+            time.low_ns = time.high_ns = NAN;
+        return times(time, move->slowdown);
+    }
+    double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns, ns = bytes * 1e9;
+    return times((struct prediction){t0_ns + ns / move->bytes_per_s, t0_ns + ns / move->high, t0_ns + ns / move->low}, move->slowdown);
+}
+
+struct prediction plan_move_called(const struct move *move, double bytes)
+{
+    struct prediction time = plan_move_queued(move, bytes);
+    if (isnan(move->t0_call_ns))
+        return time;
+    double queued_ns = !isnan(move->t0_queue_ns) ? move->t0_queue_ns : move->curve != NULL ? move->curve->fit.piece[0].t0_ns : 0;
+    double more_ns = fmax(move->t0_call_ns - queued_ns, 0);
+    return (struct prediction){time.time_ns + more_ns, time.low_ns + more_ns, time.high_ns + more_ns};
+}
+
+bool plan_move_knows(const struct move *move, double bytes)
+{
+    if (move->curve != NULL)
+        return bytes >= (double)move->curve->least_bytes / 4;
+    return move->rate != NULL && (bytes >= LARGE_BYTES || !isnan(move->t0_queue_ns));
+}
+
+enum berth_code plan_move_cite(const struct snapshot *snap, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+{
+    if (move->rate == NULL)
+        return BERTH_OK;
+    char text[TRANSFER_AXES_MAX];
+    transfer_overhead_axes(move->rate->metric, values_axes(snap->values, move->rate), TRANSFER_CALL, text, sizeof text);
+    const struct value *call = values_find(snap->values, METRIC_TRANSFER_OVERHEAD, move->from, move->to, text);
+    if (!plan_evidence_add(evidence, start, move->rate) || (call != NULL && !plan_evidence_add(evidence, start, call)) ||
+        (move->both != NULL && !plan_evidence_add(evidence, start, move->both)))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    return BERTH_OK;
+}

@@ -1,0 +1,43 @@
+/**
+ * What moving bytes from one memory to another costs, alone, by one mechanism: from the curve of that transfer where there is one, else from
+ * its rate, else from what the links between are said to carry.
+ *
+ * Memories are NUMA nodes and gpus. Pure; any thread.
+ */
+#pragma once
+#include "curve.h"
+#include "plan.h"
+
+enum move_by { MOVE_COPY_ENGINE, MOVE_KERNEL };
+
+/* One way for one hop. */
+struct move {
+    place_id from, to;
+    enum move_by by;
+    place_id driver;            /* the gpu that does it */
+    const struct curve *curve;  /* of the snapshot; NULL none */
+    const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
+    double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
+    double t0_queue_ns, t0_call_ns; /* NAN unknown */
+    const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
+    double slowdown;            /* how many times longer the bytes take while as many go the other way; 1 alone */
+};
+
+/* The better of what is known for that mechanism; measured goes before published and nominal. False when nothing is known, or they are not two different
+ * memories of which one is a gpu's. */
+bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
+
+/* From then on the same transfer in the opposite direction goes on beside it. False when what both get was not measured: nothing changes then. */
+bool plan_move_both(const struct snapshot *snap, struct move *move);
+
+/* The time of one transfer that is queued already behind others. Without a curve and without t0_queue_ns, what starting it costs counts as 0. NAN never. */
+struct prediction plan_move_queued(const struct move *move, double bytes);
+
+/* What the caller's clock sees of one call: the same, with starting it; as queued where that is not known. */
+struct prediction plan_move_called(const struct move *move, double bytes);
+
+/* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size; or large bytes and a rate. */
+bool plan_move_knows(const struct move *move, double bytes);
+
+/* Evidence for the move: its rate and what starting it costs. NO_MEMORY. */
+enum berth_code plan_move_cite(const struct snapshot *snap, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);

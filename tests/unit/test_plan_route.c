@@ -1,0 +1,273 @@
+#include "plan_nodes.h"
+
+#include "plan_route.h"
+
+#define GB 1e9
+#define MIB (INT64_C(1) << 20)
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct route_answer answer;
+    struct berth_err err;
+};
+
+static struct fixture begin(void)
+{
+    struct fixture f = {.graph = nodes_mi250x(), .values = values_new()};
+    assert_non_null(f.values);
+    f.allowed.given = true;
+    return f;
+}
+
+static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
+static place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+
+static void rate(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+{
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.98 * GB, gb_per_s * 1.02 * GB);
+}
+
+static void starting(struct fixture *f, place_id from, place_id to, const char *axes, double ns)
+{
+    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
+}
+
+/* Both overheads of a transfer whose other axes, as transfer_overhead has them, are these. */
+static void overheads(struct fixture *f, place_id from, place_id to, const char *rest, double call_ns, double queue_ns)
+{
+    char axes[200];
+    snprintf(axes, sizeof axes, "%s", rest);
+    starting(f, from, to, axes, call_ns); /* clock=call is the default */
+    snprintf(axes, sizeof axes, "clock=queue;%s", rest);
+    starting(f, from, to, axes, queue_ns);
+}
+
+#define ENGINE "direction=write;metric=gpu_gpu_copy_engine"
+#define KERNEL "direction=one;how=copy;metric=gpu_gpu_kernel"
+
+static enum berth_code ask(struct fixture *f, struct route_request request)
+{
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    plan_route_done(&f->answer);
+    f->err = (struct berth_err){0};
+    request.allowed = &f->allowed;
+    return plan_route(f->snap, &request, &f->answer, &f->err);
+}
+
+static struct route_request of(place_id from, place_id to, int64_t bytes) { return (struct route_request){.from = from, .to = to, .bytes = bytes}; }
+
+static void end(struct fixture *f)
+{
+    plan_route_done(&f->answer);
+    plan_allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static bool warned(const struct fixture *f, const char *part)
+{
+    for (size_t i = 0; i < f->answer.warnings.count; i++)
+        if (strstr(f->answer.warnings.line[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static void assert_near(double value, double expected, double share)
+{
+    if (!(fabs(value - expected) <= share * fabs(expected)))
+        fail_msg("%g is not %g", value, expected);
+}
+
+/* 25 GB/s after 2 us against 100 GB/s after 8 us: equal at 200 kB. */
+static void the_winner_changes_where_the_times_cross(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 100);
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 25);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), ENGINE, 8000, 1000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), KERNEL, 2000, 1000);
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
+    assert_int_equal(f.answer.count, 2);
+    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_near(f.answer.option[0].predicted.time_ns, 8000 + 64.0 * MIB / 100, 1e-9);
+    assert_near(f.answer.option[0].predicted.low_ns, 8000 + 64.0 * MIB / 102, 1e-9);
+    assert_near(f.answer.option[0].predicted.high_ns, 8000 + 64.0 * MIB / 98, 1e-9);
+    assert_int_equal(f.answer.crossover_count, 1);
+    assert_near((double)f.answer.crossover[0].bytes, 200e3, 0.02);
+    assert_int_equal(f.answer.crossover[0].below, 1);
+    assert_int_equal(f.answer.crossover[0].above, 0);
+    assert_near(f.answer.b80_bytes, 4 * 8e-6 * 100 * GB, 0.01); /* 4 T0 Wmax */
+    assert_int_equal(f.answer.option[0].why_count, 2);
+    assert_int_equal(f.answer.warnings.count, 0);
+
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 100000)), BERTH_OK);
+    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 100000, .overlap = true}), BERTH_OK);
+    assert_int_equal(f.answer.count, 1);
+    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_COPY_ENGINE);
+    end(&f);
+}
+
+static void sizes_that_were_measured_make_the_time(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    const struct {
+        const char *axes;
+        double bytes, ns;
+    } sizes[] = {{"bytes=4096", 4096, 2000}, {"bytes=65536", 65536, 3000}, {"bytes=1048576", 1048576, 20000}, {"bytes=16777216", 16777216, 300000}};
+    for (size_t i = 0; i < 4; i++)
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), sizes[i].axes, sizes[i].bytes / sizes[i].ns);
+    values_finish(f.values);
+    assert_true(curve_fill_large(f.values, f.graph));
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_OK);
+    const struct curve *curve = f.answer.option[0].hop[0].curve;
+    assert_non_null(curve);
+    assert_near(f.answer.option[0].predicted.time_ns, curve_time_ns(curve, 1048576), 1e-9);
+    assert_near(f.answer.option[0].predicted.time_ns, 20000, 0.05);
+    assert_true(f.answer.option[0].predicted.low_ns < 20000 && f.answer.option[0].predicted.high_ns > 20000);
+    assert_true(warned(&f, "queued already") && isnan(f.answer.b80_bytes));
+    end(&f);
+}
+
+/* 20 GB/s directly; 100 GB/s to gpu2 and 50 GB/s from there on, each piece 10 us behind: pieces of c take c / 50 + 10 us each, one after the
+ * other, and the first one is c / 100 + 20 us ahead (its caller's clock). */
+static void pieces_follow_each_other_through_another_gpu(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 20);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 2), "", 100);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 50);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 3), "", 30);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 3), gpu(&f, 1), "", 30);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), ENGINE, 20000, 10000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 2), ENGINE, 20000, 10000);
+    overheads(&f, gpu(&f, 2), gpu(&f, 1), ENGINE, 20000, 10000);
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
+    const struct route_option *best = &f.answer.option[0];
+    assert_int_equal(best->hop_count, 2);
+    assert_int_equal(best->hop[0].to, gpu(&f, 2));
+    double least = INFINITY, chunk = 0;
+    for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
+        double c = (double)piece;
+        double time = c / 100 + 20000 + 1024.0 * MIB / c * (c / 50 + 10000);
+        chunk = time < least ? c : chunk;
+        least = fmin(time, least);
+    }
+    assert_near(best->chunk_bytes, chunk, 0);
+    assert_near(best->predicted.time_ns, least, 1e-9);
+    assert_int_equal(f.answer.option[1].hop_count, 1);
+
+    /* Not through a gpu that is not allowed; and small transfers go directly. */
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 65536)), BERTH_OK);
+    assert_int_equal(f.answer.option[0].hop_count, 1);
+    f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
+    f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = f.allowed.gpus[gpu(&f, 3)] = true;
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
+    assert_int_equal(f.answer.option[0].hop[0].to, gpu(&f, 3));
+    f.allowed.gpus[gpu(&f, 1)] = false;
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_NOTHING_ALLOWED);
+    end(&f);
+}
+
+static void both_directions_take_what_they_were_measured_to(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, 4), "", 50);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 4), numa(&f, 0), "", 50);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, 4), "direction=both", 80);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 1), gpu(&f, 4), "", 50);
+    struct route_request request = of(gpu(&f, 4), numa(&f, 0), 64 * MIB);
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 50, 1e-9);
+    request.both = true;
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
+    assert_false(warned(&f, "both directions"));
+    request.from = numa(&f, 1);
+    request.to = gpu(&f, 4);
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 50, 1e-9);
+    assert_true(warned(&f, "both directions"));
+    end(&f);
+}
+
+/* 0 and 1 share a narrow link; 0-2 and 2-1 are wide. */
+static void without_measurements_the_widest_path_of_links_counts(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    const struct {
+        int a, b;
+        double gb_per_s;
+        enum link_state state;
+    } links[] = {{0, 1, 50, LINK_UP}, {0, 2, 100, LINK_UP}, {2, 1, 200, LINK_UP}, {0, 3, 400, LINK_UP}, {3, 1, 400, LINK_DOWN}};
+    f.graph->link_count = 0; /* instead of the node's own */
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        struct link *link = graph_add_link(f.graph, gpu(&f, links[i].a), gpu(&f, links[i].b), LINK_XGMI);
+        link->nominal_bytes_per_s = links[i].gb_per_s * GB;
+        link->state = links[i].state;
+    }
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
+    assert_int_equal(f.answer.count, 1);
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
+    assert_true(isnan(f.answer.option[0].predicted.low_ns));
+    assert_int_equal(f.answer.option[0].why_count, 0);
+    assert_true(warned(&f, "at best"));
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
+    assert_string_equal(f.err.arg[2].text, "gpu7");
+    end(&f);
+}
+
+static void what_makes_no_sense_is_refused_by_name(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    place_id core = nodes_place(f.graph, PLACE_CORE, 0);
+    assert_int_equal(ask(&f, of(core, gpu(&f, 0), 1)), BERTH_INVALID_PARAMETER);
+    assert_string_equal(f.err.arg[0].text, "from");
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 0), 1)), BERTH_INVALID_PARAMETER);
+    assert_string_equal(f.err.arg[0].text, "to");
+    assert_int_equal(ask(&f, of(numa(&f, 0), numa(&f, 1), 1)), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask(&f, of(numa(&f, 0), gpu(&f, 1), 0)), BERTH_INVALID_PARAMETER);
+    assert_string_equal(f.err.arg[0].text, "bytes");
+    end(&f);
+}
+
+/* Twice the bytes, the same choice; and renaming devices leaves the time. */
+static void large_sizes_scale(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 40);
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 80);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 5), gpu(&f, 6), "", 40);
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 5), gpu(&f, 6), "", 80);
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), INT64_C(1) << 30)), BERTH_OK);
+    double once = f.answer.option[0].predicted.time_ns;
+    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(ask(&f, of(gpu(&f, 5), gpu(&f, 6), INT64_C(1) << 31)), BERTH_OK);
+    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_near(f.answer.option[0].predicted.time_ns, 2 * once, 1e-9);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_winner_changes_where_the_times_cross),
+        cmocka_unit_test(sizes_that_were_measured_make_the_time),
+        cmocka_unit_test(pieces_follow_each_other_through_another_gpu),
+        cmocka_unit_test(both_directions_take_what_they_were_measured_to),
+        cmocka_unit_test(without_measurements_the_widest_path_of_links_counts),
+        cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
+        cmocka_unit_test(large_sizes_scale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
