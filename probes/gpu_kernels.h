@@ -47,6 +47,8 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
  * `group` slots, one group after the other, closed at the end. The place is in the slot's first or second half, by the parity of its number's bits, so that all sets of a
  * cache get equally many. The address itself is on the cycle. group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
+#define GPU_CHASE_STRIDE 256 /* how the probe calls it: a slot is two lines, of which one is visited */
+#define GPU_CHASE_LINE   128
 struct gpu_chase_args {
     gpu_u64 start, loads, result;
 };
@@ -96,13 +98,72 @@ struct gpu_pingpong_args {
  *   bs2  y = alpha x + beta y                       bs6  gather:  y[i] = sum of x[index[k]], k = start[i] ... start[i + 1] - 1
  *   bs3  partial sums of x . x                      bs7  scatter: y[index[k]] = x[i], for the same k
  *   bs4  partial sums of x . y
- * index and start are int32. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and leave one sum for each block at partial; berth_sum, one block of
- * GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows, and blocks of GPU_BS_BLOCK threads too. */
+ * index and start are int32; there are n + 1 starts, and `entries`, which is the last of them, in index. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and
+ * leave one sum for each block at partial; berth_sum, one block of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows,
+ * and blocks of GPU_BS_BLOCK threads too. */
 #define GPU_BS_BLOCK 256
 struct gpu_bs_args {
-    gpu_u64 x, y, z, w, index, start, partial, result, n, blocks;
+    gpu_u64 x, y, z, w, index, start, entries, partial, result, n, blocks;
     double alpha, beta;
 };
+
+/* berth_mesh: start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2] hexahedra of degree 7: 8 x 8 x 8 nodes each, numbered element after element,
+ * first direction fastest; what elements share is one row, and rows are numbered in the order in which their first node comes. Fewer than 2^31 nodes. */
+#define GPU_MESH_DEGREE 7
+#define GPU_MESH_NODES  512 /* of an element */
+struct gpu_mesh_args {
+    gpu_u64 start, index, side[3];
+};
+
+GPU_INLINE gpu_u64 gpu_mesh_rows(const struct gpu_mesh_args *mesh)
+{
+    return (GPU_MESH_DEGREE * mesh->side[0] + 1) * (GPU_MESH_DEGREE * mesh->side[1] + 1) * (GPU_MESH_DEGREE * mesh->side[2] + 1);
+}
+
+/* The row that begins with a node: its number, where its entries start, and which they are. */
+struct gpu_mesh_row {
+    gpu_u64 row, start, node[8];
+    int count; /* of nodes; 0: this node is not the first of its row */
+};
+
+/* In each direction an element is the first to have its planes of nodes, but for one that it shares with the element before, and it shares the last with the next.
+ * So what comes before a node, rows as well as entries, is a sum over directions: elements before this one, and in it planes before the node's. */
+GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu_u64 node)
+{
+    struct gpu_mesh_row found = {0, 0, {0}, 0};
+    gpu_u64 element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, rows = 0, entries = 0;
+    gpu_u64 all_rows = 1, all_entries = 1, own_rows = 1, own_entries = 1; /* of the directions so far: of the box, and of this element */
+    gpu_u64 element_step = 1, node_step = 1;
+    int count = 1;
+    found.node[0] = node;
+    for (int d = 0; d < 3; d++) {
+        gpu_u64 e = element % mesh->side[d], i = inner % (GPU_MESH_DEGREE + 1), begun = e > 0, goes_on = e + 1 < mesh->side[d];
+        if (begun && i == 0)
+            return found;
+        gpu_u64 planes = GPU_MESH_DEGREE + 1 - begun, shared = goes_on && i == GPU_MESH_DEGREE;
+        found.row = (GPU_MESH_DEGREE * e + begun) * all_rows + planes * found.row;
+        found.start = ((GPU_MESH_DEGREE + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
+        rows += (i - begun) * own_rows;
+        entries = (i - begun) * own_entries + (1 + shared) * entries;
+        /* The same node in the next element of this direction is there in the first plane. */
+        gpu_u64 to_next = element_step * GPU_MESH_NODES - GPU_MESH_DEGREE * node_step;
+        for (int k = 0; shared && k < count; k++)
+            found.node[count + k] = found.node[k] + to_next;
+        count *= (int)(1 + shared);
+        all_rows *= GPU_MESH_DEGREE * mesh->side[d] + 1;
+        all_entries *= (GPU_MESH_DEGREE + 1) * mesh->side[d];
+        own_rows *= planes;
+        own_entries *= planes + goes_on;
+        element_step *= mesh->side[d];
+        node_step *= GPU_MESH_DEGREE + 1;
+        element /= mesh->side[d];
+        inner /= GPU_MESH_DEGREE + 1;
+    }
+    found.row += rows;
+    found.start += entries;
+    found.count = count;
+    return found;
+}
 
 /* berth_product: c = a * b, single precision, n x n with n a multiple of GPU_PRODUCT_TILE, row order; (n / GPU_PRODUCT_TILE)^2 blocks of GPU_PRODUCT_BLOCK threads. */
 #define GPU_PRODUCT_TILE  64

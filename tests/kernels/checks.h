@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <vector>
+
 #define BIG ((size_t)(1 << 17) + 48) /* bytes: more than a step of the largest grid here, and not a multiple of a step */
 
 typedef void (*stream_kernel)(gpu_stream_args);
@@ -213,7 +215,7 @@ static vectors fresh_vectors(unsigned blocks)
     v.result = (double *)memory(64);
     for (int i = 0; i < N; i++)
         v.x[i] = 1 + i % 17, v.y[i] = 2 + i % 13, v.z[i] = 3 + i % 11, v.w[i] = 4 + i % 7;
-    v.args = {address(v.x), address(v.y), address(v.z), address(v.w), 0, 0, address(v.partial), address(v.result), N, blocks, 0.5, 2.0};
+    v.args = {address(v.x), address(v.y), address(v.z), address(v.w), 0, 0, 0, address(v.partial), address(v.result), N, blocks, 0.5, 2.0};
     return v;
 }
 
@@ -270,7 +272,7 @@ static bool gather_and_scatter()
             row_start[++rows] = used < N ? used : N;
             used = row_start[rows];
         }
-        v.args.start = address(row_start), v.args.index = address(index), v.args.n = (gpu_u64)rows;
+        v.args.start = address(row_start), v.args.index = address(index), v.args.n = (gpu_u64)rows, v.args.entries = N;
         start(0, berth_bs6, 2, GPU_BS_BLOCK, v.args);
         finish();
         for (int row = 0; row < rows; row++) {
@@ -287,6 +289,49 @@ static bool gather_and_scatter()
             for (int k = row_start[row]; k < row_start[row + 1]; k++)
                 if (v.y[index[k]] != v.x[row])
                     return false;
+    }
+    return true;
+}
+
+/* Where a node of an element lies on the grid of all nodes. */
+static int grid_place(const int *side, int node)
+{
+    int element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, place = 0, step = 1;
+    for (int d = 0; d < 3; d++) {
+        place += step * (element % side[d] * GPU_MESH_DEGREE + inner % (GPU_MESH_DEGREE + 1));
+        step *= side[d] * GPU_MESH_DEGREE + 1;
+        element /= side[d];
+        inner /= GPU_MESH_DEGREE + 1;
+    }
+    return place;
+}
+
+/* By the definition: a row for each place of the grid, in the order of first nodes, with all its nodes in ascending order. */
+static bool mesh()
+{
+    static const int SIDES[][3] = {{1, 1, 1}, {3, 1, 1}, {1, 2, 1}, {1, 1, 4}, {2, 3, 4}, {3, 3, 3}};
+    for (const auto &side : SIDES) {
+        int nodes = side[0] * side[1] * side[2] * GPU_MESH_NODES, rows = 0;
+        int *row_start = (int *)memory((size_t)(nodes + 2) * sizeof(int)), *index = (int *)memory((size_t)nodes * sizeof(int));
+        gpu_mesh_args args = {address(row_start), address(index), {(gpu_u64)side[0], (gpu_u64)side[1], (gpu_u64)side[2]}};
+        start(0, berth_mesh, 3, 32, args);
+        finish();
+        std::vector<std::vector<int>> want(nodes); /* by row */
+        std::vector<int> row_of((size_t)grid_place(side, nodes - 1) + 1, -1);
+        for (int node = 0; node < nodes; node++) {
+            int &row = row_of[grid_place(side, node)];
+            if (row < 0)
+                row = rows++;
+            want[row].push_back(node);
+        }
+        if (row_of.size() != (size_t)rows || row_start[rows] != nodes)
+            return false;
+        for (int row = 0; row < rows; row++)
+            for (size_t k = 0; k < want[row].size(); k++)
+                if (row_start[row + 1] - row_start[row] != (int)want[row].size() || index[row_start[row] + (int)k] != want[row][k]) {
+                    printf("# %d x %d x %d: row %d\n", side[0], side[1], side[2], row);
+                    return false;
+                }
     }
     return true;
 }
@@ -325,6 +370,7 @@ int main()
                   {"a gate opens for its value or later, or after its limit", gates},
                   {"BS1 to BS5 give what their formulas say", vector_operations},
                   {"BS6 and BS7 gather and scatter short and long rows", gather_and_scatter},
+                  {"the nodes that elements of a mesh share are one row", mesh},
                   {"the product of two matrices", product}};
     int number = 0, wrong = 0;
     for (const auto &check : CHECKS) {
