@@ -13,7 +13,7 @@ void gpu_node_load_name(enum gpu_kernel kernel, char *ret_name, size_t size)
     static const char *const single[GPU_KERNEL_COUNT] = {
         [GPU_KERNEL_GATE] = "gate",         [GPU_KERNEL_FILL] = "fill",       [GPU_KERNEL_CHECK] = "check",
         [GPU_KERNEL_CHASE] = "chase",       [GPU_KERNEL_SUM] = "sum",         [GPU_KERNEL_CHASE_BUILD] = "chase_build",
-        [GPU_KERNEL_PINGPONG] = "pingpong", [GPU_KERNEL_PRODUCT] = "product",
+        [GPU_KERNEL_PINGPONG] = "pingpong", [GPU_KERNEL_PRODUCT] = "product",   [GPU_KERNEL_MESH] = "mesh",
     };
     static const struct {
         enum gpu_kernel first;
