@@ -167,6 +167,16 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(BUILD)/libpr
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
+# In place of NVIDIA's management library: as it is now, and as it was when it could say less.
+$(BUILD)/unit/libnvidia-ml.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -shared -o $@ $<
+$(BUILD)/unit/libnvidia-ml-old.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -DFAKE_OLD -iquote probes -shared -o $@ $<
+$(BUILD)/unit/test_gpu_facts: | $(BUILD)/unit/libnvidia-ml.so.1 $(BUILD)/unit/libnvidia-ml-old.so.1
 $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)

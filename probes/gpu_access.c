@@ -10,14 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Opening tells more than the file's mode does: a container's device cgroup says no to whom the mode says yes. */
+/* The kernel asks a container's device cgroup here as well: it says no to whom the mode says yes, with EPERM. */
 static bool is_closed(const char *path, int *ret_error)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    bool may = faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
     *ret_error = errno;
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 && (*ret_error == EACCES || *ret_error == EPERM);
+    return !may && (*ret_error == EACCES || *ret_error == EPERM);
 }
 
 static void say_who_may(const char *path, const char *shown, int error, struct probe_why *why)
@@ -36,12 +34,12 @@ static void say_who_may(const char *path, const char *shown, int error, struct p
         probe_why_write(why, "%s is closed to this process: it has to be in group %u", shown, (unsigned)info.st_gid);
 }
 
-bool gpu_access_denied(const char *root, const struct gpu_api *api, struct probe_why *why)
+bool gpu_access_denied(const char *root, const char *runtime, struct probe_why *why)
 {
     static const char *const cuda[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia[0-9]*", NULL};
     static const char *const hip[] = {"/dev/kfd", "/dev/dri/renderD*", NULL};
     bool denied = false;
-    for (const char *const *pattern = strcmp(api->name, "cuda") == 0 ? cuda : hip; *pattern != NULL && !denied; pattern++) {
+    for (const char *const *pattern = strcmp(runtime, "cuda") == 0 ? cuda : hip; *pattern != NULL && !denied; pattern++) {
         char text[PATH_MAX];
         glob_t files;
         int error;

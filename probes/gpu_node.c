@@ -100,7 +100,7 @@ static bool choose(struct gpu_node *node, const char *root, const char *const *w
             continue;
         if (kept == GPU_DEVICES_MAX || !gpu_dl_pci(*name, absent.name, sizeof absent.name))
             return probe_why_set(why, "the driver has no GPU \"%s\"", *name);
-        if (!gpu_access_denied(root, node->api, &absent.why))
+        if (!gpu_access_denied(root, node->api->name, &absent.why))
             probe_why_write(&absent.why, "the driver does not list it");
         node->device[kept++] = absent;
     }
@@ -231,7 +231,7 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
         return false;
     if (node->device_count > 0)
         return true;
-    if (!gpu_access_denied(root, api, why))
+    if (!gpu_access_denied(root, api->name, why))
         probe_why_write(why, "%s: %s", api->library, code == 0 ? "there is no GPU" : api->text(api, code));
     return false;
 }
