@@ -1,5 +1,6 @@
 #include "collect.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,41 @@ static void take_skip(struct collect *collect, const struct record *record)
                                            record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 
+/* "METRIC FROM TO"; what it calls by other names is remembered all the same, for the probe itself knows them. */
+static void take_cell(struct collect *collect, const char *text)
+{
+    char metric[64], from[72], to[72];
+    struct collect_cell *cell = &collect->cell;
+    *cell = (struct collect_cell){.from = PLACE_NONE, .to = PLACE_NONE};
+    snprintf(cell->text, sizeof cell->text, "%s", text);
+    if (sscanf(cell->text, "%63s %71s %71s", metric, from, to) != 3 || !metric_parse(metric, &cell->metric))
+        return;
+    cell->from = graph_find(collect->graph, from);
+    cell->to = graph_find(collect->graph, to);
+    cell->known = cell->from != PLACE_NONE && cell->to != PLACE_NONE;
+}
+
+/* At the gpu that it begins at, else the one where it ends; one finding for each, which names all its paths. */
+static void take_finding(struct collect *collect, const struct record *record, struct berth_err *err)
+{
+    place_id from = graph_find(collect->graph, record->finding.from), to = graph_find(collect->graph, record->finding.to);
+    if (from == PLACE_NONE || to == PLACE_NONE) {
+        err_no_such_place(err, from == PLACE_NONE ? record->finding.from : record->finding.to);
+        return;
+    }
+    const struct place *a = graph_place(collect->graph, from), *b = graph_place(collect->graph, to);
+    const char *place = a->kind != PLACE_GPU && b->kind == PLACE_GPU ? b->name : a->name, *code = record->finding.code;
+    char text[256];
+    if (strcmp(code, "gpu-lost") == 0)
+        snprintf(text, sizeof text, "%s answers no longer: %.200s", place, record->finding.why);
+    else
+        snprintf(text, sizeof text, "what goes from %s to %s arrives wrong: %.180s", a->name, b->name, record->finding.why);
+    for (size_t i = 0; i < collect->run.note_count; i++)
+        if (strcmp(collect->run.notes[i].code, code) == 0 && strcmp(collect->run.notes[i].place, place) == 0)
+            snprintf(text, sizeof text, "%.195s; %.19s to %.19s too", collect->run.notes[i].text, a->name, b->name);
+    collect_note(collect, NOTE_CRITICAL, code, place, text);
+}
+
 static void take_run(struct collect *collect, const struct record *record, struct berth_err *err)
 {
     if (collect->begun) {
@@ -119,9 +155,12 @@ static void take(struct collect *collect, const struct record *record, struct be
     case RECORD_PROGRESS:
         collect->progress.done = record->progress.done;
         collect->progress.total = record->progress.total;
+        take_cell(collect, record->progress.cell != NULL ? record->progress.cell : "");
         break;
+    case RECORD_FINDING: take_finding(collect, record, err); break;
     case RECORD_END:
         collect->ended = true;
+        take_cell(collect, "");
         snprintf(collect->run.status, sizeof collect->run.status, "%s", record->end.status);
         add_conditions(collect, record->end.conditions);
         break;
@@ -146,17 +185,59 @@ bool collect_line(struct collect *collect, const char *line, size_t length)
     return collect->bad_lines < COLLECT_BAD_LINES_MAX;
 }
 
-void collect_note(struct collect *collect, const char *code, const char *text)
+void collect_note(struct collect *collect, enum note_severity severity, const char *code, const char *place, const char *text)
 {
-    struct note *notes = realloc(collect->run.notes, (collect->run.note_count + 1) * sizeof *notes);
-    if (notes == NULL)
-        return;
-    collect->run.notes = notes;
-    struct note *note = &notes[collect->run.note_count++];
-    *note = (struct note){.severity = 1, .since_s = collect->now_s};
+    struct run *run = &collect->run;
+    size_t at = 0;
+    while (at < run->note_count && (strcmp(run->notes[at].code, code) != 0 || strcmp(run->notes[at].place, place) != 0))
+        at++;
+    if (at == run->note_count) {
+        struct note *notes = realloc(run->notes, (run->note_count + 1) * sizeof *notes);
+        if (notes == NULL)
+            return;
+        run->notes = notes;
+        run->note_count++;
+    }
+    struct note *note = &run->notes[at];
+    *note = (struct note){.severity = severity, .since_s = collect->now_s};
+    snprintf(note->probe, sizeof note->probe, "%s", run->probe);
     snprintf(note->code, sizeof note->code, "%s", code);
-    snprintf(note->place, sizeof note->place, "machine0");
+    snprintf(note->place, sizeof note->place, "%s", place);
     snprintf(note->text, sizeof note->text, "%.255s", text);
+}
+
+/* There is no value, and this is why; a number that the run has for it stays. */
+static void skip_cell(struct collect *collect, const char *why)
+{
+    const struct collect_cell *cell = &collect->cell;
+    const struct value skip = {.metric = cell->metric, .source = VALUE_MEASURED, .from = cell->from, .to = cell->to, .value = (double)NAN, .low = (double)NAN,
+                               .high = (double)NAN, .measured_at_s = collect->now_s};
+    if (collect->run.values->count < COLLECT_VALUES_MAX)
+        values_add(collect->run.values, &skip, "", why);
+    if (json_array_size(collect->skipped) < SKIPPED_MAX)
+        json_array_append_new(collect->skipped, json_sprintf("%s %s %s: %s", metric_info(cell->metric)->name, collect->graph->places[cell->from].name,
+                                                             collect->graph->places[cell->to].name, why));
+}
+
+static void note_ending(struct collect *collect, const char *ending, const char *text)
+{
+    const struct collect_cell *cell = &collect->cell;
+    char code[32], why[256];
+    bool stopped_in_cell = cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
+    snprintf(code, sizeof code, "probe-%.20s", ending);
+    if (!stopped_in_cell) {
+        collect_note(collect, NOTE_WARNING, code, "machine0", text);
+        return;
+    }
+    const char *from = cell->known ? collect->graph->places[cell->from].name : "machine0";
+    if (cell->known)
+        snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text, metric_info(cell->metric)->name, from,
+                 collect->graph->places[cell->to].name);
+    else
+        snprintf(why, sizeof why, "%.150s, while it measured %.80s", text, cell->text);
+    collect_note(collect, NOTE_WARNING, code, from, why);
+    if (cell->known)
+        skip_cell(collect, strcmp(ending, "crashed") == 0 ? "the probe crashed while it measured this" : "the probe hung while it measured this");
 }
 
 void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns)
@@ -165,21 +246,17 @@ void collect_finish(struct collect *collect, const char *ending, const char *tex
     collect->run.elapsed_ns = elapsed_ns;
     if (ending[0] != '\0') {
         snprintf(collect->run.status, sizeof collect->run.status, "%s", ending);
-        snprintf(why, sizeof why, "%.255s", text);
         /* A cancelled run is somebody's wish, not a fault. */
-        if (strcmp(ending, "cancelled") != 0) {
-            char code[32];
-            snprintf(code, sizeof code, "probe-%.20s", ending);
-            collect_note(collect, code, why);
-        }
+        if (strcmp(ending, "cancelled") != 0 && strcmp(ending, "put-off") != 0)
+            note_ending(collect, ending, text);
     } else if (!collect->ended) {
         snprintf(collect->run.status, sizeof collect->run.status, "failed");
         snprintf(why, sizeof why, "%.200s ended without an end record", text);
-        collect_note(collect, "probe-failed", why);
+        collect_note(collect, NOTE_WARNING, "probe-failed", "machine0", why);
     }
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
         snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s", text, collect->bad_lines,
                  collect->first_bad);
-        collect_note(collect, "probe-garbage", why);
+        collect_note(collect, NOTE_WARNING, "probe-garbage", "machine0", why);
     }
 }

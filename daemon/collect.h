@@ -25,8 +25,17 @@ struct collect_progress {
     double value;
 };
 
+/* What is being measured right now, as the probe says it: known when it is a cell of this node. */
+struct collect_cell {
+    char text[204]; /* "" nothing was said */
+    bool known;
+    enum metric metric;
+    place_id from, to;
+};
+
 struct collect {
     struct run run;
+    struct collect_cell cell;
     struct collect_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */
@@ -44,9 +53,11 @@ void collect_done(struct collect *collect);
 /* One line as the probe printed it. False when it has printed so much rubbish that it should be stopped. */
 bool collect_line(struct collect *collect, const char *line, size_t length);
 
-/* Something about the run that a person should know: a finding of severity warning. text is cut to fit. */
-void collect_note(struct collect *collect, const char *code, const char *text);
+/* Something about the run that a person should know: a finding at that place. text is cut to fit. One more with the code and place of an earlier one goes
+ * over it. */
+void collect_note(struct collect *collect, enum note_severity severity, const char *code, const char *place, const char *text);
 
 /* What became of it, into run.status, run.elapsed_ns and one note when something is wrong: ending is "" for a normal end (then the end
- * record must be there), else a status (crashed, timeout, garbage, cancelled, failed) with text as the reason. place is machine0. */
+ * record must be there), else a status (crashed, timeout, garbage, cancelled, failed, put-off) with text as the reason. What was being measured when a probe
+ * crashed or was killed for its silence is in the note, which is at the place where it begins, and gets a skip. */
 void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns);

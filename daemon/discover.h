@@ -28,7 +28,8 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
 void discovery_done(struct discovery *discovery);
 
 /* A node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl, measurements.jsonl. visit gets each
- * once; it returns false to stop. sets NULL: none. folder is NULL for the live machine. Slow (tens of ms): call it on a worker thread. */
+ * once; it returns false to stop. sets NULL: none. folder is NULL for the live machine. origin is that of
+ * the snapshot. Slow (tens of ms): call it on a worker thread. */
 typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
-enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph,
+enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err);

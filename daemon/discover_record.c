@@ -242,11 +242,10 @@ static enum berth_code record_kfd(struct recording *recording, const struct sysi
     return code;
 }
 
-static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, bool has_measurements, bool has_xml,
+static enum berth_code record_node_json(struct recording *recording, const struct graph *graph, enum origin origin, bool has_measurements, bool has_xml,
                                         bool has_kfd, bool has_facts, struct berth_err *err)
 {
-    enum origin origin = graph->origin == ORIGIN_LIVE ? ORIGIN_RECORDED : graph->origin;
-    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin", origin_name(origin), "hwloc",
+    json_t *node = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin", origin_name(origin == ORIGIN_LIVE ? ORIGIN_RECORDED : origin), "hwloc",
                              has_xml ? "topology.xml" : NULL, "kfd", has_kfd ? "kfd" : NULL, "facts", has_facts ? "facts.jsonl" : NULL, "measurements",
                              has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
@@ -265,10 +264,11 @@ static enum berth_code record_node_json(struct recording *recording, const struc
 }
 
 static enum berth_code record_sources(struct recording *recording, const struct sysio *io, const char *xml, const char *kfd, const char *facts,
-                                      const struct graph *graph, const struct values *values, const struct sets *sets, struct berth_err *err)
+                                      const struct graph *graph, enum origin origin, const struct values *values, const struct sets *sets,
+                                      struct berth_err *err)
 {
     bool has_measurements = next_group(values, NULL) != NULL || (sets != NULL && sets->count > 0);
-    enum berth_code code = record_node_json(recording, graph, has_measurements, xml != NULL, kfd != NULL, facts != NULL, err);
+    enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL, kfd != NULL, facts != NULL, err);
     if (code == BERTH_OK && xml != NULL)
         hand_out(recording, "topology.xml", xml);
     if (code == BERTH_OK && kfd != NULL)
@@ -278,7 +278,7 @@ static enum berth_code record_sources(struct recording *recording, const struct 
     return code == BERTH_OK ? record_values(recording, graph, values, sets, err) : code;
 }
 
-enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph,
+enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err)
 {
     struct recording recording = {.visit = visit, .arg = arg};
@@ -289,7 +289,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
         if (code != BERTH_OK)
             return code;
         const struct sysio inside = {replay.root};
-        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, values, sets, err);
+        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, origin, values, sets, err);
         backend_replay_done(&replay);
         return code;
     }
@@ -298,5 +298,5 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, values, sets, err);
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, origin, values, sets, err);
 }

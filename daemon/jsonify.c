@@ -56,7 +56,7 @@ json_t *jsonify_basis(const struct snapshot *snap)
 {
     char claims[24];
     snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
-    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin", origin_name(snap->graph->origin));
+    return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin", origin_name(snapshot_origin(snap)));
 }
 
 void jsonify_print_basis(struct print *print, const struct snapshot *snap)
@@ -69,7 +69,7 @@ void jsonify_print_basis(struct print *print, const struct snapshot *snap)
     snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
     print_name(print, claims);
     print_key(print, "origin");
-    print_name(print, origin_name(snap->graph->origin));
+    print_name(print, origin_name(snapshot_origin(snap)));
     print_close(print, '}');
 }
 

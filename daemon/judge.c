@@ -39,6 +39,16 @@ static enum berth_code judge_links(struct judge_work *work, struct berth_err *er
     return BERTH_OK;
 }
 
+/* What no job should meet. */
+static bool drains(const char *code)
+{
+    static const char *const codes[] = {"gpu-missing", "gpu-lost", "wrong-bytes"};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strcmp(code, codes[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum berth_code judge_notes(struct judge_work *work, struct berth_err *err)
 {
     for (size_t i = 0; i < work->snap->note_count; i++) {
@@ -51,7 +61,7 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
         if (finding == NULL)
             return no_memory(err);
         snprintf(finding->text, sizeof finding->text, "%s", note->text);
-        finding->drain = strcmp(note->code, "gpu-missing") == 0;
+        finding->drain = drains(note->code);
         finding->at_s = finding->since_s = note->since_s;
     }
     return BERTH_OK;

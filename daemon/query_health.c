@@ -53,7 +53,7 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
          answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&
          answer_set(json, "last_probe_at_s", jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
          answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
-         answer_set(json, "origin", json_string_nocheck(origin_name(snap->graph->origin)));
+         answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
     if (!ok) {
         json_decref(json);
         return NULL;

@@ -44,7 +44,8 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
     char *facts = NULL;
     enum berth_code code = recording->folder == NULL ? nvproc_facts(&recording->io, &facts, err) : BERTH_OK;
     if (code == BERTH_OK)
-        code = discover_record(&recording->io, recording->folder, facts, recording->snap->graph, recording->snap->values, recording->snap->sets, add_file, recording, err);
+        code = discover_record(&recording->io, recording->folder, facts, recording->snap->graph, snapshot_origin(recording->snap), recording->snap->values,
+                               recording->snap->sets, add_file, recording, err);
     free(facts);
     return code;
 }

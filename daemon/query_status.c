@@ -17,14 +17,12 @@ static const char *state_name(enum sched_state state)
     return "ready";
 }
 
-/* done over total of the running probe; NAN when none runs or nothing is known yet. */
+/* How much of what was asked for is done; NAN when no probe runs or nothing is known yet. */
 static double progress_of(const struct daemon *daemon)
 {
     struct probe_view view;
     sched_probe_view(daemon->sched, &view);
-    if (!view.running || view.progress.total <= 0)
-        return NAN;
-    return (double)view.progress.done / (double)view.progress.total;
+    return view.running ? view.share : NAN;
 }
 
 static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result, struct berth_err *err)

@@ -16,6 +16,7 @@
 #define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
 #define PLACE_MAX_LENGTH 64         /* a place's name, PCI address or uuid */
 #define WHY_MAX_LENGTH 200
+#define CELL_MAX_LENGTH 200
 #define NUMBER_MIN 1e-9             /* no rate, time or ratio of a node is below this ... */
 #define NUMBER_MAX 1e18             /* ... or above this, so that quotients of them are numbers too */
 #define BYTES_MAX (INT64_C(1) << 50)
@@ -289,6 +290,20 @@ static void read_skip(const struct cursor *cursor, struct record *record)
         read_axes(cursor, record->skip.metric, 0, record->skip.axes, sizeof record->skip.axes);
 }
 
+const char *const record_findings[] = {"wrong-bytes", "gpu-lost", NULL};
+
+static void read_finding(const struct cursor *cursor, struct record *record)
+{
+    record->finding.code = read_word(cursor, "code", NAME_MAX_LENGTH);
+    record->finding.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
+    record->finding.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
+    record->finding.why = read_text(cursor, "why", WHY_MAX_LENGTH);
+    for (size_t i = 0; record_findings[i] != NULL; i++)
+        if (strcmp(record_findings[i], record->finding.code) == 0)
+            return;
+    err_set(cursor->err, BERTH_BAD_DATA, "%s: unknown code %s", cursor->in, record->finding.code);
+}
+
 static void read_end(const struct cursor *cursor, struct record *record)
 {
     static const char *const known[] = {"complete", "cancelled", "budget", "failed"};
@@ -316,6 +331,8 @@ static void read_progress(const struct cursor *cursor, struct record *record)
 {
     record->progress.total = read_integer(cursor, "total", true, 0, 0, COUNT_MAX);
     record->progress.done = read_integer(cursor, "done", true, 0, 0, record->progress.total);
+    if (json_object_get(cursor->object, "cell") != NULL)
+        record->progress.cell = read_text(cursor, "cell", CELL_MAX_LENGTH);
 }
 
 static const struct {
@@ -326,6 +343,7 @@ static const struct {
     [RECORD_LINK] = {"link", read_link},    [RECORD_VALUE] = {"value", read_value},
     [RECORD_SET] = {"set", read_set},       [RECORD_SKIP] = {"skip", read_skip},
     [RECORD_END] = {"end", read_end},       [RECORD_PROGRESS] = {"progress", read_progress},
+    [RECORD_FINDING] = {"finding", read_finding},
 };
 
 static void read_record(const struct cursor *cursor, struct record *record)

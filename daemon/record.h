@@ -18,7 +18,7 @@
 #define RECORD_SCHEMA 1
 #define RECORD_LINE_MAX 65536 /* bytes of one line, newline included */
 
-enum record_kind { RECORD_RUN, RECORD_DEVICE, RECORD_LINK, RECORD_VALUE, RECORD_SET, RECORD_SKIP, RECORD_PROGRESS, RECORD_END };
+enum record_kind { RECORD_RUN, RECORD_DEVICE, RECORD_LINK, RECORD_VALUE, RECORD_SET, RECORD_SKIP, RECORD_FINDING, RECORD_PROGRESS, RECORD_END };
 
 struct record_sample {
     int64_t bytes;
@@ -51,10 +51,17 @@ struct record {
         } value;
         struct { enum metric metric; struct record_flow *flows; size_t flow_count; } set;
         struct { enum metric metric; const char *from, *to, *why; char axes[256]; } skip;
-        struct { int64_t done, total; } progress;
+        struct { const char *code, *from, *to, *why; } finding; /* code: one of record_findings */
+        struct {
+            int64_t done, total;
+            const char *cell; /* "metric from to" of what begins now; NULL none */
+        } progress;
         struct { const char *status; int64_t elapsed_ns; json_t *conditions; } end; /* status: complete, cancelled, budget, failed */
     };
 };
+
+/* What a probe may find wrong: wrong-bytes, gpu-lost; all critical. */
+extern const char *const record_findings[]; /* NULL-terminated */
 
 /* Parses one line. Unknown keys are ignored (a newer probe), unknown record kinds and everything malformed fail
  * with BAD_DATA that says what: wrong JSON, missing key, wrong type, number out of range, an interval that excludes its value,

@@ -1,5 +1,6 @@
 #include "refresh.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,33 @@ static bool append_notes(struct note **notes, size_t *count, const struct note *
     return true;
 }
 
-/* What stays true of the node after another run. */
-static bool append_lasting(struct note **notes, size_t *count, const struct snapshot *base)
+/* What stays true of the node after another run: what the runs of other probes say, too. */
+static bool append_lasting(struct note **notes, size_t *count, const struct snapshot *base, const struct run *run)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < base->note_count; i++)
-        if (strncmp(base->notes[i].code, "baseline-", 9) == 0)
-            ok = append_notes(notes, count, &base->notes[i], 1);
+    for (size_t i = 0; ok && i < base->note_count; i++) {
+        const struct note *note = &base->notes[i];
+        if (strncmp(note->code, "baseline-", 9) == 0 || (note->probe[0] != '\0' && strcmp(note->probe, run->probe) != 0))
+            ok = append_notes(notes, count, note, 1);
+    }
+    return ok;
+}
+
+static bool says(const struct run *run, const struct note *note)
+{
+    for (size_t i = 0; i < run->note_count; i++)
+        if (strcmp(run->notes[i].code, note->code) == 0 && strcmp(run->notes[i].place, note->place) == 0)
+            return true;
+    return false;
+}
+
+/* What the run before found is no better for a run that did not look there: it becomes the later one's, so that it is stored with it. */
+static bool inherit_notes(struct run *run, const struct snapshot *base)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && run->is_partial && i < base->note_count; i++)
+        if (base->notes[i].severity > 1 && strcmp(base->notes[i].probe, run->probe) == 0 && !says(run, &base->notes[i]))
+            ok = append_notes(&run->notes, &run->note_count, &base->notes[i], 1);
     return ok;
 }
 
@@ -65,6 +86,7 @@ static enum berth_code first_snapshot(struct store *store, const struct discover
     if (snapshot != NULL) {
         snapshot->sets = sets;
         sets = NULL;
+        store_load_shapes(store, &snapshot->shapes, NULL); /* without them the probe tunes again */
         *ret_snapshot = snapshot;
         code = BERTH_OK;
     }
@@ -111,6 +133,21 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
     return code;
 }
 
+/* How the probe found that kernels are launched best: what the run says, else what is known; without memory it will find out again. */
+static char *shapes_after(const struct snapshot *base, const struct run *run)
+{
+    json_t *conditions = run != NULL && run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
+    const char *shapes = json_string_value(json_object_get(conditions, "shapes"));
+    if (shapes == NULL)
+        shapes = base->shapes;
+    char *copy = shapes != NULL ? strdup(shapes) : NULL;
+    json_decref(conditions);
+    return copy;
+}
+
+/* Nothing that a stand-in gives is a measurement of this machine. */
+static bool is_standin(const struct run *run) { return strcmp(run->backend, "standin") == 0; }
+
 static enum berth_code make_next(struct store *store, const struct snapshot *base, const struct run *run, int64_t run_id, bool noted,
                                  const struct note *notes, size_t count, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
@@ -130,8 +167,11 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
     snapshot->sets = sets;
+    snapshot->shapes = shapes_after(base, run);
+    snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
     snapshot_curves(snapshot); /* without memory, whoever asks tries again */
-    past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
+    if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE) /* the past is the machine's, and this is not */
+        past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;
     return BERTH_OK;
 }
@@ -151,7 +191,7 @@ static enum berth_code renoted(struct store *store, const struct snapshot *base,
     return code;
 }
 
-enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, const struct past_env *past, uint64_t generation,
+enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, struct run *run, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, store_says;
@@ -161,8 +201,10 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     bool noted = true;
     if (run == NULL)
         return renoted(store, base, past, generation, ret_snapshot, err);
-    bool filled = run->values == NULL || curve_fill_large(run->values, base->graph); /* what was measured is stored in any case */
-    enum berth_code code = store_write_run(store, base->graph, run, &run_id, &why);
+    bool filled = inherit_notes(run, base);
+    filled = (run->values == NULL || curve_fill_large(run->values, base->graph)) && filled; /* what was measured is stored in any case */
+    bool is_kept = !is_standin(run) || base->graph->origin != ORIGIN_LIVE;
+    enum berth_code code = is_kept ? store_write_run(store, base->graph, run, &run_id, &why) : BERTH_OK;
     if (code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
         why = (struct berth_err){0};
         code = store_write_run(store, base->graph, run, &run_id, &why);
@@ -178,7 +220,13 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     if (code == BERTH_OK && store_note(store, &store_says)) {
         noted = append_notes(&notes, &count, &store_says, 1);
     }
-    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) && append_lasting(&notes, &count, base);
+    if (!is_kept) {
+        struct note note = {.code = "standin", .place = "machine0", .text = "what was measured last comes from a stand-in for a GPU's driver; it is not stored",
+                            .since_s = run->started_at_s};
+        snprintf(note.probe, sizeof note.probe, "%s", run->probe);
+        noted = noted && append_notes(&notes, &count, &note, 1);
+    }
+    noted = filled && noted && append_notes(&notes, &count, run->notes, run->note_count) && append_lasting(&notes, &count, base, run);
     code = make_next(store, base, run, run_id, noted, notes, count, past, generation, ret_snapshot, err);
     free(notes);
     return code;

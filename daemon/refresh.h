@@ -16,7 +16,7 @@
 enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err);
 
-/* run NULL: base again, with what the store says of itself now. Else: stores the run, with what curves make of its sizes (curve.h), and puts its values and sets over those of base. The notes are the run's and the store's. A run that cannot be
- * stored is a note, not a failure; NO_MEMORY is the only one. */
-enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, const struct run *run, const struct past_env *past, uint64_t generation,
+/* run NULL: base again, with what the store says of itself now. Else: stores the run, with what curves make of its sizes (curve.h), and puts its values and sets over those of base. The notes are the run's, the store's and
+ * those of the other probes' latest runs; a partial run gets what the one before it found critical and it did not look at. A run that cannot be stored is a note, not a failure; NO_MEMORY is the only one. */
+enum berth_code refresh_with_run(struct store *store, const struct snapshot *base, struct run *run, const struct past_env *past, uint64_t generation,
                                  struct snapshot **ret_snapshot, struct berth_err *err);

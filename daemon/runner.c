@@ -78,6 +78,8 @@ static void close_output(struct runner *runner)
 static void abandon(uv_timer_t *timer)
 {
     struct runner *runner = timer->data;
+    if (!runner->exited)
+        runner->end.stuck = runner->guardian.pid;
     runner->exited = true;
     close_output(runner);
     close_handle((uv_handle_t *)&runner->socket);
@@ -284,14 +286,31 @@ static void open_handle(struct runner *runner, void *handle)
     runner->open_handles++;
 }
 
+/* The caller's environment behind that of every probe; NULL when out of memory. The strings are not copied. */
+static char **build_environment(const char *const *more)
+{
+    static const char *const always[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
+    size_t count = 0;
+    while (more != NULL && more[count] != NULL)
+        count++;
+    char **environment = calloc(count + 3, sizeof *environment);
+    if (environment == NULL)
+        return NULL;
+    for (size_t i = 0; i < count + 2; i++)
+        environment[i] = (char *)(i < 2 ? always[i] : more[i - 2]);
+    return environment;
+}
+
 enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, struct runner **ret_runner, struct berth_err *err)
 {
     size_t count = 0;
     while (spec->args[count] != NULL)
         count++;
     char **args = calloc(GUARDIAN_ARGS + count + 1, sizeof *args);
-    struct runner *runner = args != NULL ? calloc(1, sizeof *runner) : NULL;
+    char **environment = build_environment(spec->environment);
+    struct runner *runner = args != NULL && environment != NULL ? calloc(1, sizeof *runner) : NULL;
     if (runner == NULL) {
+        free(environment);
         free(args);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
@@ -319,7 +338,6 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->error_out},
         [GUARDIAN_SOCKET] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&runner->socket},
     };
-    char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL};
     uv_process_options_t options = {
         .file = "/proc/self/exe",
         .args = args,
@@ -331,6 +349,7 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
         .exit_cb = guardian_exited,
     };
     int status = uv_spawn(loop, &runner->guardian, &options);
+    free(environment);
     free(args);
     open_handle(runner, &runner->guardian);
     *ret_runner = runner;

@@ -1,5 +1,5 @@
 /**
- * Runs one probe program: starts it with an environment built from nothing, reads its standard output line by line,
+ * Runs one probe program: starts it with an environment built from nothing (and what the caller adds), reads its standard output line by line,
  * bounds its time, its silence and its output, and tells how it ended. Whatever the program does, the daemon
  * only ever sees lines and one ending, and nothing of it outlives that or the daemon: see guardian.h, whose process this binary's
  * main must be ready to become. Loop thread only.
@@ -27,6 +27,8 @@ enum runner_ending {
 struct runner_end {
     enum runner_ending ending;
     int code;
+    int stuck;      /* process id of a guardian that had to be left behind, because something below it does not die: it is stuck in a driver. A child of the
+                       caller's, to be waited for by it. 0 none */
     bool left_open; /* it ended, but something that it started outside its session kept its output open, and was killed */
     char stderr_text[256]; /* the last line it wrote to standard error, "" none */
 };
@@ -34,6 +36,7 @@ struct runner_end {
 struct runner_spec {
     const char *program;     /* path */
     const char *const *args; /* argv, argv[0] included, NULL-terminated */
+    const char *const *environment; /* "KEY=VALUE" beside PATH and LC_ALL, NULL-terminated; NULL none */
     uint64_t limit_ms;
     uint64_t silence_ms;
     size_t output_max;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "programs.h"
 #include "refresh.h"
 #include "sched_upkeep.h"
 #include "sched_watch.h"
@@ -155,6 +156,13 @@ static void measure_what_is_owed(struct sched *sched)
         log_line(LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
 }
 
+/* This machine; and what stands in for one, by the probes that the configuration names for it. */
+static bool can_measure(const struct sched *sched)
+{
+    const struct config *config = sched->env.config;
+    return config->node == NULL || (sched->snapshot->graph->origin == ORIGIN_STANDIN && config->probe_dir != NULL);
+}
+
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
@@ -162,9 +170,9 @@ void sched_begin(struct sched *sched)
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
-    if (config->node != NULL || !config->probe_at_start)
+    if (!can_measure(sched) || !config->probe_at_start)
         return;
-    if (sched_probe_has_all(sched->snapshot->values, boot_time_s(sched->env.io))) {
+    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         return;
     }
@@ -316,7 +324,8 @@ static void probe_moved(void *arg) { hub_wake(((struct sched *)arg)->env.hub); }
 static void probe_ran(void *arg, struct run *take_run)
 {
     struct sched *sched = arg;
-    start_refresh(sched, take_run);
+    if (take_run != NULL)
+        start_refresh(sched, take_run);
     hub_wake(sched->env.hub);
     next_step(sched);
 }
@@ -327,7 +336,7 @@ static void next_step(struct sched *sched)
     if (sched_probe_is_running(&sched->probe) || sched->writing > 0)
         return;
     if (sched_probe_is_active(&sched->probe)) {
-        if (sched_probe_step(&sched->probe, sched->snapshot->graph))
+        if (sched_probe_step(&sched->probe, sched->snapshot->graph, sched->snapshot->shapes))
             return;
         if (sched->own && !sched->owed)
             sched->cut = 0;
@@ -346,10 +355,10 @@ static void next_step(struct sched *sched)
 }
 
 /* Only a live node that is not being written changes. */
-static enum berth_code check_idle(const struct sched *sched, const char *what, struct berth_err *err)
+static enum berth_code check_idle(const struct sched *sched, bool is_changed, const char *what, struct berth_err *err)
 {
     bool probing = sched_probe_is_active(&sched->probe);
-    if (sched->env.config->node != NULL)
+    if (!is_changed)
         return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s", sched->snapshot->graph->name, what);
     if (!probing && sched->writing == 0)
         return BERTH_OK;
@@ -361,7 +370,7 @@ static enum berth_code check_idle(const struct sched *sched, const char *what, s
 
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err)
 {
-    enum berth_code code = check_idle(sched, "has no baseline to accept", err);
+    enum berth_code code = check_idle(sched, sched->env.config->node == NULL, "has no baseline to accept", err);
     struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
     if (code == BERTH_OK && refresh == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "out of memory");
@@ -379,7 +388,7 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
 
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
 {
-    enum berth_code code = check_idle(sched, "cannot be measured", err);
+    enum berth_code code = check_idle(sched, can_measure(sched), "cannot be measured", err);
     if (code == BERTH_OK && sched->held) {
         err_text(err, 0, sched->held_by);
         code = err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them)", sched->held_by);
@@ -389,7 +398,7 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
         return code;
     }
     sched->own = false;
-    code = sched_probe_begin(&sched->probe, take_request, err);
+    code = sched_probe_begin(&sched->probe, take_request, sched->snapshot->graph, err);
     if (code != BERTH_OK)
         return code;
     *ret_number = sched->probe.number;

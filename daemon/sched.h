@@ -63,7 +63,7 @@ void sched_look_at_store(struct sched *sched); /* NULL is fine: nothing is kept 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
 
 /* Starts measuring. take_request's strings are taken in every case. ret_number names it in probe_view. BUSY when a
- * probe runs, or held; UNAVAILABLE for a recorded node, or when no probe measures what is asked. */
+ * probe runs, or held; UNAVAILABLE for a recorded node (but for a stand-in with probes of its own), or when no probe measures what is asked. */
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err);
 
 /* Makes what is measured now what is expected (accept.h) and publishes. take_selected, by place id, is taken in every case; NULL: the whole node. done is

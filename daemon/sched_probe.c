@@ -4,53 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include "log.h"
 
 #define OUTPUT_MAX (256u << 20) /* all ordered pairs of 288 cores take 100 MB */
 
-/* The probes there are, in the order in which they run. */
-static const struct probe {
-    const char *name, *program;
-    const char *metrics; /* what it can measure, comma separated */
-    const char *quick;   /* of these, what quick measures: a value or a skip of each is in its record, however early it ended */
-} probes[] = {
-    {"cpu", "berth-probe-cpu", "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency,memory_noise",
-     "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency"},
-};
-#define PROBE_COUNT (sizeof probes / sizeof probes[0])
-
-/* Whether the comma separated lists a and b share a name; NULL shares with everything. */
-static bool lists_meet(const char *a, const char *b)
+static const struct program *program_at(size_t index)
 {
-    if (a == NULL || b == NULL)
-        return true;
-    while (*a != '\0') {
-        size_t length = strcspn(a, ",");
-        for (const char *c = b; *c != '\0';) {
-            size_t other = strcspn(c, ",");
-            if (other == length && strncmp(a, c, length) == 0)
-                return true;
-            c += other + (c[other] == ',');
-        }
-        a += length + (a[length] == ',');
-    }
-    return false;
+    size_t count;
+    const struct program *programs = programs_all(&count);
+    return index < count ? &programs[index] : NULL;
 }
 
-bool sched_probe_has_all(const struct values *values, int64_t since_s)
-{
-    bool tried[METRIC_COUNT] = {0};
-    for (size_t i = 0; i < values->count; i++)
-        if (values->item[i].source == VALUE_MEASURED && values->item[i].measured_at_s >= since_s)
-            tried[values->item[i].metric] = true;
-    for (size_t i = 0; i < PROBE_COUNT; i++)
-        for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
-            if (!tried[metric] && lists_meet(metric_info(metric)->name, probes[i].quick))
-                return false;
-    return true;
-}
+static const struct program *program_now(const struct sched_probe *probe) { return program_at(probe->next); }
 
 void sched_probe_init(struct sched_probe *probe, const struct sched_probe_env *env) { *probe = (struct sched_probe){.env = *env}; }
 
@@ -61,10 +28,26 @@ void sched_probe_request_done(struct probe_request *request)
     *request = (struct probe_request){0};
 }
 
+/* The next program begins with nothing that the last one left out. */
+static void forget_attempts(struct sched_probe *probe)
+{
+    free(probe->hung);
+    probe->hung = NULL;
+    probe->attempts = 0;
+    probe->out.count = 0;
+    probe->kept_count = 0;
+}
+
 void sched_probe_done(struct sched_probe *probe)
 {
     json_decref(probe->skipped);
+    probe->skipped = NULL;
     sched_probe_request_done(&probe->request);
+    forget_attempts(probe);
+    free(probe->shapes);
+    free(probe->places);
+    free(probe->without);
+    probe->shapes = probe->places = probe->without = NULL;
 }
 
 void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view)
@@ -75,33 +58,75 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
         .cancelled = probe->cancelled,
         .yielded_to = probe->yielded_to[0] != '\0' ? probe->yielded_to : NULL,
         .progress = probe->collect.progress,
+        .share = NAN,
         .remaining_ns = NAN,
         .skipped = probe->skipped,
     };
     const struct collect_progress *progress = &probe->collect.progress;
-    if (probe->runner != NULL && progress->done > 0 && progress->total >= progress->done)
+    bool counts = progress->total > 0 && progress->total >= progress->done;
+    if (probe->active && probe->begun > 0 && (counts || probe->begun > 1))
+        ret_view->share = ((double)(probe->begun - 1) + (counts ? (double)progress->done / (double)progress->total : 0)) / (double)probe->steps;
+    if (probe->runner != NULL && !probe->looking && progress->done > 0 && counts)
         ret_view->remaining_ns = (double)(clock_mono_ns(probe->env.clock) - probe->started_ns) / (double)progress->done *
                                  (double)(progress->total - progress->done);
 }
 
-static void find_program(struct sched_probe *probe)
+/* ---- which programs ---- */
+
+static bool is_asked(const struct sched_probe *probe, const struct program *program, const struct graph *graph, char *ret_path, size_t size)
 {
-    const char *name = probes[probe->next].program;
-    if (probe->env.config->probe_dir != NULL) {
-        snprintf(probe->program, sizeof probe->program, "%s/%s", probe->env.config->probe_dir, name);
-        return;
-    }
-    char self[3072];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = '\0';
-        char *slash = strrchr(self, '/');
-        snprintf(probe->program, sizeof probe->program, "%.*s/%s", slash ? (int)(slash - self) : 0, self, name);
-        if (access(probe->program, X_OK) == 0)
-            return;
-    }
-    snprintf(probe->program, sizeof probe->program, "%s/%s", BERTH_LIBEXECDIR, name);
+    return (!program->full_only || probe->request.full) && programs_measures(program, probe->request.metrics) &&
+           programs_runs(program, probe->env.config, graph, ret_path, size);
 }
+
+/* The process that could not be killed is a child of ours, and is gone when it can be waited for. */
+static bool is_stuck(struct sched_probe *probe)
+{
+    if (probe->stuck != 0 && waitpid(probe->stuck, NULL, WNOHANG) != 0)
+        probe->stuck = 0;
+    return probe->stuck != 0;
+}
+
+enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request, const struct graph *graph, struct berth_err *err)
+{
+    struct probe_request old = probe->request;
+    probe->request = *take_request;
+    *take_request = (struct probe_request){0};
+    enum berth_code code = BERTH_OK;
+    char path[sizeof probe->program];
+    const struct program *program;
+    size_t steps = 0;
+    for (size_t i = 0; (program = program_at(i)) != NULL; i++)
+        steps += is_asked(probe, program, graph, path, sizeof path);
+    if (is_stuck(probe)) {
+        code = err_set(err, BERTH_BUSY, "a probe before this one (below process %d) cannot be killed: it is stuck in a driver, and nothing is measured beside it", probe->stuck);
+        err_text(err, 0, "probe");
+    } else if (steps == 0) {
+        code = err_set(err, BERTH_UNAVAILABLE, "no probe that can run here measures %s", probe->request.metrics != NULL ? probe->request.metrics : "anything");
+    }
+    json_t *skipped = code == BERTH_OK ? json_array() : NULL;
+    if (code == BERTH_OK && skipped == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
+    if (code != BERTH_OK) {
+        sched_probe_request_done(&probe->request);
+        probe->request = old;
+        return code;
+    }
+    sched_probe_request_done(&old);
+    json_decref(probe->skipped);
+    probe->skipped = skipped;
+    forget_attempts(probe);
+    probe->collect.progress = (struct collect_progress){.from = PLACE_NONE, .to = PLACE_NONE};
+    probe->active = true;
+    probe->cancelled = false;
+    probe->yielded_to[0] = '\0';
+    probe->next = probe->begun = 0;
+    probe->steps = steps;
+    probe->number++;
+    return BERTH_OK;
+}
+
+/* ---- how a run ended ---- */
 
 static void probe_line(void *arg, const char *line, size_t length)
 {
@@ -126,24 +151,63 @@ static const char *ending_status(const struct sched_probe *probe, const struct r
     return "failed";
 }
 
-static void probe_ended(void *arg, const struct runner_end *end)
+/* The gpus that the run lost are left out from now on; whether there are any. */
+static bool leave_lost(struct sched_probe *probe)
 {
-    struct sched_probe *probe = arg;
-    probe->runner = NULL;
-    char text[512];
-    runner_describe(end, &probe->spec, text, sizeof text);
-    const char *status = ending_status(probe, end);
-    if (strcmp(status, "garbage") == 0 && end->ending == RUNNER_STOPPED)
-        snprintf(text, sizeof text, "%s printed rubbish: %s", probes[probe->next].program, probe->collect.first_bad);
-    uint64_t elapsed_ns = clock_mono_ns(probe->env.clock) - probe->started_ns;
-    collect_finish(&probe->collect, status, status[0] ? text : probes[probe->next].program, (int64_t)elapsed_ns);
+    size_t before = probe->out.count;
+    for (size_t i = 0; i < probe->collect.run.note_count; i++)
+        if (strcmp(probe->collect.run.notes[i].code, "gpu-lost") == 0)
+            gpu_use_add(&probe->out, graph_find(probe->graph, probe->collect.run.notes[i].place), 0);
+    return probe->out.count > before;
+}
+
+/* The cell that the probe hung or crashed in is left out from now on; false when it is not known, or there is no memory to remember it. */
+static bool leave_cell(struct sched_probe *probe, const struct runner_end *end)
+{
+    const char *cell = probe->collect.cell.text;
+    size_t used = probe->hung != NULL ? strlen(probe->hung) : 0;
+    if ((end->ending != RUNNER_HUNG && end->ending != RUNNER_SIGNALED) || cell[0] == '\0' || strchr(cell, ',') != NULL)
+        return false;
+    char *hung = realloc(probe->hung, used + strlen(cell) + 2);
+    if (hung == NULL)
+        return false;
+    sprintf(hung + used, "%s%s", used > 0 ? "," : "", cell);
+    probe->hung = hung;
+    return true;
+}
+
+/* Whether the program is to be started again; what its run found then goes with the next one. */
+static bool wants_another(struct sched_probe *probe, const struct runner_end *end)
+{
+    bool lost = leave_lost(probe), hung = leave_cell(probe, end);
+    probe->attempts++;
+    if ((!lost && !hung) || probe->attempts >= SCHED_PROBE_ATTEMPTS || probe->cancelled || probe->stuck != 0 ||
+        gpu_use_has_all(&probe->out, probe->graph))
+        return false;
+    probe->kept_count = 0;
+    for (size_t i = 0; i < probe->collect.run.note_count && probe->kept_count < sizeof probe->kept / sizeof probe->kept[0]; i++)
+        probe->kept[probe->kept_count++] = probe->collect.run.notes[i];
+    return true;
+}
+
+static void note_leftovers(struct sched_probe *probe, const struct runner_end *end)
+{
+    const char *file = program_now(probe)->file;
+    char text[256];
     if (end->left_open) {
-        snprintf(text, sizeof text, "%s ended, but something that it started kept its output open and was killed", probes[probe->next].program);
-        collect_note(&probe->collect, "probe-left", text);
+        snprintf(text, sizeof text, "%s ended, but something that it started kept its output open and was killed", file);
+        collect_note(&probe->collect, NOTE_WARNING, "probe-left", "machine0", text);
     }
-    log_line(probe->collect.run.note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values in %.2f s%s%s",
-             probes[probe->next].program, probe->collect.run.status, probe->collect.run.values->count, (double)elapsed_ns / 1e9,
-             probe->collect.run.note_count > 0 ? ": " : "", probe->collect.run.note_count > 0 ? probe->collect.run.notes[0].text : "");
+    if (end->stuck != 0) {
+        probe->stuck = end->stuck;
+        snprintf(text, sizeof text, "%s (below process %d) cannot be killed: it is stuck in a driver; nothing is measured until it is gone", file, end->stuck);
+        collect_note(&probe->collect, NOTE_CRITICAL, "probe-stuck", "machine0", text);
+    }
+}
+
+/* The collected run is handed on. */
+static void give_run(struct sched_probe *probe)
+{
     json_array_extend(probe->skipped, probe->collect.skipped);
     struct run run = probe->collect.run;
     probe->collect.run = (struct run){0};
@@ -152,103 +216,249 @@ static void probe_ended(void *arg, const struct runner_end *end)
     probe->collect.progress = progress;
     graph_unref(probe->graph);
     probe->graph = NULL;
-    probe->next++;
     probe->env.ran(probe->env.arg, &run);
 }
 
-static enum berth_code start_program(struct sched_probe *probe, const struct graph *graph, struct berth_err *err)
+static void probe_ended(void *arg, const struct runner_end *end)
+{
+    struct sched_probe *probe = arg;
+    const char *file = program_now(probe)->file;
+    probe->runner = NULL;
+    char text[512];
+    runner_describe(end, &probe->spec, text, sizeof text);
+    const char *status = ending_status(probe, end);
+    if (strcmp(status, "garbage") == 0 && end->ending == RUNNER_STOPPED)
+        snprintf(text, sizeof text, "%s printed rubbish: %s", file, probe->collect.first_bad);
+    uint64_t elapsed_ns = clock_mono_ns(probe->env.clock) - probe->started_ns;
+    collect_finish(&probe->collect, status, status[0] ? text : file, (int64_t)elapsed_ns);
+    note_leftovers(probe, end);
+    const struct run *run = &probe->collect.run;
+    bool again = wants_another(probe, end);
+    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values in %.2f s%s%s%s", file, run->status, run->values->count,
+             (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
+             again ? "; it is started again without that" : "");
+    if (!again) {
+        probe->next++;
+        forget_attempts(probe);
+    }
+    give_run(probe);
+}
+
+/* ---- starting ---- */
+
+static void add_argument(struct sched_probe *probe, size_t *count, const char *key, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return;
+    probe->args[(*count)++] = key;
+    probe->args[(*count)++] = value;
+}
+
+static uint64_t budget_of(const struct sched_probe *probe)
 {
     const struct config *config = probe->env.config;
-    const struct probe_request *request = &probe->request;
-    const char *profile = request->full ? "full" : "quick";
-    uint64_t budget_ns = request->budget_ns;
-    if (budget_ns == 0)
-        budget_ns = request->full ? (uint64_t)config->full_budget_s * 1000000000u : (uint64_t)config->quick_budget_ms * 1000000u;
-    enum berth_code code = collect_init(&probe->collect, graph, probes[probe->next].name, profile,
+    if (probe->request.budget_ns > 0)
+        return probe->request.budget_ns;
+    if (probe->request.full)
+        return (uint64_t)config->full_budget_s * 1000000000u;
+    return (uint64_t)(program_now(probe)->is_gpu ? config->gpu_quick_budget_ms : config->quick_budget_ms) * 1000000u;
+}
+
+/* The arguments that name gpus by the probe's own names; false when out of memory. */
+static bool name_places(struct sched_probe *probe)
+{
+    bool is_gpu = program_now(probe)->is_gpu;
+    free(probe->places);
+    free(probe->without);
+    probe->places = probe->without = NULL;
+    if (probe->request.places != NULL)
+        probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
+    if (probe->out.count > 0)
+        probe->without = gpu_use_names(&probe->out, probe->graph);
+    return (probe->places != NULL || probe->request.places == NULL) && (probe->without != NULL || probe->out.count == 0);
+}
+
+static void begin_spec(struct sched_probe *probe, uint64_t limit_ms, void (*line)(void *, const char *, size_t),
+                       void (*ended)(void *, const struct runner_end *))
+{
+    probe->spec = (struct runner_spec){
+        .program = probe->program,
+        .args = probe->args,
+        .environment = program_now(probe)->environment,
+        .limit_ms = limit_ms,
+        .silence_ms = (uint64_t)probe->env.config->probe_silence_s * 1000,
+        .output_max = OUTPUT_MAX,
+        .line = line,
+        .ended = ended,
+        .arg = probe,
+    };
+    probe->started_ns = clock_mono_ns(probe->env.clock);
+}
+
+/* Tells what is left out, in the answer to whoever asked and as a finding. */
+static void say_left_out(struct sched_probe *probe)
+{
+    for (size_t i = 0; i < probe->out.count; i++) {
+        const char *gpu = graph_place(probe->graph, probe->out.item[i].gpu)->name;
+        char text[160];
+        if (probe->out.item[i].processes == 0)
+            continue;
+        snprintf(text, sizeof text, "%lld process%s on it: nothing was measured on it", (long long)probe->out.item[i].processes,
+                 probe->out.item[i].processes == 1 ? " is" : "es are");
+        collect_note(&probe->collect, NOTE_INFO, "gpu-in-use", gpu, text);
+        if (probe->attempts == 0)
+            json_array_append_new(probe->skipped, json_sprintf("%s: %s", gpu, text));
+    }
+}
+
+static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_err *err)
+{
+    enum berth_code code = collect_init(&probe->collect, probe->graph, program_now(probe)->name, probe->request.full ? "full" : "quick",
                                         clock_now_s(probe->env.clock), err);
     if (code != BERTH_OK)
         return code;
-    find_program(probe);
+    probe->collect.run.is_partial = probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
+    for (size_t i = 0; i < probe->kept_count; i++)
+        collect_note(&probe->collect, (enum note_severity)probe->kept[i].severity, probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
+    say_left_out(probe);
+    return BERTH_OK;
+}
+
+static enum berth_code start_measuring(struct sched_probe *probe, struct berth_err *err)
+{
+    const struct program *program = program_now(probe);
+    uint64_t budget_ns = budget_of(probe);
+    if (!name_places(probe))
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    enum berth_code code = begin_collecting(probe, err);
+    if (code != BERTH_OK)
+        return code;
     snprintf(probe->budget_text, sizeof probe->budget_text, "%llu", (unsigned long long)budget_ns);
     size_t n = 0;
     probe->args[n++] = probe->program;
     probe->args[n++] = "--child";
-    probe->args[n++] = "--profile";
-    probe->args[n++] = profile;
-    probe->args[n++] = "--budget-ns";
-    probe->args[n++] = probe->budget_text;
-    if (request->metrics != NULL) {
-        probe->args[n++] = "--metrics";
-        probe->args[n++] = request->metrics;
-    }
-    if (request->places != NULL) {
-        probe->args[n++] = "--places";
-        probe->args[n++] = request->places;
+    add_argument(probe, &n, "--profile", probe->request.full ? "full" : "quick");
+    add_argument(probe, &n, "--budget-ns", probe->budget_text);
+    add_argument(probe, &n, "--metrics", probe->request.metrics != NULL ? probe->request.metrics : program->variant != NULL ? program->metrics : NULL);
+    add_argument(probe, &n, "--places", probe->places);
+    if (program->is_gpu) {
+        add_argument(probe, &n, "--variant", program->variant);
+        add_argument(probe, &n, "--without", probe->without);
+        add_argument(probe, &n, "--skip", probe->hung);
+        add_argument(probe, &n, "--shapes", probe->shapes);
     }
     probe->args[n] = NULL;
-    probe->spec = (struct runner_spec){
-        .program = probe->program,
-        .args = probe->args,
-        .limit_ms = 2 * (budget_ns / 1000000u) + 5000,
-        .silence_ms = (uint64_t)config->probe_silence_s * 1000,
-        .output_max = OUTPUT_MAX,
-        .line = probe_line,
-        .ended = probe_ended,
-        .arg = probe,
-    };
-    probe->started_ns = clock_mono_ns(probe->env.clock);
+    begin_spec(probe, 2 * (budget_ns / 1000000u) + 5000 + program->start_ms, probe_line, probe_ended);
     code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
-    if (code == BERTH_OK)
-        probe->graph = graph_ref(graph);
-    else
+    if (code != BERTH_OK)
         collect_done(&probe->collect);
     return code;
 }
 
-bool sched_probe_step(struct sched_probe *probe, const struct graph *graph)
+/* Nothing was started, and the run says so. */
+static void put_off(struct sched_probe *probe)
 {
-    while (probe->active) {
-        while (probe->next < PROBE_COUNT && !lists_meet(probe->request.metrics, probes[probe->next].metrics))
-            probe->next++;
-        if (probe->next >= PROBE_COUNT || probe->cancelled)
-            break;
-        struct berth_err err = {0};
-        if (start_program(probe, graph, &err) == BERTH_OK)
-            return true;
-        log_line(LOG_LEVEL_WARNING, "%s: %s", probes[probe->next].program, err.detail);
+    struct berth_err err = {0};
+    enum berth_code code = begin_collecting(probe, &err);
+    probe->next++;
+    forget_attempts(probe);
+    if (code != BERTH_OK) {
+        graph_unref(probe->graph);
+        probe->graph = NULL;
+        probe->env.ran(probe->env.arg, NULL);
+        return;
+    }
+    collect_finish(&probe->collect, "put-off", "", 0);
+    give_run(probe);
+}
+
+static void look_line(void *arg, const char *line, size_t length)
+{
+    struct sched_probe *probe = arg;
+    gpu_use_line(&probe->out, probe->graph, line, length);
+}
+
+/* Facts that fail to come say nothing about who uses the gpus; the probe itself says what is wrong. */
+static void look_ended(void *arg, const struct runner_end *end)
+{
+    struct sched_probe *probe = arg;
+    struct berth_err err = {0};
+    probe->runner = NULL;
+    probe->looking = false;
+    if (end->stuck != 0)
+        probe->stuck = end->stuck;
+    if (!probe->cancelled && probe->stuck == 0 && gpu_use_has_all(&probe->out, probe->graph)) {
+        put_off(probe);
+        return;
+    }
+    if (!probe->cancelled && probe->stuck == 0 && start_measuring(probe, &err) == BERTH_OK)
+        return;
+    if (err.code != BERTH_OK)
+        log_line(LOG_LEVEL_WARNING, "%s: %s", program_now(probe)->file, err.detail);
+    graph_unref(probe->graph);
+    probe->graph = NULL;
+    probe->next++;
+    forget_attempts(probe);
+    probe->env.ran(probe->env.arg, NULL);
+}
+
+static enum berth_code start_looking(struct sched_probe *probe, struct berth_err *err)
+{
+    probe->args[0] = probe->program;
+    probe->args[1] = "--facts";
+    probe->args[2] = NULL;
+    begin_spec(probe, program_now(probe)->start_ms, look_line, look_ended);
+    probe->looking = true;
+    enum berth_code code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
+    probe->looking = code == BERTH_OK;
+    return code;
+}
+
+static enum berth_code start_program(struct sched_probe *probe, const struct graph *graph, struct berth_err *err)
+{
+    probe->graph = graph_ref(graph);
+    bool is_first = probe->attempts == 0;
+    enum berth_code code = is_first && program_now(probe)->is_gpu ? start_looking(probe, err) : start_measuring(probe, err);
+    if (code != BERTH_OK) {
+        graph_unref(probe->graph);
+        probe->graph = NULL;
+    }
+    return code;
+}
+
+static bool keep_shapes(struct sched_probe *probe, const char *shapes)
+{
+    free(probe->shapes);
+    probe->shapes = shapes != NULL ? strdup(shapes) : NULL;
+    return shapes == NULL || probe->shapes != NULL;
+}
+
+/* Goes on to the program that is to be started next, from the one at hand unless that has begun; false when there is none. */
+static bool find_next(struct sched_probe *probe, const struct graph *graph)
+{
+    const struct program *program;
+    while ((program = program_now(probe)) != NULL && !is_asked(probe, program, graph, probe->program, sizeof probe->program))
         probe->next++;
+    return program != NULL;
+}
+
+bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, const char *shapes)
+{
+    while (probe->active && !probe->cancelled && !is_stuck(probe) && find_next(probe, graph)) {
+        struct berth_err err = {0};
+        size_t at = probe->next;
+        if (probe->attempts == 0)
+            probe->begun++;
+        if (!keep_shapes(probe, shapes))
+            err_set(&err, BERTH_NO_MEMORY, "out of memory");
+        if (err.code == BERTH_OK && start_program(probe, graph, &err) == BERTH_OK)
+            return true;
+        log_line(LOG_LEVEL_WARNING, "%s: %s", program_at(at)->file, err.detail);
+        forget_attempts(probe);
+        probe->next = at + 1;
     }
     probe->active = false;
     return false;
-}
-
-enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request, struct berth_err *err)
-{
-    struct probe_request request = *take_request;
-    *take_request = (struct probe_request){0};
-    enum berth_code code = BERTH_OK;
-    bool any = false;
-    for (size_t i = 0; i < PROBE_COUNT; i++)
-        any |= lists_meet(request.metrics, probes[i].metrics);
-    if (!any)
-        code = err_set(err, BERTH_UNAVAILABLE, "no probe of this version measures %s", request.metrics);
-    json_t *skipped = code == BERTH_OK ? json_array() : NULL;
-    if (code == BERTH_OK && skipped == NULL)
-        code = err_set(err, BERTH_NO_MEMORY, "out of memory");
-    if (code != BERTH_OK) {
-        sched_probe_request_done(&request);
-        return code;
-    }
-    sched_probe_done(probe);
-    probe->skipped = skipped;
-    probe->request = request;
-    probe->collect.progress = (struct collect_progress){.from = PLACE_NONE, .to = PLACE_NONE};
-    probe->active = true;
-    probe->cancelled = false;
-    probe->yielded_to[0] = '\0';
-    probe->next = 0;
-    probe->number++;
-    return BERTH_OK;
 }
 
 void sched_probe_cancel(struct sched_probe *probe)

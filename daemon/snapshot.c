@@ -29,6 +29,8 @@ struct snapshot *snapshot_new(const struct graph *graph, struct values *take_val
     return snapshot;
 }
 
+enum origin snapshot_origin(const struct snapshot *snapshot) { return snapshot->has_standin ? ORIGIN_STANDIN : snapshot->graph->origin; }
+
 void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation) { __atomic_store_n(&snapshot->claims, generation, __ATOMIC_RELAXED); }
 uint64_t snapshot_claims(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->claims, __ATOMIC_RELAXED); }
 
@@ -68,5 +70,6 @@ void snapshot_unref(struct snapshot *snapshot)
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);
+    free(snapshot->shapes);
     free(snapshot);
 }

@@ -3,6 +3,7 @@
  * atomically: a work function on another thread may keep one while the daemon publishes the next.
  */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "baseline.h"
@@ -11,8 +12,11 @@
 #include "sets.h"
 #include "values.h"
 
+enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
+
 /* Something about the node that is not a value: a probe that crashed, a store that could not be read. */
 struct note {
+    char probe[16];    /* whose latest run says it; "" it is of no run */
     char code[32];     /* "probe-crashed", "store-memory-only", ... lower case, stable */
     int severity;      /* 0 info, 1 warning, 2 critical */
     char place[20];    /* "machine0" when none fits better */
@@ -43,12 +47,17 @@ struct snapshot {
     struct baseline *baseline;   /* owned; one for each item of values, in their order; NULL: nothing is known of the past */
     struct opened *opened;       /* owned */
     size_t opened_count;
+    bool has_standin;            /* values of it come from a stand-in for a GPU's driver */
+    char *shapes;                /* owned; how the GPU probe found kernels are launched best, in its own words; NULL not known */
 };
 
 /* take_values and the notes (copied) belong to the snapshot afterwards; graph gets one more reference.
  * id becomes the first 8 digits of the fingerprint, a dash and generation. NULL when out of memory (take_values is freed). */
 struct snapshot *snapshot_new(const struct graph *graph, struct values *take_values, const struct note *notes, size_t note_count,
                               int64_t last_probe_at_s, uint64_t generation);
+
+/* Of all that is in it: the graph's, or standin. */
+enum origin snapshot_origin(const struct snapshot *snapshot);
 
 /* The generation of the claims in force, which answers name beside the snapshot's id. It is no part of the snapshot: it is noted here, where every
  * answer passes, and moves on while the rest stays. Any thread. */

@@ -37,7 +37,8 @@ struct run {
     char profile[8];            /* quick, full */
     int64_t started_at_s;
     int64_t elapsed_ns;
-    char status[16];            /* complete, cancelled, budget, failed, crashed, timeout, garbage */
+    char status[16];            /* complete, cancelled, budget, failed, crashed, timeout, garbage; put-off: nothing was started */
+    bool is_partial;            /* asked for some metrics or places only: what an earlier run found wrong elsewhere stands */
     char *conditions;           /* owned JSON object text; NULL none */
     struct values *values;      /* owned, measured ones only; NULL none; store_write_run finishes them */
     struct sets *sets;          /* owned, measured ones only; NULL none */
@@ -93,3 +94,7 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph, 
  * values may hold a part; what it holds is right. */
 enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
                                   size_t *ret_note_count, int64_t *ret_last_probe_at_s, struct berth_err *err);
+
+/* The condition "shapes" of the newest of the GPU probe's runs that has it: how kernels are launched best, in the probe's own words, which name the models and the
+ * driver that it is true of. NULL, and OK, when there is none; else the caller frees it. */
+enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err);

@@ -1,6 +1,7 @@
 /* Reading what was measured last. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store_core.h"
 
@@ -69,6 +70,7 @@ static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *
     store_core_copy(row, 0, item->code, sizeof item->code);
     store_core_copy(row, 2, item->place, sizeof item->place);
     store_core_copy(row, 3, item->text, sizeof item->text);
+    store_core_copy(row, 5, item->probe, sizeof item->probe);
     return BERTH_OK;
 }
 
@@ -76,10 +78,36 @@ static enum berth_code load_notes(struct store *store, struct notes *notes, stru
 {
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(
-        store, "SELECT code, severity, place, text, since_s FROM note WHERE run IN " LATEST_RUNS " ORDER BY id", &row, err);
+        store, "SELECT code, severity, place, text, since_s, name FROM note JOIN probe USING (run) WHERE node = ?1 ORDER BY id", &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_each(store, row, "reading notes", add_note, notes, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+/* What an earlier database says of a probe that this one has a run of is no longer so. */
+static enum berth_code forget_notes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    struct notes *notes = arg;
+    const char *probe = store_core_text(row, 0);
+    size_t kept = 0;
+    (void)err;
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->item[i].probe, probe) != 0)
+            notes->item[kept++] = notes->item[i];
+    notes->count = kept;
+    return BERTH_OK;
+}
+
+static enum berth_code forget_replaced(struct store *store, struct notes *notes, struct berth_err *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store, "SELECT name FROM probe WHERE node = ?1", &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading probes", forget_notes, notes, err);
     }
     sqlite3_finalize(row);
     return code;
@@ -107,9 +135,9 @@ static enum berth_code load_all(struct store *store, void *arg, struct berth_err
         code = load_last_probe(store, &last_probe_at_s, err);
     if (code != BERTH_OK || last_probe_at_s == 0)
         return code;
-    loading->notes.count = 0;
     loading->last_probe_at_s = last_probe_at_s;
-    return load_notes(store, &loading->notes, err);
+    code = forget_replaced(store, &loading->notes, err);
+    return code == BERTH_OK ? load_notes(store, &loading->notes, err) : code;
 }
 
 enum berth_code store_load_latest(struct store *store, const struct graph *graph, struct values *values, struct note **ret_notes,
@@ -128,5 +156,50 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
     *ret_notes = loading.notes.item;
     *ret_note_count = loading.notes.count;
     *ret_last_probe_at_s = loading.last_probe_at_s;
+    return BERTH_OK;
+}
+
+static enum berth_code take_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+{
+    char **shapes = arg, *text = strdup(store_core_text(row, 0));
+    if (text == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory for shapes");
+    free(*shapes);
+    *shapes = text;
+    return BERTH_OK;
+}
+
+/* The newest of them that knows: a run of a few metrics has nothing to tune. Few runs are looked at, since what a driver was tuned for long ago is tuned in
+ * no time again. */
+static enum berth_code load_shapes(struct store *store, void *arg, struct berth_err *err)
+{
+    char **shapes = arg;
+    sqlite3_stmt *row = NULL;
+    enum berth_code code = store_core_prepare(store,
+                                              "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id, conditions FROM run JOIN boot ON boot.id = run.boot"
+                                              " WHERE boot.node = ?1 AND probe = 'gpu' ORDER BY run.id DESC LIMIT 64) JOIN text ON text.id = conditions"
+                                              " WHERE typeof(shapes) = 'text' LIMIT 1",
+                                              &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading shapes", take_shapes, shapes, err);
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err)
+{
+    char *shapes = NULL;
+    store_core_lock(store);
+    enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK)
+        code = store_core_read(store, load_shapes, &shapes, err);
+    code = store_core_done(store, code);
+    if (code != BERTH_OK) {
+        free(shapes);
+        return code;
+    }
+    *ret_shapes = shapes;
     return BERTH_OK;
 }

@@ -1,5 +1,6 @@
 """A private berthd for a test, real or with a probe that is a script."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -87,6 +88,30 @@ def fake_probe(script):
         path.write_text("#!/bin/sh\n" + script)
         path.chmod(0o755)
         yield folder
+
+
+GPU_RUN = RUN.replace('"probe":"cpu","backend":"cpu"', '"probe":"gpu","backend":"cuda"')
+
+
+@contextlib.contextmanager
+def fake_gpu_probe(script, facts="", origin="standin", node="mi250x"):
+    """A copy of a node as a stand-in's, and a folder with a berth-probe-gpu that is this shell script; with --facts it runs the other one."""
+    with tempfile.TemporaryDirectory(prefix="berth-gpu-") as folder:
+        copy, probes = pathlib.Path(folder) / "node", pathlib.Path(folder) / "probes"
+        shutil.copytree(NODES / node, copy)
+        description = json.loads((copy / "node.json").read_text())
+        (copy / "node.json").write_text(json.dumps({**description, "origin": origin}))
+        probes.mkdir()
+        path = probes / "berth-probe-gpu"
+        path.write_text(f"#!/bin/sh\nif [ \"$1\" = --facts ]; then\n:\n{facts}\nexit 0\nfi\necho \"$*\" >> {folder}/started\n{script}")
+        path.chmod(0o755)
+        yield copy, probes
+
+
+def started(probes):
+    """The arguments of each time that the fake GPU probe was started to measure."""
+    path = pathlib.Path(probes).parent / "started"
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def findings(daemon):

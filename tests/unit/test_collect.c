@@ -164,6 +164,70 @@ static void rubbish_is_counted_and_cut(void **state)
     graph_unref(graph);
 }
 
+#define CELL(text) "{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"" text "\"}"
+#define FINDING(from, to) "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"" from "\",\"to\":\"" to "\",\"why\":\"3 of 4\"}"
+
+static void what_hung_is_named_and_skipped(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, CELL("cpu_copy core0 core1")));
+    assert_true(feed(&collect, VALUE));
+    assert_true(feed(&collect, CELL("cpu_queue core1 core0")));
+    assert_string_equal(collect.cell.text, "cpu_queue core1 core0");
+    collect_finish(&collect, "timeout", "berth-probe-cpu was killed", 7);
+    assert_int_equal(collect.run.note_count, 1);
+    assert_string_equal(collect.run.notes[0].code, "probe-timeout");
+    assert_string_equal(collect.run.notes[0].place, "core1");
+    assert_string_equal(collect.run.notes[0].probe, "cpu");
+    assert_non_null(strstr(collect.run.notes[0].text, "cpu_queue from core1 to core0"));
+    assert_int_equal(collect.run.values->count, 2);
+    assert_int_equal(collect.run.values->item[1].metric, METRIC_CPU_QUEUE);
+    assert_non_null(strstr(collect.run.values->item[1].why_not, "hung"));
+    assert_int_equal(json_array_size(collect.skipped), 1);
+    collect_done(&collect);
+
+    /* Something unknown is named too; and what ended is not what hung. */
+    collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, CELL("warp_drive gpu7")));
+    collect_finish(&collect, "crashed", "berth-probe-cpu crashed", 7);
+    assert_string_equal(collect.run.notes[0].place, "machine0");
+    assert_non_null(strstr(collect.run.notes[0].text, "warp_drive gpu7"));
+    assert_int_equal(collect.run.values->count, 0);
+    collect_done(&collect);
+    collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, CELL("cpu_copy core0 core1")));
+    assert_true(feed(&collect, END));
+    assert_string_equal(collect.cell.text, "");
+    collect_finish(&collect, "crashed", "berth-probe-cpu crashed", 7);
+    assert_null(strstr(collect.run.notes[0].text, "cpu_copy"));
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
+static void a_finding_names_all_paths_of_its_place(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, FINDING("core0", "core1")));
+    assert_true(feed(&collect, FINDING("core0", "core0")));
+    assert_true(feed(&collect, FINDING("core1", "core0")));
+    assert_true(feed(&collect, FINDING("core1", "core9")));
+    assert_int_equal(collect.bad_lines, 1);
+    assert_int_equal(collect.run.note_count, 2);
+    assert_int_equal(collect.run.notes[0].severity, NOTE_CRITICAL);
+    assert_string_equal(collect.run.notes[0].text, "what goes from core0 to core1 arrives wrong: 3 of 4; core0 to core0 too");
+    assert_string_equal(collect.run.notes[1].place, "core1");
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +235,8 @@ int main(void)
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),
+        cmocka_unit_test(what_hung_is_named_and_skipped),
+        cmocka_unit_test(a_finding_names_all_paths_of_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,18 @@ static void the_other_kinds(void **state)
     record_done(&record);
 
     record = parsed("{\"record\":\"progress\",\"done\":12,\"total\":96}");
-    assert_true(record.progress.done == 12 && record.progress.total == 96);
+    assert_true(record.progress.done == 12 && record.progress.total == 96 && record.progress.cell == NULL);
+    record_done(&record);
+
+    record = parsed("{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"gpu_stream gpu0 gpu0\"}");
+    assert_string_equal(record.progress.cell, "gpu_stream gpu0 gpu0");
+    record_done(&record);
+
+    record = parsed("{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"why\":\"one of two\"}");
+    assert_int_equal(record.kind, RECORD_FINDING);
+    assert_string_equal(record.finding.code, "wrong-bytes");
+    assert_string_equal(record.finding.to, "gpu1");
+    assert_string_equal(record.finding.why, "one of two");
     record_done(&record);
 
     record = parsed("{\"record\":\"end\",\"status\":\"budget\",\"elapsed_ns\":2910000000}");
@@ -190,6 +201,10 @@ static const struct {
     {"{\"record\":\"end\",\"status\":\"perfect\",\"elapsed_ns\":1}", "unknown status perfect"},
     {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":-1}", "elapsed_ns"},
     {"{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1,\"conditions\":{\"a\":[]}}", "condition a is not one value"},
+    {"{\"record\":\"finding\",\"code\":\"ugly\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"why\":\"x\"}", "unknown code ugly"},
+    {"{\"record\":\"finding\",\"code\":\"gpu-lost\",\"from\":\"gpu0\",\"to\":\"gpu1\"}", "why is missing"},
+    {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":7}", "cell is not a string"},
+    {"{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"\"}", "cell has 0 characters"},
     {"{\"record\":\"device\"}", "gpu is missing"},
     {"{\"record\":\"link\",\"from\":\"gpu0\"}", "to is missing"},
 };

@@ -94,6 +94,23 @@ static void the_environment_is_built_from_nothing(void **state)
     assert_string_equal(watch.first, "C::");
 }
 
+static void a_variant_adds_to_it(void **state)
+{
+    (void)state;
+    const char *args[] = {"sh", "-c", "echo \"$LC_ALL:$HSA_XNACK:$HOME\"", NULL}, *environment[] = {"HSA_XNACK=1", NULL};
+    struct watch watch = {0};
+    struct runner_spec spec = {.program = "/bin/sh", .args = args, .environment = environment, .limit_ms = 30000, .silence_ms = 30000,
+                               .output_max = 1 << 20, .line = count_line, .ended = note_end, .arg = &watch};
+    struct berth_err err = {0};
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    assert_int_equal(runner_start(&loop, &spec, &watch.runner, &err), BERTH_OK);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_string_equal(watch.first, "C:1:");
+    assert_int_equal(watch.end.stuck, 0);
+}
+
 static void a_crash_is_a_signal(void **state)
 {
     (void)state;
@@ -286,6 +303,7 @@ int main(int argc, char **argv)
         guardian_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_whole),          cmocka_unit_test(the_environment_is_built_from_nothing),
+        cmocka_unit_test(a_variant_adds_to_it),
         cmocka_unit_test(a_crash_is_a_signal),       cmocka_unit_test(silence_is_a_hang),
         cmocka_unit_test(time_has_an_end),           cmocka_unit_test(a_flood_is_cut),
         cmocka_unit_test(an_endless_line_is_cut),    cmocka_unit_test(a_stop_ends_even_the_stubborn),

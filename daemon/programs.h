@@ -1,0 +1,40 @@
+/**
+ * The probe programs there are, what each measures, and where each can run. Constant; any thread.
+ *
+ * A program that must be started in several environments stands once for each, under a name of its own: that is how its runs are stored, and whose findings
+ * the findings of a later run replace.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "graph.h"
+#include "values.h"
+
+struct program {
+    const char *name; /* of its runs */
+    const char *file;
+    const char *metrics; /* what it can measure, comma separated */
+    const char *quick;   /* of these, what quick measures wherever it runs: a value or a skip of each is in its record, however early it ended */
+    bool is_gpu;         /* only where there are gpus */
+    const char *vendor;  /* ... of this vendor; NULL any */
+    bool full_only;
+    const char *variant;              /* its argument --variant; NULL none */
+    const char *const *environment;   /* as runner_spec has it */
+    uint64_t start_ms;                /* what may pass before it measures */
+};
+
+const struct program *programs_all(size_t *ret_count); /* in the order in which they run */
+
+/* Whether the comma separated list of metrics names one that it measures; NULL names all. */
+bool programs_measures(const struct program *program, const char *metrics);
+
+/* Whether it is to be started on this node; path gets where it is, or should be. A GPU probe is where its gpus are and it is installed. The CPU probe belongs
+ * to every berthd: without it a run fails and says so. The probes of a stand-in node are what the configuration's folder has, be it one or the other. */
+bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size);
+
+/* Whether everything that the programs measure on this node has been tried since then: the last run may have been asked for one metric only, or have been
+ * cut short. */
+bool programs_tried_all(const struct config *config, const struct graph *graph, const struct values *values, int64_t since_s);
