@@ -1,0 +1,122 @@
+#include "gpu_cells_host.h"
+
+#include <string.h>
+
+#include "gpu_transfer.h"
+
+#define CURVE_BYTES (UINT64_C(16) << 20) /* 0.3 ms by PCIe 5 */
+
+/* What a cell's variant says: the kind of host memory, and one of these. */
+enum { ONE, BOTH, READ, WRITE, COPY };
+#define VARIANT(what, kind) ((what)*16 + (int)(kind))
+
+static struct gpu_path path_of(const struct gpu_cell *cell)
+{
+    static const enum gpu_how hows[] = {[READ] = GPU_HOW_READ, [WRITE] = GPU_HOW_WRITE, [COPY] = GPU_HOW_COPY};
+    int what = cell->variant / 16;
+    struct gpu_path path = {.kind = (enum gpu_memory_kind)(cell->variant % 16)};
+    if (what >= READ) {
+        path.mechanism = GPU_BY_KERNEL;
+        path.how = hows[what];
+    }
+    return path;
+}
+
+static struct probe_axes axes_of(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    int what = cell->variant / 16;
+    enum gpu_memory_kind kind = (enum gpu_memory_kind)(cell->variant % 16);
+    if (what == READ || what == WRITE)
+        probe_axes_add(&axes, "how", what == READ ? "read" : "write");
+    if (kind != GPU_MEMORY_PINNED)
+        probe_axes_add(&axes, "kind", "%s", gpu_memory_kind_name(kind));
+    if (what == BOTH)
+        probe_axes_add(&axes, "direction", "both");
+    return axes;
+}
+
+static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct gpu_path path = path_of(cell);
+    struct probe_axes axes = axes_of(cell);
+    if (path.kind == GPU_MEMORY_PAGEABLE && path.mechanism == GPU_BY_ENGINE)
+        return gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns);
+    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1, 0, budget_ns);
+}
+
+static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct gpu_path path = path_of(cell);
+    struct probe_axes axes = axes_of(cell);
+    return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, cell->bytes != 0, budget_ns);
+}
+
+static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct gpu_path path = path_of(cell);
+    struct probe_axes axes = axes_of(cell);
+    return gpu_transfer_latency(run, cell, &axes, &path, budget_ns);
+}
+
+/* Kinds of one family of driver that copies and kernels are measured with. */
+static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool by_kernel)
+{
+    bool is_hip = strcmp(run->node->api->name, "hip") == 0;
+    switch (kind) {
+    case GPU_MEMORY_PINNED:
+        return true;
+    case GPU_MEMORY_COHERENT:
+    case GPU_MEMORY_NONCOHERENT:
+        return is_hip;
+    case GPU_MEMORY_PAGEABLE:
+        return !by_kernel;
+    default:
+        return false;
+    }
+}
+
+/* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where quick looks more closely. */
+static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device, bool near)
+{
+    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    for (int kind = 0; kind < GPU_MEMORY_KIND_COUNT; kind++)
+        for (int what = ONE; what <= COPY; what++)
+            for (int back = 0; back < 2; back++) {
+                bool by_kernel = what >= READ, main = kind == GPU_MEMORY_PINNED;
+                /* To read the host's memory is a way from it, to write it one to it. */
+                if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) || what == (back ? READ : WRITE) ||
+                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !main && (!near || what == BOTH)))
+                    continue;
+                struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE,
+                                        .phase = main ? GPU_PHASE_RATES : GPU_PHASE_DETAIL,
+                                        .from = back ? device : numa,
+                                        .to = back ? numa : device,
+                                        .variant = VARIANT(what, kind),
+                                        .measure = measure_rate};
+                ok = ok && gpu_cells_add(run, cells, &cell);
+                if (!main || what == BOTH || (!full && !near))
+                    continue;
+                cell.phase = GPU_PHASE_CURVES;
+                cell.measure = measure_curve;
+                cell.rank = by_kernel ? 1 : 0;
+                ok = ok && gpu_cells_add(run, cells, &cell);
+                if (what != ONE)
+                    continue;
+                cell.metric = PROBE_COPY_LATENCY;
+                cell.phase = GPU_PHASE_LATENCY;
+                cell.measure = measure_latency;
+                cell.rank = 0;
+                ok = ok && gpu_cells_add(run, cells, &cell);
+            }
+    return ok;
+}
+
+bool gpu_cells_host(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool ok = true;
+    for (int device = 0; device < run->node->device_count; device++)
+        for (int index = 0; index < run->node->numa_count; index++)
+            ok = ok && list_pair(run, cells, GPU_CELL_NUMA(index), device, index == gpu_run_near(run, device));
+    return ok;
+}

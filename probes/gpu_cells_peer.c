@@ -1,0 +1,166 @@
+#include "gpu_cells_peer.h"
+
+#include <string.h>
+
+#include "gpu_transfer.h"
+
+#define CURVE_BYTES (UINT64_C(64) << 20) /* 0.2 ms by NVLink 4 */
+#define ALL_PAIRS   12                   /* up to so many every pair gets a whole curve in the quick profile */
+#define CACHES      4                    /* times the last cache: what a leg in own memory moves at least */
+
+/* What a cell's variant says. */
+enum {
+    ENGINE_WRITE,
+    ENGINE_READ,
+    ENGINE_BOTH,
+    KERNEL_READ,
+    KERNEL_WRITE,
+    KERNEL_COPY,
+    KERNEL_READ_BOTH,
+    KERNEL_WRITE_BOTH,
+    KERNEL_COPY_BOTH
+};
+
+static const struct {
+    struct gpu_path path;
+    const char *how;       /* axis how when not copy */
+    const char *direction; /* axis direction when not the default */
+    bool both;
+} ways[] = {
+    [ENGINE_WRITE] = {{.mechanism = GPU_BY_ENGINE}, NULL, NULL, false},
+    [ENGINE_READ] = {{.mechanism = GPU_BY_ENGINE, .pulled = true}, NULL, "read", false},
+    [ENGINE_BOTH] = {{.mechanism = GPU_BY_ENGINE}, NULL, "both", true},
+    [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", NULL, false},
+    [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", NULL, false},
+    [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, NULL, false},
+    [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", "both", true},
+    [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", "both", true},
+    [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, "both", true},
+};
+#define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
+
+static struct probe_axes axes_of(int way)
+{
+    struct probe_axes axes = {0};
+    if (ways[way].how != NULL)
+        probe_axes_add(&axes, "how", "%s", ways[way].how);
+    if (ways[way].direction != NULL)
+        probe_axes_add(&axes, "direction", "%s", ways[way].direction);
+    return axes;
+}
+
+static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = axes_of(cell->variant);
+    const struct gpu_path *path = &ways[cell->variant].path;
+    return gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1, 0, budget_ns);
+}
+
+static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = axes_of(cell->variant);
+    return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES, cell->bytes != 0, budget_ns);
+}
+
+static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = {0};
+    return gpu_transfer_latency(run, cell, &axes, &ways[cell->variant].path, budget_ns);
+}
+
+/* A device's own memory: here reading is the default, and a copy counts what it reads and what it writes. */
+static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    const struct gpu_path *path = &ways[cell->variant].path;
+    struct probe_axes axes = {0};
+    if (path->how != GPU_HOW_READ)
+        probe_axes_add(&axes, "how", path->how == GPU_HOW_COPY ? "copy" : "write");
+    int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
+    return gpu_transfer_rate(run, cell, &axes, path, NULL, path->how == GPU_HOW_COPY ? 2 : 1,
+                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns);
+}
+
+/* 0000:c1:00.0 up to the function: what shares it shares a slot, as the two chips of a module do. */
+static bool share_slot(const struct gpu_node *node, int a, int b)
+{
+    return strncmp(node->device[a].name, node->device[b].name, strlen("0000:c1:00")) == 0;
+}
+
+bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from, int other_to)
+{
+    const struct gpu_device *device = node->device;
+    return strcmp(device[from].model, device[other_from].model) == 0 && strcmp(device[to].model, device[other_to].model) == 0 &&
+           device[from].access[to] == device[other_from].access[other_to] &&
+           (device[from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) ==
+               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) &&
+           share_slot(node, from, to) == share_slot(node, other_from, other_to);
+}
+
+/* The first of the pairs that look alike stands for them. */
+static bool stands_for_others(const struct gpu_node *node, int from, int to)
+{
+    for (int a = 0; a <= from; a++)
+        for (int b = 0; b < node->device_count; b++) {
+            if (a == from && b == to)
+                return true;
+            if (a != b && gpu_cells_peer_alike(node, from, to, a, b))
+                return false;
+        }
+    return true;
+}
+
+static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
+{
+    bool ok = true, full = run->wanted.profile == GPU_FULL;
+    bool first = stands_for_others(run->node, from, to);
+    bool all = full || run->node->device_count * (run->node->device_count - 1) <= ALL_PAIRS;
+    for (int way = 0; way < WAY_COUNT; way++) {
+        bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
+        struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
+                                .phase = GPU_PHASE_RATES,
+                                .rank = ways[way].both ? 1 : 0,
+                                .from = from,
+                                .to = to,
+                                .variant = way,
+                                .measure = measure_rate};
+        ok = ok && gpu_cells_add(run, cells, &cell);
+        if (ways[way].both)
+            continue;
+        cell.phase = GPU_PHASE_CURVES;
+        cell.rank = first ? 0 : 1;
+        cell.bytes = first || all ? 0 : 1; /* not 0: few sizes */
+        cell.measure = measure_curve;
+        ok = ok && gpu_cells_add(run, cells, &cell);
+    }
+    struct gpu_cell cell = {.metric = PROBE_COPY_LATENCY,
+                            .phase = GPU_PHASE_LATENCY,
+                            .from = from,
+                            .to = to,
+                            .variant = ENGINE_WRITE,
+                            .measure = measure_latency};
+    return ok && gpu_cells_add(run, cells, &cell);
+}
+
+static bool list_own(const struct gpu_run *run, struct gpu_cells *cells, int device)
+{
+    bool ok = true;
+    for (int way = KERNEL_READ; way <= KERNEL_COPY; way++) {
+        struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
+                                .phase = GPU_PHASE_RATES,
+                                .from = device,
+                                .to = device,
+                                .variant = way,
+                                .measure = measure_own};
+        ok = ok && gpu_cells_add(run, cells, &cell);
+    }
+    return ok;
+}
+
+bool gpu_cells_peer(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool ok = true;
+    for (int from = 0; from < run->node->device_count; from++)
+        for (int to = 0; to < run->node->device_count; to++)
+            ok = ok && (from == to ? list_own(run, cells, from) : list_pair(run, cells, from, to));
+    return ok;
+}

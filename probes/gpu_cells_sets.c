@@ -1,0 +1,226 @@
+#include "gpu_cells_sets.h"
+
+#include <stdlib.h>
+
+#include "gpu_path.h"
+#include "gpu_rate.h"
+
+#define HOST_SETS_MAX 4096 /* as many as the daemon takes of a run */
+#define QUICK_TRIPLES 8
+#define FULL_TRIPLES  600
+#define QUICK_PAIRS   64 /* of pairs */
+#define FULL_PAIRS    1600
+
+enum { TO_DEVICES, TO_HOST, BOTH, DIRECTION_COUNT };
+#define VARIANT(mechanism, direction) ((int)(mechanism)*DIRECTION_COUNT + (direction))
+
+static void swap(int64_t *a, int64_t *b)
+{
+    int64_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Moves most of the count numbers, drawn at random, to the front. */
+static size_t draw(int64_t *numbers, size_t count, size_t most, struct probe_random *random)
+{
+    for (size_t i = 0; i < count && i < most; i++)
+        swap(&numbers[i], &numbers[i + probe_random_below(random, count - i)]);
+    return count < most ? count : most;
+}
+
+static size_t put_mask(uint64_t mask, size_t count, size_t max, uint64_t *masks)
+{
+    if (count < max)
+        masks[count++] = mask;
+    return count;
+}
+
+size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *random, size_t max, uint64_t *ret_masks)
+{
+    size_t count = 0, seen = 0;
+    for (int a = 0; a < devices; a++)
+        count = put_mask(UINT64_C(1) << a, count, max, ret_masks);
+    if (devices > 3)
+        count = put_mask(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1, count, max, ret_masks);
+    for (int a = 0; a < devices; a++)
+        for (int b = a + 1; b < devices; b++)
+            count = put_mask(UINT64_C(1) << a | UINT64_C(1) << b, count, max, ret_masks);
+    /* Each triple comes into the sample with equal chance (reservoir). */
+    size_t first = count, room = max - count < triples ? max - count : triples;
+    for (int a = 0; a < devices; a++)
+        for (int b = a + 1; b < devices; b++)
+            for (int c = b + 1; c < devices; c++, seen++) {
+                uint64_t mask = UINT64_C(1) << a | UINT64_C(1) << b | UINT64_C(1) << c;
+                size_t at = seen < room ? seen : probe_random_below(random, seen + 1);
+                if (at >= room)
+                    continue;
+                ret_masks[first + at] = mask;
+                count = first + (seen < room ? seen + 1 : room);
+            }
+    return count;
+}
+
+/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one so many further. */
+static int64_t number_of(int pairs, int a, int b, int c, int d)
+{
+    return ((((int64_t)pairs * 64 + a) * 64 + b) * 64 + c) * 64 + d;
+}
+
+struct gpu_cells_set gpu_cells_sets_flows(int64_t number, int devices)
+{
+    struct gpu_cells_set set = {.count = (int)(number >> 24)};
+    if (set.count == 0) {
+        set.count = devices;
+        for (int i = 0; i < devices; i++) {
+            set.from[i] = i;
+            set.to[i] = (i + (int)number) % devices;
+        }
+        return set;
+    }
+    for (int i = 0; i < set.count; i++) {
+        set.from[i] = (int)(number >> (18 - 12 * i)) & 63;
+        set.to[i] = (int)(number >> (12 - 12 * i)) & 63;
+    }
+    return set;
+}
+
+int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *random, size_t *ret_count)
+{
+    size_t n = devices < 2 ? 0 : (size_t)devices, pairs = n * (n == 0 ? 0 : n - 1), count = 0;
+    int64_t *numbers = malloc((pairs + pairs * pairs / 2 + n + 1) * sizeof *numbers);
+    if (numbers == NULL)
+        return NULL;
+    for (size_t p = 0; p < pairs; p++) {
+        int a = (int)(p / (n - 1)), b = (int)(p % (n - 1));
+        numbers[count++] = number_of(1, a, b + (b >= a), 0, 0);
+    }
+    for (int k = 1; n > 2 && k < devices; k++)
+        numbers[count++] = number_of(0, 0, 0, 0, k);
+    size_t first = count;
+    for (size_t p = 0; p < pairs; p++)
+        for (size_t q = p + 1; q < pairs; q++) {
+            int a = (int)(p / (n - 1)), b = (int)(p % (n - 1)), c = (int)(q / (n - 1)), d = (int)(q % (n - 1));
+            b += b >= a;
+            d += d >= c;
+            if (a != d || b != c)
+                numbers[count++] = number_of(2, a, b, c, d);
+        }
+    *ret_count = first + draw(numbers + first, count - first, max, random);
+    return numbers;
+}
+
+/* Measures the flows together and reports them as a set. ends[i] are from and to of flow i. */
+static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_flow *flows, const int (*ends)[2],
+                        size_t count, int64_t budget_ns)
+{
+    struct probe_summary rates[GPU_TRIAL_FLOWS_MAX];
+    struct gpu_report_flow results[GPU_TRIAL_FLOWS_MAX];
+    struct probe_axes axes = {0};
+    struct probe_why why = {0};
+    enum gpu_fault fault;
+    if (!gpu_rate_together(run->trial, flows, count, 0, budget_ns, rates, NULL, &fault, &why))
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};
+    return gpu_report_set(run->report, run->node, cell->metric, &axes, results, count);
+}
+
+static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
+    int ends[GPU_TRIAL_FLOWS_MAX][2], direction = cell->variant % DIRECTION_COUNT;
+    struct gpu_path path = {
+        .mechanism = (enum gpu_mechanism)(cell->variant / DIRECTION_COUNT), .how = GPU_HOW_COPY, .shared = true};
+    struct probe_axes axes = {0};
+    struct probe_why why = {0};
+    size_t count = 0;
+    for (int device = 0; device < run->node->device_count; device++) {
+        if (!((uint64_t)cell->bytes >> device & 1))
+            continue;
+        int numa = GPU_CELL_NUMA(gpu_run_near(run, device));
+        for (int back = 0; back < 2; back++) {
+            if (direction == (back ? TO_DEVICES : TO_HOST))
+                continue;
+            ends[count][0] = back ? device : numa;
+            ends[count][1] = back ? numa : device;
+            if (!gpu_path_flow(run, &path, ends[count][0], ends[count][1], &flows[count], &why))
+                return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+            count++;
+        }
+    }
+    return measure_set(run, cell, flows, ends, count, budget_ns);
+}
+
+static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
+    int ends[GPU_TRIAL_FLOWS_MAX][2];
+    struct gpu_cells_set set = gpu_cells_sets_flows(cell->bytes, run->node->device_count);
+    struct gpu_path path = {.mechanism = (enum gpu_mechanism)cell->variant, .how = GPU_HOW_COPY, .shared = true};
+    struct probe_axes axes = {0};
+    struct probe_why why = {0};
+    for (int i = 0; i < set.count; i++) {
+        ends[i][0] = set.from[i];
+        ends[i][1] = set.to[i];
+        if (!gpu_path_flow(run, &path, set.from[i], set.to[i], &flows[i], &why))
+            return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+    }
+    return measure_set(run, cell, flows, ends, (size_t)set.count, budget_ns);
+}
+
+static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
+{
+    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    uint64_t *masks = malloc(HOST_SETS_MAX * sizeof *masks);
+    if (masks == NULL)
+        return false;
+    size_t count =
+        gpu_cells_sets_host(run->node->device_count, full ? FULL_TRIPLES : QUICK_TRIPLES, random, HOST_SETS_MAX / 6, masks);
+    for (size_t i = 0; ok && i < count; i++)
+        for (int mechanism = GPU_BY_ENGINE; ok && mechanism <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); mechanism++)
+            for (int direction = 0; ok && direction < DIRECTION_COUNT; direction++) {
+                struct gpu_cell cell = {.metric = mechanism == GPU_BY_ENGINE ? PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT
+                                                                             : PROBE_HOST_GPU_KERNEL_CONCURRENT,
+                                        .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
+                                        .rank = i < (size_t)run->node->device_count + 1 ? 0 : 1,
+                                        .from = GPU_CELL_NONE,
+                                        .to = GPU_CELL_NONE,
+                                        .variant = VARIANT(mechanism, direction),
+                                        .bytes = (int64_t)masks[i],
+                                        .measure = measure_host};
+                ok = gpu_cells_add(run, cells, &cell);
+            }
+    free(masks);
+    return ok;
+}
+
+static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
+{
+    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    size_t count;
+    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count, full ? FULL_PAIRS : QUICK_PAIRS, random, &count);
+    if (numbers == NULL)
+        return false;
+    for (size_t i = 0; ok && i < count; i++)
+        for (int mechanism = GPU_BY_ENGINE; ok && mechanism <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); mechanism++) {
+            struct gpu_cell cell = {.metric = mechanism == GPU_BY_ENGINE ? PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT
+                                                                         : PROBE_GPU_GPU_KERNEL_CONCURRENT,
+                                    .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
+                                    .rank = 1,
+                                    .from = GPU_CELL_NONE,
+                                    .to = GPU_CELL_NONE,
+                                    .variant = mechanism,
+                                    .bytes = numbers[i],
+                                    .measure = measure_peer};
+            ok = gpu_cells_add(run, cells, &cell);
+        }
+    free(numbers);
+    return ok;
+}
+
+bool gpu_cells_sets(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    struct probe_random random = {run->wanted.seed};
+    return list_host(run, cells, &random) && list_peer(run, cells, &random);
+}

@@ -1,0 +1,85 @@
+#include "gpu_path.h"
+
+#define GRAIN (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
+
+static gpu_function kernel_of(const struct gpu_device *device, enum gpu_how how, struct gpu_shape *ret_shape)
+{
+    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
+    *ret_shape = how == GPU_HOW_READ ? device->read : how == GPU_HOW_WRITE ? device->write : device->copy;
+    return gpu_node_stream_kernel(device, firsts[how], ret_shape->unroll);
+}
+
+/* The part of a buffer that belongs to one of the devices. */
+static bool take_part(struct gpu_memory *memory, int index, int count, struct probe_why *why)
+{
+    size_t part = memory->bytes / (size_t)count / GRAIN * GRAIN;
+    if (part == 0)
+        return probe_why_set(why, "a buffer of %zu bytes is too small for %d devices at once", memory->bytes, count);
+    memory->address += part * (size_t)index;
+    memory->bytes = part;
+    return true;
+}
+
+/* The memory at one end. other is the device at the other end, which tells the parts of a shared target apart. */
+static bool end_of(struct gpu_run *run, const struct gpu_path *path, int place, int which, int device, int other,
+                   struct gpu_memory *ret_memory, struct probe_why *why)
+{
+    bool ok = place >= 0 ? gpu_buffers_device(run->buffers, place, which, ret_memory, why)
+                         : gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - place, path->kind, which, device, ret_memory, why);
+    return ok && (!path->shared || take_part(ret_memory, place >= 0 ? other : device, run->node->device_count, why));
+}
+
+/* Where data come from and go to, and who moves them. */
+struct way {
+    int device, from, to;
+    bool reads, writes;
+};
+
+static struct way way_of(const struct gpu_path *path, int from, int to)
+{
+    struct way way = {from >= 0 ? from : to, from, to, true, true};
+    if (path->mechanism == GPU_BY_ENGINE) {
+        if (path->pulled && to >= 0)
+            way.device = to;
+        return way;
+    }
+    way.reads = path->how != GPU_HOW_WRITE;
+    way.writes = path->how != GPU_HOW_READ;
+    /* A reading kernel's data come from the memory that it accesses. */
+    if (path->how == GPU_HOW_READ && from >= 0) {
+        way.from = to;
+        way.to = from;
+    }
+    return way;
+}
+
+bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
+                   struct probe_why *why)
+{
+    const struct gpu_node *node = run->node;
+    struct way way = way_of(path, from, to);
+    if (!node->device[way.device].usable)
+        return probe_why_set(why, "%.190s", node->device[way.device].why.text);
+    struct gpu_flow flow = {.op = {.device = way.device, .mechanism = path->mechanism, .how = path->how}, .span = UINT64_MAX};
+    flow.op.to_device = way.to >= 0 ? way.to : -1;
+    flow.op.from_device = way.from >= 0 ? way.from : -1;
+    if (path->mechanism == GPU_BY_KERNEL) {
+        if (from >= 0 && to >= 0 && from != to && !node->device[from].access[to])
+            return probe_why_set(why, "%s has no access to the memory of %s", node->device[from].name, node->device[to].name);
+        if (kernel_of(&node->device[way.device], path->how, &flow.op.shape) == NULL)
+            return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
+    }
+    struct gpu_memory source = {0}, target = {0};
+    if (way.reads && !end_of(run, path, way.from, 0, way.device, way.to >= 0 ? way.to : way.device, &source, why))
+        return false;
+    if (way.writes && !end_of(run, path, way.to, 1, way.device, way.from >= 0 ? way.from : way.device, &target, why))
+        return false;
+    flow.op.from = source.address;
+    flow.op.to = target.address;
+    if (way.reads)
+        flow.span = source.bytes;
+    if (way.writes && target.bytes < flow.span)
+        flow.span = target.bytes;
+    *ret_flow = flow;
+    return true;
+}

@@ -1,0 +1,224 @@
+#include "gpu_rate.h"
+
+#include <math.h>
+
+#include "probe_clock.h"
+
+#define SHORT_NS  100e3 /* a leg's length */
+#define LONG_NS   500e3
+#define GRAIN     UINT64_C(4096)
+#define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
+#define COUNT_MAX 64                  /* operations in a queue */
+#define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
+#define LOOKS     3
+
+#define SPREAD_NS  150e3 /* of the operations that a time is taken from */
+#define SPREAD_MAX 16
+
+#define CALLS     40 /* the lowest decile needs 36 for an interval */
+#define CALLS_MIN 8
+
+static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
+
+/* So many bytes in as few operations as the span allows. */
+static void set_bytes(struct gpu_flow *flow, double bytes, uint64_t least)
+{
+    uint64_t most = flow->span / GRAIN * GRAIN;
+    uint64_t all = bytes < (double)least ? least : (uint64_t)bytes;
+    uint64_t count = (all + most - 1) / most;
+    flow->count = count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
+    uint64_t each = round_up(all / flow->count);
+    flow->op.bytes = each < GRAIN ? GRAIN : each > most ? most : each;
+    flow->advance = flow->op.bytes;
+}
+
+static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
+
+/* One leg in which every flow takes about ns at its expected rate (bytes per ns). */
+static bool run_leg(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double ns,
+                    uint64_t least, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    /* All take longer when the least bytes of one do. */
+    for (size_t i = 0; i < count; i++)
+        ns = fmax(ns, (double)least / expected[i]);
+    for (size_t i = 0; i < count; i++)
+        set_bytes(&flows[i], expected[i] * ns, least);
+    return gpu_trial_run(trial, flows, count, ret_fault, why);
+}
+
+/* Both legs; the rates, in bytes per ns, by their differences. */
+static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, uint64_t least,
+                     double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX];
+    if (!run_leg(trial, flows, count, expected, SHORT_NS, least, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = moved(&flows[i]);
+        ns[i] = flows[i].ns;
+    }
+    double longer = LONG_NS;
+    for (size_t i = 0; i < count; i++)
+        longer = fmax(longer, bytes[i] / expected[i] + LONG_NS - SHORT_NS);
+    if (!run_leg(trial, flows, count, expected, longer, least, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (flows[i].ns - ns[i]);
+        if (!(flows[i].ns > ns[i]) || !(ret_rates[i] > 0)) {
+            *ret_fault = GPU_FAULT_OTHER;
+            return probe_why_set(why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns", bytes[i], ns[i],
+                                 moved(&flows[i]), flows[i].ns);
+        }
+    }
+    return true;
+}
+
+/* What the flows get together, roughly: looks until a look finds what the last one led to expect. */
+static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, double *ret_expected,
+                 enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double rates[GPU_TRIAL_FLOWS_MAX];
+    for (size_t i = 0; i < count; i++)
+        set_bytes(&flows[i], (double)FIRST, least < FIRST ? FIRST : least);
+    for (int again = 0; again < 2; again++)
+        if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+            return false;
+    for (size_t i = 0; i < count; i++)
+        ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
+    bool far = true;
+    for (int i = 0; far && i < LOOKS; i++) {
+        if (!run_legs(trial, flows, count, ret_expected, least, rates, ret_fault, why))
+            return false;
+        far = false;
+        for (size_t j = 0; j < count; j++) {
+            far |= fabs(rates[j] - ret_expected[j]) > DIFFER * ret_expected[j];
+            ret_expected[j] = rates[j];
+        }
+    }
+    return true;
+}
+
+bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, int64_t budget_ns,
+                       struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
+{
+    double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
+    int64_t end_ns = probe_clock_ns() + budget_ns;
+    if (!look(trial, flows, count, least, expected, ret_fault, why))
+        return false;
+    unsigned n = 0;
+    for (bool enough = false; !enough; n++) {
+        if (!run_legs(trial, flows, count, expected, least, rates, ret_fault, why))
+            return false;
+        bool late = probe_clock_ns() >= end_ns;
+        double sum = 0;
+        enough = true;
+        for (size_t i = 0; i < count; i++) {
+            samples[i][n] = rates[i] * 1e9;
+            sum += rates[i] * 1e9;
+            enough &= probe_stats_enough(samples[i], n + 1, late);
+        }
+        samples[count][n] = sum;
+    }
+    for (size_t i = 0; i < count; i++)
+        ret_rates[i] = probe_stats_quantile(samples[i], n, 0.5);
+    if (ret_sum != NULL)
+        *ret_sum = probe_stats_quantile(samples[count], n, 0.5);
+    return true;
+}
+
+/* One size on its way to a time. */
+struct size {
+    struct gpu_flow flow;
+    unsigned most; /* operations in the longer of two queues */
+    double samples[PROBE_STATS_MAX];
+    unsigned n;
+    bool enough;
+};
+
+static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns, enum gpu_fault *ret_fault,
+                      struct probe_why *why)
+{
+    size->flow.count = 1;
+    if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
+        return false;
+    double alone = size->flow.ns;
+    size->flow.count = size->most;
+    if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
+        return false;
+    *ret_ns = (size->flow.ns - alone) / (size->most - 1);
+    return true;
+}
+
+static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, uint64_t bytes, struct size *ret_size,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double ns;
+    *ret_size = (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
+    ret_size->flow.op.bytes = bytes;
+    if (!time_once(trial, ret_size, &ns, ret_fault, why))
+        return false;
+    double fit = SPREAD_NS / fmax(ns, 1);
+    ret_size->most = 1 + (fit > SPREAD_MAX ? SPREAD_MAX : fit < 1 ? 1 : (unsigned)fit);
+    return true;
+}
+
+static void shuffle(size_t *order, size_t count, struct probe_random *random)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t other = probe_random_below(random, i), kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+}
+
+bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples, size_t count,
+                    struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct size sizes[GPU_RATE_SIZES_MAX];
+    size_t order[GPU_RATE_SIZES_MAX], left = count;
+    int64_t end_ns = probe_clock_ns() + budget_ns;
+    for (size_t i = 0; i < count; i++) {
+        order[i] = i;
+        if (!begin_size(trial, op, span, (uint64_t)samples[i].bytes, &sizes[i], ret_fault, why))
+            return false;
+    }
+    while (left > 0) {
+        shuffle(order, count, random);
+        for (size_t i = 0; i < count; i++) {
+            struct size *size = &sizes[order[i]];
+            if (size->enough)
+                continue;
+            if (!time_once(trial, size, &size->samples[size->n], ret_fault, why))
+                return false;
+            size->enough = probe_stats_enough(size->samples, ++size->n, probe_clock_ns() >= end_ns);
+            left -= size->enough;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        samples[i].ns = probe_stats_quantile(sizes[i].samples, sizes[i].n, 0.5);
+        if (!(samples[i].ns.value > 0)) {
+            *ret_fault = GPU_FAULT_OTHER;
+            return probe_why_set(why, "%lld bytes take no time in a queue", (long long)samples[i].bytes);
+        }
+        if (!(samples[i].ns.low > 0))
+            samples[i].ns.low = samples[i].ns.high = NAN;
+    }
+    return true;
+}
+
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, int64_t budget_ns, struct probe_summary *ret_median,
+                   struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double samples[CALLS], ns;
+    int64_t end_ns = probe_clock_ns() + budget_ns;
+    unsigned n = 0;
+    if (!gpu_trial_call(trial, op, &ns, ret_fault, why))
+        return false;
+    while (n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns))
+        if (!gpu_trial_call(trial, op, &samples[n++], ret_fault, why))
+            return false;
+    *ret_median = probe_stats_quantile(samples, n, 0.5);
+    *ret_low = probe_stats_quantile(samples, n, 0.1);
+    return true;
+}

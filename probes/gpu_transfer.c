@@ -1,0 +1,119 @@
+#include "gpu_transfer.h"
+
+#include <math.h>
+
+#include "gpu_rate.h"
+#include "probe_clock.h"
+
+#define LEAST_BYTES  4096
+#define CALLED_SHORT (UINT64_C(4) << 20)
+#define CALLED_LONG  (UINT64_C(32) << 20)
+
+static void scale(struct probe_summary *summary, unsigned factor)
+{
+    summary->value *= factor;
+    summary->low *= factor;
+    summary->high *= factor;
+}
+
+bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                       const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
+                       int64_t budget_ns)
+{
+    struct gpu_flow flows[2];
+    struct probe_summary rates[2], sum;
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    if (!gpu_path_flow(run, path, cell->from, cell->to, &flows[0], &why) ||
+        (back != NULL && !gpu_path_flow(run, back, cell->to, cell->from, &flows[1], &why)) ||
+        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, least, budget_ns, rates, &sum, &fault, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    scale(&sum, factor);
+    return gpu_run_value(run, cell, axes, &sum);
+}
+
+size_t gpu_transfer_sizes(uint64_t most, bool few, struct probe_sample *ret_samples)
+{
+    size_t count = 0;
+    uint64_t step = few ? 256 : 4;
+    for (uint64_t bytes = LEAST_BYTES; bytes < most && count < GPU_RATE_SIZES_MAX - 1; bytes *= step)
+        ret_samples[count++] = (struct probe_sample){.bytes = (int64_t)bytes};
+    ret_samples[count++] = (struct probe_sample){.bytes = (int64_t)most};
+    return count;
+}
+
+bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                        const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns)
+{
+    struct gpu_flow flow;
+    struct probe_sample samples[GPU_RATE_SIZES_MAX], least = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
+    struct probe_summary call, low;
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    size_t count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
+    flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
+    if (!gpu_rate_times(run->trial, &flow.op, flow.span, samples, count, &run->random, budget_ns * 8 / 10, &fault, &why) ||
+        !gpu_rate_times(run->trial, &flow.op, flow.span, &least, 1, &run->random, budget_ns / 10, &fault, &why) ||
+        !gpu_rate_call(run->trial, &flow.op, budget_ns / 10, &call, &low, &fault, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count, call.value,
+                              least.ns.value);
+}
+
+bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                          const struct gpu_path *path, int64_t budget_ns)
+{
+    struct gpu_flow flow;
+    struct probe_sample sample = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
+    struct probe_summary call, low;
+    struct probe_axes called = *axes;
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    probe_axes_add(&called, "clock", "call");
+    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why) && gpu_run_failed(run, cell, &called, fault, &why);
+    flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
+    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, 1, &run->random, budget_ns / 2, &fault, &why)
+                  ? gpu_run_value(run, cell, axes, &sample.ns)
+                  : gpu_run_failed(run, cell, axes, fault, &why);
+    if (!ok)
+        return false;
+    return gpu_rate_call(run->trial, &flow.op, budget_ns / 2, &call, &low, &fault, &why)
+               ? gpu_run_value(run, cell, &called, &low)
+               : gpu_run_failed(run, cell, &called, fault, &why);
+}
+
+bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
+                              const struct gpu_path *path, int64_t budget_ns)
+{
+    struct gpu_flow flow;
+    double samples[PROBE_STATS_MAX], ns[2];
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    int64_t end_ns = probe_clock_ns() + budget_ns;
+    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    uint64_t bytes[2] = {CALLED_SHORT, flow.span < CALLED_LONG ? flow.span : CALLED_LONG};
+    unsigned n = 0;
+    /* The first is for the runtime's staging buffers. */
+    for (int i = -1; i < PROBE_STATS_MAX; i++) {
+        for (int leg = 0; leg < 2; leg++) {
+            flow.op.bytes = bytes[leg];
+            if (!gpu_trial_call(run->trial, &flow.op, &ns[leg], &fault, &why))
+                return gpu_run_failed(run, cell, axes, fault, &why);
+        }
+        if (i < 0 || !(ns[1] > ns[0]))
+            continue;
+        samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
+        if (probe_stats_enough(samples, n, probe_clock_ns() >= end_ns))
+            break;
+    }
+    if (n < PROBE_STATS_MIN) {
+        probe_why_write(&why, "more bytes do not take more time");
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    }
+    struct probe_summary rate = probe_stats_quantile(samples, n, 0.5);
+    return gpu_run_value(run, cell, axes, &rate);
+}
