@@ -1,6 +1,4 @@
 /* berth-probe-cpu: measures cores and memory and prints the measurement record. */
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +7,10 @@
 #include "cpu_run.h"
 #include "cpu_table.h"
 #include "probe_clock.h"
+#include "probe_options.h"
 #include "probe_stop.h"
 
-#define EXIT_USAGE 64
-#define EXIT_BUG   70
+#define EXIT_BUG 70
 
 #define QUICK_BUDGET_NS INT64_C(2800000000)
 #define FULL_BUDGET_NS  INT64_C(1200000000000)
@@ -26,7 +24,7 @@ struct options {
 };
 
 enum option_key {
-    OPT_PROFILE = 256,
+    OPT_PROFILE = PROBE_OPTIONS_KEY,
     OPT_METRICS,
     OPT_CPUS,
     OPT_PLACES,
@@ -34,15 +32,10 @@ enum option_key {
     OPT_SEED,
     OPT_TABLE,
     OPT_ROOT,
-    OPT_CHILD,
-    OPT_HELP,
-    OPT_VERSION
+    OPT_CHILD
 };
 
-static const struct {
-    const char *name, *argument, *about;
-    enum option_key key;
-} table[] = {
+static const struct probe_option list[] = {
     {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
     {"metrics", "NAME,...", "only these: cpu_pingpong, cpu_copy, cpu_queue, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
     {"cpus", "LIST", "run on these CPUs only, as in 0-3,8", OPT_CPUS},
@@ -52,70 +45,23 @@ static const struct {
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"root", "DIR", "read /sys and /proc below DIR", OPT_ROOT},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
-    {"help", NULL, "print this", OPT_HELP},
-    {"version", NULL, "print the version", OPT_VERSION},
+};
+static const struct probe_options command = {
+    .program = "berth-probe-cpu",
+    .about = "Measures ping-pong, copies and queues between cores, and bandwidth and latency of memory.",
+    .list = list,
+    .count = sizeof list / sizeof *list,
 };
 
 /* What this probe measures, all of it unless told otherwise. */
 static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,     PROBE_CPU_COPY,       PROBE_CPU_QUEUE,
                                                 PROBE_MEMORY_BANDWIDTH, PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
 
-#define OPTION_COUNT (sizeof table / sizeof *table)
+static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }
 
-static void print_help(void)
+static int take_option(int key, char *text, void *arg)
 {
-    puts("Usage: berth-probe-cpu [options]\n\nMeasures ping-pong, copies and queues between cores, and bandwidth and latency of memory.\n");
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        printf("  --%-9s %-11s %s\n", table[i].name, table[i].argument ? table[i].argument : "", table[i].about);
-}
-
-static int usage(const char *what, const char *text)
-{
-    fprintf(stderr, "berth-probe-cpu: %s%s%s; see --help\n", what, text ? ": " : "", text ? text : "");
-    return EXIT_USAGE;
-}
-
-static bool parse_integer(const char *text, int64_t min, int64_t *ret_number)
-{
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || number < min)
-        return false;
-    *ret_number = number;
-    return true;
-}
-
-/* Metrics of other probes are fine: whoever asks for those too starts that probe as well. Returns the first name that is no
- * metric at all, else NULL. */
-static const char *parse_metrics(char *list, bool *ret_metrics)
-{
-    char *save = NULL;
-    for (char *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
-        bool found = false;
-        for (int i = 0; i < PROBE_METRIC_COUNT; i++)
-            if (strcmp(name, probe_metric_name((enum probe_metric)i)) == 0)
-                ret_metrics[i] = found = true;
-        if (!found)
-            return name;
-    }
-    return NULL;
-}
-
-static bool parse_places(char *list, struct options *options)
-{
-    char *save = NULL;
-    for (char *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
-        if (options->run.wanted.place_count == PLACES_MAX)
-            return false;
-        options->places[options->run.wanted.place_count++] = name;
-    }
-    return options->run.wanted.place_count > 0;
-}
-
-/* One option with its argument, or with itself when it is wrong; -1 to go on, else the exit status. */
-static int parse_option(int key, char *text, struct options *options)
-{
+    struct options *options = arg;
     int64_t number;
     const char *unknown;
     struct cpu_wanted *wanted = &options->run.wanted;
@@ -126,17 +72,19 @@ static int parse_option(int key, char *text, struct options *options)
         wanted->profile = strcmp(text, "full") == 0 ? CPU_FULL : CPU_QUICK;
         return -1;
     case OPT_METRICS:
-        unknown = parse_metrics(text, wanted->metrics);
+        unknown = probe_options_metrics(text, wanted->metrics);
         return unknown == NULL ? -1 : usage("no such metric", unknown);
     case OPT_CPUS:
         options->has_cpus = true;
         return cpu_list_parse(text, &options->cpus) ? -1 : usage("not a list of CPUs", text);
     case OPT_PLACES:
-        return parse_places(text, options) ? -1 : usage("--places takes 1 to 4096 names", NULL);
+        return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
+                   ? -1
+                   : usage("--places takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
-        return parse_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
+        return probe_options_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
     case OPT_SEED:
-        if (!parse_integer(text, 0, &number))
+        if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
         wanted->seed = (uint64_t)number;
         return -1;
@@ -146,35 +94,17 @@ static int parse_option(int key, char *text, struct options *options)
     case OPT_ROOT:
         options->run.root = text;
         return -1;
-    case OPT_CHILD:
+    default:
         options->child = true;
         return -1;
-    case OPT_HELP:
-        print_help();
-        return 0;
-    case OPT_VERSION:
-        puts("berth-probe-cpu " BERTH_VERSION);
-        return 0;
-    case ':':
-        return usage("an argument is missing after", text);
-    default:
-        return usage(optopt >= OPT_PROFILE ? "this option takes no argument" : "unknown option", text);
     }
 }
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
-    struct option list[OPTION_COUNT + 1] = {0};
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        list[i] = (struct option){table[i].name, table[i].argument ? required_argument : no_argument, NULL, table[i].key};
-    opterr = 0;
-    for (int at = optind, key; (key = getopt_long(argc, argv, "+:", list, NULL)) != -1; at = optind) {
-        int status = parse_option(key, key == '?' || key == ':' ? argv[at] : optarg, options);
-        if (status >= 0)
-            return status;
-    }
-    if (optind < argc)
-        return usage("what is", argv[optind]);
+    int status = probe_options_parse(&command, argc, argv, take_option, options);
+    if (status >= 0)
+        return status;
     struct cpu_wanted *wanted = &options->run.wanted;
     bool any = false;
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
@@ -249,7 +179,7 @@ int main(int argc, char **argv)
             status = measure(&options, &topology, &cells);
         } else {
             fprintf(stderr, "berth-probe-cpu: %s\n", why.text);
-            status = EXIT_USAGE;
+            status = PROBE_OPTIONS_USAGE;
         }
     }
     cpu_cells_done(&cells);

@@ -1,25 +1,26 @@
 /**
- * One thing that a run of the GPU probe measures. Groups of cells are listed by gpu_cells_*.c, each with the function that measures it, so that the run needs
- * to know nothing of what they are.
+ * One thing that a run of the GPU probe measures. Groups of cells are listed by gpu_cells_*.c, each with the function that
+ * measures it, so that the run needs to know nothing of what they are.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe_axes.h"
 #include "probe_metric.h"
 
 enum gpu_profile { GPU_QUICK, GPU_FULL };
 
 /* Phases share the time of a run, in this order. */
 enum gpu_phase {
-    GPU_PHASE_VERIFY,  /* the bytes of every path, once */
-    GPU_PHASE_TUNE,    /* launch shapes, when none are known for this model and driver */
-    GPU_PHASE_RATES,   /* host and peer copies, HBM: what every answer needs */
-    GPU_PHASE_SETS,    /* concurrent flows */
+    GPU_PHASE_VERIFY, /* the bytes of every path, once */
+    GPU_PHASE_TUNE,   /* launch shapes, when none are known for this model and driver */
+    GPU_PHASE_RATES,  /* host and peer copies, HBM: what every answer needs */
+    GPU_PHASE_SETS,   /* concurrent flows */
     GPU_PHASE_LATENCY,
-    GPU_PHASE_CURVES,  /* more sizes */
-    GPU_PHASE_DETAIL,  /* the rest of the full profile */
+    GPU_PHASE_CURVES, /* more sizes */
+    GPU_PHASE_DETAIL, /* the rest of the full profile */
     GPU_PHASE_COUNT
 };
 
@@ -30,16 +31,21 @@ struct gpu_cell;
 #define GPU_CELL_NONE        (-1)
 #define GPU_CELL_NUMA(index) (-2 - (index)) /* of gpu_node's numa; and back */
 
-/* Measures the cell and reports its values, or why there are none, by gpu_report.h. False ends the run: the reader is gone or the device lost. */
+/* Measures the cell and reports its values, or why there are none, by gpu_report.h or gpu_run.h, with the axes that the cell's
+ * axes gives. False ends the run: the reader is gone or the device lost. */
 typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns);
+/* So that a cell that is left out says so as well. */
+typedef struct probe_axes (*gpu_axes)(const struct gpu_cell *cell);
 
 struct gpu_cell {
     enum probe_metric metric;
     enum gpu_phase phase;
-    int rank;           /* within the phase, lower comes first */
-    int from, to;       /* devices of the node, or GPU_CELL_NUMA(index of a NUMA node), or GPU_CELL_NONE */
+    int rank;     /* within the phase, lower comes first */
+    int from, to; /* devices of the node, or GPU_CELL_NUMA(index of a NUMA node), or GPU_CELL_NONE */
     gpu_measure measure;
-    int variant;        /* what measure makes of it: a mechanism, an operation, a kind */
+    gpu_axes axes; /* NULL: none */
+    bool is_more;  /* of what another cell has the value of, as a curve is: left out without a word */
+    int variant;   /* what measure makes of it: a mechanism, an operation, a kind */
     int64_t bytes;
-    const void *more;   /* borrowed by the cell from its list; NULL */
+    const void *more; /* borrowed by the cell from its list; NULL */
 };

@@ -42,14 +42,14 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     struct probe_axes axes = axes_of(cell);
     if (path.kind == GPU_MEMORY_PAGEABLE && path.mechanism == GPU_BY_ENGINE)
         return gpu_transfer_called_rate(run, cell, &axes, &path, budget_ns);
-    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1, 0, budget_ns);
+    return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1, 0, budget_ns, NULL);
 }
 
 static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
-    return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, cell->bytes != 0, budget_ns);
+    return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, false, budget_ns);
 }
 
 static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
@@ -93,17 +93,20 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                                         .from = back ? device : numa,
                                         .to = back ? numa : device,
                                         .variant = VARIANT(what, kind),
+                                        .axes = axes_of,
                                         .measure = measure_rate};
                 ok = ok && gpu_cells_add(run, cells, &cell);
                 if (!main || what == BOTH || (!full && !near))
                     continue;
                 cell.phase = GPU_PHASE_CURVES;
+                cell.is_more = true;
                 cell.measure = measure_curve;
                 cell.rank = by_kernel ? 1 : 0;
                 ok = ok && gpu_cells_add(run, cells, &cell);
                 if (what != ONE)
                     continue;
                 cell.metric = PROBE_COPY_LATENCY;
+                cell.is_more = false;
                 cell.phase = GPU_PHASE_LATENCY;
                 cell.measure = measure_latency;
                 cell.rank = 0;

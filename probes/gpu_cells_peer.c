@@ -1,11 +1,13 @@
 #include "gpu_cells_peer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(64) << 20) /* 0.2 ms by NVLink 4 */
 #define ALL_PAIRS   12                   /* up to so many every pair gets a whole curve in the quick profile */
+#define ALIKE       0.05                 /* rates that differ by less */
 #define CACHES      4                    /* times the last cache: what a leg in own memory moves at least */
 
 /* What a cell's variant says. */
@@ -39,8 +41,9 @@ static const struct {
 };
 #define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
 
-static struct probe_axes axes_of(int way)
+static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
+    int way = cell->variant;
     struct probe_axes axes = {0};
     if (ways[way].how != NULL)
         probe_axes_add(&axes, "how", "%s", ways[way].how);
@@ -51,15 +54,13 @@ static struct probe_axes axes_of(int way)
 
 static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    struct probe_axes axes = axes_of(cell->variant);
+    struct probe_axes axes = axes_of(cell);
     const struct gpu_path *path = &ways[cell->variant].path;
-    return gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1, 0, budget_ns);
-}
-
-static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
-{
-    struct probe_axes axes = axes_of(cell->variant);
-    return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES, cell->bytes != 0, budget_ns);
+    struct probe_summary rate = {0};
+    bool ok = gpu_transfer_rate(run, cell, &axes, path, ways[cell->variant].both ? path : NULL, 1, 0, budget_ns, &rate);
+    if (cell->variant == ENGINE_WRITE)
+        run->peer_bytes_per_s[cell->from][cell->to] = (float)rate.value;
+    return ok;
 }
 
 static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
@@ -68,22 +69,22 @@ static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, in
     return gpu_transfer_latency(run, cell, &axes, &ways[cell->variant].path, budget_ns);
 }
 
-/* A device's own memory: here reading is the default, and a copy counts what it reads and what it writes. */
-static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+/* Here reading is the default. */
+static struct probe_axes own_axes_of(const struct gpu_cell *cell)
 {
-    const struct gpu_path *path = &ways[cell->variant].path;
     struct probe_axes axes = {0};
-    if (path->how != GPU_HOW_READ)
-        probe_axes_add(&axes, "how", path->how == GPU_HOW_COPY ? "copy" : "write");
-    int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    return gpu_transfer_rate(run, cell, &axes, path, NULL, path->how == GPU_HOW_COPY ? 2 : 1,
-                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns);
+    if (cell->variant != KERNEL_READ)
+        probe_axes_add(&axes, "how", cell->variant == KERNEL_COPY ? "copy" : "write");
+    return axes;
 }
 
-/* 0000:c1:00.0 up to the function: what shares it shares a slot, as the two chips of a module do. */
-static bool share_slot(const struct gpu_node *node, int a, int b)
+/* A device's own memory; a copy counts what it reads and what it writes. */
+static bool measure_own(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    return strncmp(node->device[a].name, node->device[b].name, strlen("0000:c1:00")) == 0;
+    struct probe_axes axes = own_axes_of(cell);
+    int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
+    return gpu_transfer_rate(run, cell, &axes, &ways[cell->variant].path, NULL, cell->variant == KERNEL_COPY ? 2 : 1,
+                             cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, NULL);
 }
 
 bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int other_from, int other_to)
@@ -92,28 +93,36 @@ bool gpu_cells_peer_alike(const struct gpu_node *node, int from, int to, int oth
     return strcmp(device[from].model, device[other_from].model) == 0 && strcmp(device[to].model, device[other_to].model) == 0 &&
            device[from].access[to] == device[other_from].access[other_to] &&
            (device[from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) ==
-               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]) &&
-           share_slot(node, from, to) == share_slot(node, other_from, other_to);
+               (device[other_from].attribute[GPU_ATTRIBUTE_HOST_NUMA] == device[other_to].attribute[GPU_ATTRIBUTE_HOST_NUMA]);
 }
 
-/* The first of the pairs that look alike stands for them. */
-static bool stands_for_others(const struct gpu_node *node, int from, int to)
+/* The first of the pairs that look alike, and whose rates are alike as far as they are measured, stands for them. */
+static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
+    double own = (double)run->peer_bytes_per_s[from][to];
     for (int a = 0; a <= from; a++)
-        for (int b = 0; b < node->device_count; b++) {
+        for (int b = 0; b < run->node->device_count; b++) {
             if (a == from && b == to)
                 return true;
-            if (a != b && gpu_cells_peer_alike(node, from, to, a, b))
+            double other = (double)run->peer_bytes_per_s[a][b];
+            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b) && fabs(own - other) <= ALIKE * own)
                 return false;
         }
     return true;
 }
 
+static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = axes_of(cell);
+    int count = run->node->device_count;
+    bool all = run->wanted.profile == GPU_FULL || count * (count - 1) <= ALL_PAIRS;
+    return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
+                              !all && !stands_for_others(run, cell->from, cell->to), budget_ns);
+}
+
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
 {
-    bool ok = true, full = run->wanted.profile == GPU_FULL;
-    bool first = stands_for_others(run->node, from, to);
-    bool all = full || run->node->device_count * (run->node->device_count - 1) <= ALL_PAIRS;
+    bool ok = true;
     for (int way = 0; way < WAY_COUNT; way++) {
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
@@ -122,13 +131,14 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .from = from,
                                 .to = to,
                                 .variant = way,
+                                .axes = axes_of,
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
         if (ways[way].both)
             continue;
         cell.phase = GPU_PHASE_CURVES;
-        cell.rank = first ? 0 : 1;
-        cell.bytes = first || all ? 0 : 1; /* not 0: few sizes */
+        cell.rank = stands_for_others(run, from, to) ? 0 : 1;
+        cell.is_more = true;
         cell.measure = measure_curve;
         ok = ok && gpu_cells_add(run, cells, &cell);
     }
@@ -150,6 +160,7 @@ static bool list_own(const struct gpu_run *run, struct gpu_cells *cells, int dev
                                 .from = device,
                                 .to = device,
                                 .variant = way,
+                                .axes = own_axes_of,
                                 .measure = measure_own};
         ok = ok && gpu_cells_add(run, cells, &cell);
     }

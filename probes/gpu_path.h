@@ -12,7 +12,8 @@ struct gpu_path {
     bool shared;               /* beside other flows: on a part of the buffers that no other flow of the same device touches */
 };
 
-/* From place to place, at least one of them a device. By kernel between devices, and in a device's own memory, from is the device whose kernel accesses to's memory;
- * else data go from from to to. The flow has its op without bytes, and its span. False sets why: memory that is not to be had, no access between
- * the devices, no kernels. */
-bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow, struct probe_why *why);
+/* From place to place, at least one of them a device. By kernel between devices, and in a device's own memory, from is the device
+ * whose kernel accesses to's memory; else data go from from to to. The flow has its op without bytes, and its span. False sets
+ * why: memory that is not to be had, no access between the devices, no kernels. */
+bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
+                   struct probe_why *why);

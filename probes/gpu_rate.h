@@ -1,10 +1,10 @@
 /**
- * Rates of flows alone or together, and times of single operations by size; both by differences, so that neither what starting and timing
- * cost nor the resolution of events is in them.
+ * Rates of flows alone or together, and times of single operations by size; both by differences, so that neither what starting
+ * and timing cost nor the resolution of events is in them.
  *
- * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1), with T2 - T1 about 0.4 ms. Flows that run together
- * are given bytes so that all end at the same time: else the last ones would be measured alone. The time of an operation is what one more of them
- * takes in a queue, (T(n) - T(1)) / (n - 1).
+ * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1), with T2 - T1 about 0.4 ms.
+ * Flows that run together are given bytes so that all end at the same time: else the last ones would be measured alone. The time
+ * of an operation is what one more of them takes in a queue, (T(n) - T(1)) / (n - 1).
  */
 #pragma once
 #include <stdbool.h>
@@ -18,13 +18,14 @@
 
 #define GPU_RATE_SIZES_MAX 32
 
-/* Of each flow (op without bytes, and span are given) and of all, in bytes per second, medians with their intervals; ret_sum may be NULL. No leg
- * moves fewer than least bytes: a multiple of a cache that must not hold them. */
+/* Of each flow (op without bytes, and span are given) and of all, in bytes per second, medians with their intervals; ret_sum may
+ * be NULL. No leg moves fewer than least bytes: a multiple of a cache that must not hold them. */
 bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, int64_t budget_ns,
-                       struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault, struct probe_why *why);
+                       struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
+                       struct probe_why *why);
 
-/* samples come with their bytes, at most span each, and get their ns. Each repetition takes all sizes in random order. Operations step through the
- * span, so that a cache as large as that does not hold what they move. */
+/* samples come with their bytes, at most span each, and get their ns. Each repetition takes all sizes in random order. Operations
+ * step through the span, so that a cache as large as that does not hold what they move. */
 bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples, size_t count,
                     struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 

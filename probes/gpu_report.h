@@ -1,5 +1,6 @@
-/* Where the results of GPU cells go: records on standard output, or rows of tables for a person. Every cell is reported once, as a value, samples, a set or
- * a skip; one that has a value and samples reports both. All functions are false when the reader is gone or memory runs out. */
+/* Where the results of GPU cells go: records on standard output, or rows of tables for a person. Every cell is reported once, as
+ * a value, samples, a set or a skip; one that has a value and samples reports both. All functions are false when the reader is
+ * gone or memory runs out. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +22,12 @@ struct gpu_report {
     bool late;          /* cells were left out for want of time */
 };
 
-/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for GPU_CELL_NONE. Places are
- * numbered as in gpu_cell.h. */
+/* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for
+ * GPU_CELL_NONE. Places are numbered as in gpu_cell.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
-/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": "metric from to". */
+/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": "metric
+ * from to". */
 bool gpu_report_begin(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to);
 
 /* In the metric's unit. */
@@ -39,8 +41,8 @@ struct gpu_report_flow {
     int from, to;
     struct probe_summary bytes_per_s;
 };
-bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
-                    const struct gpu_report_flow *flows, size_t count);
+bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
+                    const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count);
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                      const struct probe_axes *axes, const char *why);
 

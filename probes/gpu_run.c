@@ -52,7 +52,11 @@ int gpu_run_near(const struct gpu_run *run, int device)
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
                     const struct probe_why *why)
 {
-    bool ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes, why->text);
+    struct probe_axes own = {0};
+    if (axes == NULL && cell->axes != NULL)
+        own = cell->axes(cell);
+    bool ok = cell->is_more ||
+              gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes == NULL ? &own : axes, why->text);
     if (fault == GPU_FAULT_LOST)
         run->lost = *why;
     return ok && fault != GPU_FAULT_LOST;

@@ -31,7 +31,8 @@ struct gpu_run {
     struct gpu_wanted wanted;
     struct probe_random random;
     int64_t started_ns, budget_ns;
-    struct probe_why lost; /* a device was lost: why the run ends */
+    float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
+    struct probe_why lost;                                    /* a device was lost: why the run ends */
 };
 
 /* Groups of cells: each adds what the wanted profile, metrics and places ask for. False when out of memory. */
@@ -52,7 +53,8 @@ bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from
 /* The node's NUMA node (its index) next to the device; 0 where nothing is known. */
 int gpu_run_near(const struct gpu_run *run, int device);
 
-/* The cell could not be measured: reports why. False ends the run: the device is lost (run->lost says so) or the reader gone. */
+/* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the cell. False ends the run: the
+ * device is lost (run->lost says so) or the reader gone. */
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
                     const struct probe_why *why);
 

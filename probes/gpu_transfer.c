@@ -18,7 +18,7 @@ static void scale(struct probe_summary *summary, unsigned factor)
 
 bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                        const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
-                       int64_t budget_ns)
+                       int64_t budget_ns, struct probe_summary *ret_rate)
 {
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
@@ -29,6 +29,8 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
         !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, least, budget_ns, rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
+    if (ret_rate != NULL)
+        *ret_rate = sum;
     return gpu_run_value(run, cell, axes, &sum);
 }
 

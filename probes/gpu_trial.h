@@ -1,13 +1,13 @@
 /**
  * Timing of transfers, alone or together.
  *
- * A flow is a number of equal operations, one after the other, on one stream of one device. A trial holds all its flows' streams by a kernel that
- * waits for a word in host memory, enqueues start event, operations and stop event on each, and then lets all go at once: what the host's
- * launches take is in none of the times. Without kernels the streams are not held, and times of small operations are the host's pace;
- * node->kernels_why says so in the run's conditions.
+ * A flow is a number of equal operations, one after the other, on one stream of one device. A trial holds all its flows' streams
+ * by a kernel that waits for a word in host memory, enqueues start event, operations and stop event on each, and then lets all go
+ * at once: what the host's launches take is in none of the times. Without kernels the streams are not held, and times of small
+ * operations are the host's pace; node->kernels_why says so in the run's conditions.
  *
- * A flow's time has what its first operation waits for in it (a fraction of a microsecond to a few). gpu_rate.h measures by differences,
- * in which it is not.
+ * A flow's time has what its first operation waits for in it (a fraction of a microsecond to a few). gpu_rate.h measures by
+ * differences, in which it is not.
  *
  * One thread at a time.
  */
@@ -52,29 +52,33 @@ void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 /* The node it was made for, borrowed. */
 const struct gpu_node *gpu_trial_node(const struct gpu_trial *trial);
 
-/* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device. False: a call failed; ret_fault says how, and
- * after GPU_FAULT_LOST nothing more works. A copy that the host takes part in (pageable memory) must not be here: it would wait for itself. */
-bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault, struct probe_why *why);
+/* Runs the flows together once. At most GPU_TRIAL_FLOWS_MAX flows, GPU_STREAMS on one device. False: a call failed; ret_fault
+ * says how, and after GPU_FAULT_LOST nothing more works. A copy that the host takes part in (pageable memory) must not be here:
+ * it would wait for itself. */
+bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
+                   struct probe_why *why);
 
 /* What the caller's clock sees of one operation: launch to synchronised, nothing else in the stream. */
-bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why);
 
 /* Anything else on a device, timed the same way: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
-bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns, enum gpu_fault *ret_fault,
-                    struct probe_why *why);
+bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,
+                    enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Several such at once, at most GPU_STREAMS on one device: as kernels of two devices that wait for each other. All are let go when all are
- * enqueued; one thread enqueues them, so none may wait for the host. */
+/* Several such at once, at most GPU_STREAMS on one device: as kernels of two devices that wait for each other. All are let go
+ * when all are enqueued; one thread enqueues them, so none may wait for the host. */
 struct gpu_task {
     int device;
     gpu_enqueue enqueue;
     void *arg;
     double ns; /* result */
 };
-bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault, struct probe_why *why);
+bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
+                     struct probe_why *why);
 
-/* Repeats until the interval is narrow enough (probe_stats.h) or budget_ns of the clock is spent. The first is thrown away when warm is false.
- * Gives the median and its interval, of each flow's ns per operation: ret_summary[i] for flow i. */
+/* Repeats until the interval is narrow enough (probe_stats.h) or budget_ns of the clock is spent. The first is thrown away when
+ * warm is false. Gives the median and its interval, of each flow's ns per operation: ret_summary[i] for flow i. */
 bool gpu_trial_repeat(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, bool warm, int64_t budget_ns,
                       struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -1,0 +1,217 @@
+/* berth-probe-gpu: measures GPUs and prints the measurement record. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_cuda.h"
+#include "gpu_hip.h"
+#include "gpu_image.h"
+#include "gpu_probe.h"
+#include "probe_clock.h"
+#include "probe_options.h"
+#include "probe_stop.h"
+
+#define EXIT_NOTHING 69 /* no driver, or no GPU that can be measured */
+#define EXIT_BUG     70
+
+#define QUICK_BUDGET_NS INT64_C(4800000000)
+#define FULL_BUDGET_NS  INT64_C(1200000000000)
+#define PLACES_MAX      4096
+#define SKIPPED_MAX     256
+
+struct options {
+    struct gpu_probe_options run;
+    const char **places, **skipped;
+    const char *backend; /* NULL: the first that has devices */
+    bool table, child;
+};
+
+enum option_key {
+    OPT_PROFILE = PROBE_OPTIONS_KEY,
+    OPT_METRICS,
+    OPT_PLACES,
+    OPT_BUDGET,
+    OPT_SEED,
+    OPT_BACKEND,
+    OPT_SHAPES,
+    OPT_SKIP,
+    OPT_TABLE,
+    OPT_CHILD
+};
+
+static const struct probe_option list[] = {
+    {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
+    {"metrics", "NAME,...", "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, right_bytes, ...", OPT_METRICS},
+    {"places", "NAME,...", "only what goes from or to one of these: PCI addresses, UUIDs, numa0", OPT_PLACES},
+    {"budget-ns", "N", "end N nanoseconds after the GPUs are open (default 4.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
+    {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
+    {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)", OPT_BACKEND},
+    {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it", OPT_SHAPES},
+    {"skip", "CELL", "do not measure \"METRIC FROM TO\", which hung before; may be repeated", OPT_SKIP},
+    {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
+    {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
+};
+static const struct probe_options command = {
+    .program = "berth-probe-gpu",
+    .about = "Measures copies and kernels between GPUs, the host's memory and each GPU's own.",
+    .list = list,
+    .count = sizeof list / sizeof *list,
+};
+
+static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }
+
+static int take_word(const char *text, const char *first, const char *second, const char *what, bool *ret_second)
+{
+    *ret_second = strcmp(text, second) == 0;
+    return *ret_second || strcmp(text, first) == 0 ? -1 : usage(what, text);
+}
+
+static int take_option(int key, char *text, void *arg)
+{
+    struct options *options = arg;
+    struct gpu_wanted *wanted = &options->run.wanted;
+    int64_t number;
+    bool second;
+    const char *unknown;
+    int status;
+    switch (key) {
+    case OPT_PROFILE:
+        status = take_word(text, "quick", "full", "--profile is quick or full, not", &second);
+        wanted->profile = second ? GPU_FULL : GPU_QUICK;
+        return status;
+    case OPT_METRICS:
+        unknown = probe_options_metrics(text, wanted->metrics);
+        return unknown == NULL ? -1 : usage("no such metric", unknown);
+    case OPT_PLACES:
+        return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
+                   ? -1
+                   : usage("--places takes 1 to 4096 names", NULL);
+    case OPT_BUDGET:
+        return probe_options_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
+    case OPT_SEED:
+        if (!probe_options_integer(text, 0, &number))
+            return usage("--seed is not a number from 0 on", text);
+        wanted->seed = (uint64_t)number;
+        return -1;
+    case OPT_BACKEND:
+        status = take_word(text, "cuda", "hip", "--backend is cuda or hip, not", &second);
+        options->backend = text;
+        return status;
+    case OPT_SHAPES:
+        options->run.shapes = text;
+        return -1;
+    case OPT_SKIP:
+        if (wanted->skipped_count == SKIPPED_MAX)
+            return usage("--skip is taken at most 256 times", NULL);
+        options->skipped[wanted->skipped_count++] = text;
+        return -1;
+    case OPT_TABLE:
+        options->table = true;
+        return -1;
+    default:
+        options->child = true;
+        return -1;
+    }
+}
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+    int status = probe_options_parse(&command, argc, argv, take_option, options);
+    if (status >= 0)
+        return status;
+    struct gpu_wanted *wanted = &options->run.wanted;
+    bool any = false;
+    for (int i = 0; i < PROBE_METRIC_COUNT; i++)
+        any |= wanted->metrics[i];
+    for (int i = 0; !any && i < PROBE_METRIC_COUNT; i++)
+        wanted->metrics[i] = true;
+    if (options->run.budget_ns == 0)
+        options->run.budget_ns = wanted->profile == GPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
+    wanted->places = options->places;
+    wanted->skipped = options->skipped;
+    return -1;
+}
+
+/* The first driver that is there and has devices, of those wanted; else why gets what is wrong with each. */
+static struct gpu_api *open_node(const struct options *options, struct gpu_node *ret_node, struct probe_why *why)
+{
+    struct gpu_api *(*const makers[])(struct probe_why *) = {gpu_cuda_new, gpu_hip_new};
+    static const char *const names[] = {"cuda", "hip"};
+    struct probe_why whys[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        if (options->backend != NULL && strcmp(options->backend, names[i]) != 0)
+            continue;
+        struct gpu_api *api = makers[i](&whys[i]);
+        if (api != NULL && gpu_node_open(api, "", NULL, ret_node, &whys[i]))
+            return api;
+        gpu_api_free(api);
+    }
+    if (whys[0].text[0] != '\0' && whys[1].text[0] != '\0')
+        probe_why_write(why, "%.96s; %.96s", whys[0].text, whys[1].text);
+    else
+        *why = whys[0].text[0] != '\0' ? whys[0] : whys[1];
+    return NULL;
+}
+
+static bool any_usable(const struct gpu_node *node, struct probe_why *why)
+{
+    for (int i = 0; i < node->device_count; i++)
+        if (node->device[i].usable)
+            return true;
+    return probe_why_set(why, "%s: %.150s", node->device[0].name, node->device[0].why.text);
+}
+
+static int measure(const struct options *options, struct probe_out *out)
+{
+    struct gpu_report report = {.out = out};
+    struct gpu_probe_times times;
+    struct probe_why why = {0};
+    struct gpu_node *node = calloc(1, sizeof *node);
+    struct gpu_api *api = node == NULL ? NULL : open_node(options, node, &why);
+    if (api == NULL || !any_usable(node, &why)) {
+        fprintf(stderr, "berth-probe-gpu: %s\n", node == NULL ? "out of memory" : why.text);
+        if (api != NULL)
+            gpu_node_close(node);
+        gpu_api_free(api);
+        free(node);
+        return EXIT_NOTHING;
+    }
+    enum gpu_probe_status status = gpu_probe_run(node, &options->run, &report, &times, &why);
+    if (status == GPU_PROBE_FAILED)
+        fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
+    if (status != GPU_PROBE_GONE)
+        gpu_probe_end(&report, node, status, probe_clock_ns() - options->run.started_ns, &times);
+    if (options->table && status != GPU_PROBE_FAILED && !gpu_report_print(&report, stdout))
+        status = GPU_PROBE_FAILED;
+    fflush(stdout);
+    if (status == GPU_PROBE_FAILED || status == GPU_PROBE_GONE)
+        _exit(EXIT_BUG); /* a lost device may hold up whoever closes it */
+    gpu_report_done(&report);
+    gpu_node_close(node);
+    gpu_api_free(api);
+    free(node);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.run = {.started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
+    options.places = calloc(PLACES_MAX, sizeof *options.places);
+    options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);
+    int status = options.places == NULL || options.skipped == NULL ? EXIT_BUG : parse_options(argc, argv, &options);
+    struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
+    struct probe_stop stop = {.out = options.table ? NULL : &out, .started_ns = options.run.started_ns};
+    struct probe_why why = {0};
+    if (status < 0) {
+        if (probe_stop_prepare(options.child, &why) && probe_stop_start(&stop, &why)) {
+            status = measure(&options, stop.out);
+        } else {
+            fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
+            status = EXIT_BUG;
+        }
+    }
+    free(options.places);
+    free(options.skipped);
+    return status;
+}

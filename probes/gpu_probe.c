@@ -1,0 +1,292 @@
+#include "gpu_probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpu_cells_host.h"
+#include "gpu_cells_peer.h"
+#include "gpu_cells_sets.h"
+#include "gpu_image.h"
+#include "gpu_rate.h"
+#include "gpu_tune.h"
+#include "probe_clock.h"
+
+#define HOST_BYTES   ((size_t)64 << 20) /* for each device, of each host buffer, and no less than twice that */
+#define DEVICE_BYTES ((size_t)1 << 30)
+#define WARM_NS      50000000
+
+#define CELL_LEAST_NS INT64_C(2000000)
+#define CELL_QUICK_NS INT64_C(30000000)
+#define CELL_FULL_NS  INT64_C(200000000)
+
+/* Groups of cells, in no order: phase and rank give it. */
+static const gpu_list groups[] = {gpu_cells_host, gpu_cells_peer, gpu_cells_sets};
+
+static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
+
+/* When each phase ends, as a share of the budget. */
+static const double phase_ends[GPU_PHASE_COUNT] = {0.08, 0.2, 0.45, 0.65, 0.75, 0.92, 0.98};
+
+const char *gpu_probe_status_name(enum gpu_probe_status status)
+{
+    static const char *const names[] = {"complete", "budget", "failed", "failed"};
+    return names[status];
+}
+
+/* A cell's place in the order: phase, rank, and what is equal in these at random, so that drift falls on no cell in particular.
+ */
+struct place {
+    struct gpu_cell cell;
+    uint64_t tie;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->cell.phase != y->cell.phase)
+        return (int)x->cell.phase - (int)y->cell.phase;
+    if (x->cell.rank != y->cell.rank)
+        return x->cell.rank - y->cell.rank;
+    return (x->tie > y->tie) - (x->tie < y->tie);
+}
+
+static bool list_cells(struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof groups / sizeof *groups; i++)
+        ok = groups[i](run, cells);
+    struct place *places = ok ? malloc((cells->count + 1) * sizeof *places) : NULL;
+    if (places == NULL)
+        return false;
+    for (size_t i = 0; i < cells->count; i++)
+        places[i] = (struct place){cells->item[i], probe_random_next(&run->random)};
+    qsort(places, cells->count, sizeof *places, compare_places);
+    for (size_t i = 0; i < cells->count; i++)
+        cells->item[i] = places[i].cell;
+    free(places);
+    return true;
+}
+
+/* So that clocks are up and pages are mapped before anything counts: each device copies in its own memory. */
+static bool warm_up(struct gpu_run *run, struct probe_why *why)
+{
+    struct gpu_flow flows[GPU_DEVICES_MAX];
+    size_t count = 0;
+    int64_t end_ns = probe_clock_ns() + WARM_NS;
+    for (int i = 0; i < run->node->device_count; i++) {
+        struct gpu_memory memory[2];
+        struct probe_why left_out;
+        if (!gpu_buffers_device(run->buffers, i, 0, &memory[0], &left_out) ||
+            !gpu_buffers_device(run->buffers, i, 1, &memory[1], &left_out))
+            continue; /* its cells say why */
+        uint64_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
+        struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i, i, bytes, {0}};
+        flows[count++] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
+    }
+    while (count > 0 && probe_clock_ns() < end_ns) {
+        enum gpu_fault fault;
+        if (!gpu_trial_run(run->trial, flows, count, &fault, why))
+            return false;
+    }
+    return true;
+}
+
+static bool print_run(const struct gpu_run *run, const struct gpu_probe_options *options, int driver)
+{
+    if (run->report->out == NULL)
+        return true;
+    const struct gpu_node *node = run->node;
+    char shapes[1024];
+    int usable = 0;
+    for (int i = 0; i < node->device_count; i++)
+        usable += node->device[i].usable;
+    gpu_tune_print(node, driver, shapes, sizeof shapes);
+    struct probe_line line;
+    probe_line_begin(&line, "run");
+    probe_line_integer(&line, "schema", 1);
+    probe_line_text(&line, "probe", "gpu");
+    probe_line_text(&line, "backend", node->api->is_standin ? "standin" : node->api->name);
+    probe_line_integer(&line, "started_at", (int64_t)time(NULL));
+    probe_line_integer(&line, "seed", (int64_t)options->wanted.seed);
+    probe_line_open(&line, "conditions");
+    probe_line_text(&line, "library", node->api->library);
+    probe_line_integer(&line, "driver", driver);
+    probe_line_integer(&line, "devices", node->device_count);
+    probe_line_integer(&line, "usable_devices", usable);
+    if (usable > 0)
+        probe_line_text(&line, "shapes", shapes);
+    probe_line_text(&line, "kernels", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : gpu_image_included());
+    probe_line_text(&line, "profile", options->wanted.profile == GPU_FULL ? "full" : "quick");
+    probe_line_close(&line);
+    return probe_line_write(&line, run->report->out);
+}
+
+static int64_t time_at(const struct gpu_run *run, double share)
+{
+    return run->started_ns + (int64_t)(share * (double)run->budget_ns);
+}
+
+/* The time that one cell gets: an even share of what its phase has left, within bounds. */
+static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left, int64_t now_ns)
+{
+    int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
+    int64_t share = (time_at(run, phase_ends[cell->phase]) - now_ns) / (int64_t)left;
+    return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
+}
+
+static bool hung_before(const struct gpu_run *run, const struct gpu_cell *cell)
+{
+    char names[2][24], text[128];
+    gpu_report_place(run->node, cell->from, names[0], sizeof names[0]);
+    gpu_report_place(run->node, cell->to, names[1], sizeof names[1]);
+    snprintf(text, sizeof text, "%s %s %s", probe_metric_name(cell->metric), names[0], names[1]);
+    for (size_t i = 0; i < run->wanted.skipped_count; i++)
+        if (strcmp(text, run->wanted.skipped[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Why the cell is not measured, NULL: it is. */
+static const char *left_out(const struct gpu_run *run, const struct gpu_cell *cell, int64_t now_ns)
+{
+    if (hung_before(run, cell))
+        return "it hung before";
+    return now_ns >= time_at(run, phase_ends[cell->phase]) ? "time budget" : NULL;
+}
+
+static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_probe_times *times)
+{
+    size_t left[GPU_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < cells->count; i++)
+        left[cells->item[i].phase]++;
+    for (size_t i = 0; i < cells->count; i++) {
+        const struct gpu_cell *cell = &cells->item[i];
+        int64_t now_ns = probe_clock_ns();
+        const char *out = left_out(run, cell, now_ns);
+        bool ok;
+        if (out != NULL) {
+            struct probe_why why;
+            probe_why_write(&why, "%s", out);
+            run->report->late |= !hung_before(run, cell);
+            ok = gpu_run_failed(run, cell, NULL, GPU_FAULT_OTHER, &why);
+        } else {
+            ok = gpu_report_begin(run->report, run->node, cell->metric, cell->from, cell->to) &&
+                 cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
+            times->phase_ns[cell->phase] += probe_clock_ns() - now_ns;
+            times->phase_cells[cell->phase]++;
+        }
+        if (!ok)
+            return run->lost.text[0] != '\0' ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
+        left[cell->phase]--;
+        run->report->done++;
+    }
+    return run->report->late ? GPU_PROBE_BUDGET : GPU_PROBE_COMPLETE;
+}
+
+/* Of a metric that was asked for and has no cell the record says why. */
+static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
+{
+    static const struct {
+        enum probe_metric metric;
+        const char *why;
+    } metrics[] = {
+        {PROBE_HOST_GPU_COPY_ENGINE, "no host memory can be reached"},
+        {PROBE_HOST_GPU_KERNEL, "no host memory can be reached"},
+        {PROBE_GPU_GPU_COPY_ENGINE, "fewer than two GPUs"},
+        {PROBE_GPU_GPU_KERNEL, "fewer than two GPUs"},
+        {PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT, "fewer than two GPUs"},
+    };
+    struct probe_axes axes = {0};
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        bool found = !run->wanted.metrics[metrics[i].metric];
+        for (size_t j = 0; j < cells->count && !found; j++)
+            found = cells->item[j].metric == metrics[i].metric;
+        const char *why = run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;
+        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_CELL_NONE, GPU_CELL_NONE, &axes, why))
+            return false;
+    }
+    return true;
+}
+
+static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_probe_options *options, int driver,
+                                       struct gpu_probe_times *times, struct probe_why *why)
+{
+    struct gpu_cells cells = {0};
+    enum gpu_probe_status status = GPU_PROBE_FAILED;
+    int64_t begin_ns = probe_clock_ns();
+    if (!list_cells(run, &cells)) {
+        probe_why_write(why, "out of memory");
+    } else if (warm_up(run, why)) {
+        times->prepare_ns += probe_clock_ns() - begin_ns;
+        run->report->total = cells.count;
+        status = print_run(run, options, driver) && skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
+        if (status == GPU_PROBE_FAILED)
+            *why = run->lost;
+    }
+    gpu_cells_done(&cells);
+    return status;
+}
+
+enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
+                                    struct gpu_probe_times *ret_times, struct probe_why *why)
+{
+    struct gpu_run *run = calloc(1, sizeof *run);
+    bool known[GPU_DEVICES_MAX];
+    int driver = 0;
+    enum gpu_probe_status status = GPU_PROBE_FAILED;
+    *ret_times = (struct gpu_probe_times){0};
+    if (run == NULL) {
+        probe_why_write(why, "out of memory");
+        return status;
+    }
+    run->node = node;
+    run->report = report;
+    run->wanted = options->wanted;
+    run->random = (struct probe_random){options->wanted.seed};
+    run->started_ns = probe_clock_ns();
+    run->budget_ns = options->budget_ns;
+    (void)node->api->version(node->api, &driver); /* stays 0 */
+    gpu_tune_default(node);
+    if (options->shapes != NULL)
+        gpu_tune_take(node, driver, options->shapes, known);
+    size_t host_bytes = HOST_BYTES * (node->device_count < 2 ? 2 : node->device_count > 8 ? 8 : (size_t)node->device_count);
+    if (gpu_trial_new(node, &run->trial, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
+        ret_times->prepare_ns = probe_clock_ns() - run->started_ns;
+        status = run_cells(run, options, driver, ret_times, why);
+    }
+    if (status != GPU_PROBE_FAILED || run->lost.text[0] == '\0') {
+        gpu_buffers_free(run->buffers);
+        gpu_trial_free(run->trial);
+    }
+    free(run);
+    return status;
+}
+
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
+                   const struct gpu_probe_times *times)
+{
+    if (report->out == NULL)
+        return true;
+    struct probe_line line;
+    char key[32];
+    probe_line_begin(&line, "end");
+    probe_line_text(&line, "status", gpu_probe_status_name(status));
+    probe_line_integer(&line, "elapsed_ns", elapsed_ns);
+    probe_line_open(&line, "statistics");
+    probe_line_integer(&line, "driver_ns", node->driver_ns);
+    probe_line_integer(&line, "open_ns", node->open_ns);
+    if (times != NULL)
+        probe_line_integer(&line, "prepare_ns", times->prepare_ns);
+    for (int i = 0; times != NULL && i < GPU_PHASE_COUNT; i++) {
+        if (times->phase_cells[i] == 0)
+            continue;
+        snprintf(key, sizeof key, "%s_ns", phase_names[i]);
+        probe_line_integer(&line, key, times->phase_ns[i]);
+        snprintf(key, sizeof key, "%s_cells", phase_names[i]);
+        probe_line_integer(&line, key, (int64_t)times->phase_cells[i]);
+    }
+    probe_line_close(&line);
+    return probe_line_write(&line, report->out);
+}

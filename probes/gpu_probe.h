@@ -1,0 +1,38 @@
+/** One whole run of the GPU probe on opened devices: buffers, then group after group of cells within the budget. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_run.h"
+
+struct gpu_probe_options {
+    struct gpu_wanted wanted;
+    int64_t budget_ns;  /* of measuring, from when the devices are open */
+    int64_t started_ns; /* of the clock, when the process started */
+    const char *shapes; /* launch shapes known from an earlier run (gpu_tune.h); NULL */
+};
+
+/* How the run ended, as the end record says it. */
+enum gpu_probe_status {
+    GPU_PROBE_COMPLETE,
+    GPU_PROBE_BUDGET, /* cells were skipped for want of time */
+    GPU_PROBE_FAILED, /* a device was lost or memory ran out: end the process at once */
+    GPU_PROBE_GONE,   /* the reader of the record is gone */
+};
+
+const char *gpu_probe_status_name(enum gpu_probe_status status);
+
+/* Where the time went, for the end record. */
+struct gpu_probe_times {
+    int64_t prepare_ns; /* events, buffers' bookkeeping, warming up */
+    int64_t phase_ns[GPU_PHASE_COUNT];
+    size_t phase_cells[GPU_PHASE_COUNT];
+};
+
+/* Prints the run record, measures, and reports each cell. why is set when it failed. */
+enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
+                                    struct gpu_probe_times *ret_times, struct probe_why *why);
+
+/* The end record. times NULL: nothing was measured. */
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
+                   const struct gpu_probe_times *times);

@@ -1,0 +1,42 @@
+/* The command line of a probe: options from a table, and the kinds of arguments that probes share. Messages go to standard error, one line each. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE_OPTIONS_USAGE 64 /* exit status of a wrong command line */
+
+/* Keys are from PROBE_OPTIONS_KEY on. */
+#define PROBE_OPTIONS_KEY 256
+
+struct probe_option {
+    const char *name;     /* without dashes */
+    const char *argument; /* as the help shows it; NULL: takes none */
+    const char *about;
+    int key;
+};
+
+struct probe_options {
+    const char *program; /* "berth-probe-cpu" */
+    const char *about;   /* one line for the help */
+    const struct probe_option *list;
+    size_t count;
+};
+
+/* Takes one option with its argument; -1 to go on, else the exit status. */
+typedef int (*probe_options_take)(int key, char *text, void *arg);
+
+/* Takes all options in order. --help and --version are options of every probe and are not in the list. Returns -1 to go on, else the exit status. */
+int probe_options_parse(const struct probe_options *options, int argc, char **argv, probe_options_take take, void *arg);
+
+/* Says what is wrong; text may be NULL. Returns PROBE_OPTIONS_USAGE. */
+int probe_options_usage(const struct probe_options *options, const char *what, const char *text);
+
+bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number);
+
+/* "a,b": sets these of PROBE_METRIC_COUNT metrics. Metrics of other probes are fine: whoever asks for those too starts that probe as well. Returns the
+ * first name that is no metric at all, else NULL. Cuts the list up. */
+const char *probe_options_metrics(char *list, bool *ret_metrics);
+
+/* "a,b": appends 1 to room names, which stay in the list that this cuts up. False when there are more, or none. */
+bool probe_options_names(char *list, size_t room, const char **names, size_t *count);
