@@ -191,6 +191,16 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl$(comma)--as-needed -o $@ $^ $(call pkg_libs,libuv jansson)
 
+# Loaded in the place of HIP, whose names it forwards to CUDA; the second lacks the calls that the probe can do without.
+FORWARD := $(BUILD)/standin/forward/libamdhip64.so.7 $(BUILD)/standin/lean/libamdhip64.so.7
+LEAN    := hipDeviceGetUuid hipSetDeviceFlags hipDeviceReset hipMallocManaged hipMemAdvise hipMemPrefetchAsync hipMemcpy
+$(FORWARD): tests/standin/hip_forward.c Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) \
+	    $(if $(findstring lean,$@),$(foreach c,$(LEAN),-D$(c)=without_$(c))) -o $@ $< -ldl
+$(BUILD)/unit/test_gpu_hip: | $(FORWARD)
+
 # Loaded in the place of NCCL; its copies go to the driver that the program has loaded.
 $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
 	@mkdir -p $(@D)

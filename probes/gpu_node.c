@@ -14,6 +14,9 @@
 #include "probe_clock.h"
 #include "probe_file.h"
 
+/* What CUDA, and HIP, say on a machine without devices. */
+enum { NO_DEVICE = 100, INVALID_DEVICE = 101 };
+
 static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing, int code)
 {
     device->usable = false;
@@ -232,7 +235,8 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
     if (node->device_count > 0)
         return true;
     if (!gpu_access_denied(root, api->name, why))
-        probe_why_write(why, "%s: %s", api->library, code == 0 ? "there is no GPU" : api->text(api, code));
+        probe_why_write(why, "%s: %s", api->library,
+                        code == 0 || code == NO_DEVICE || code == INVALID_DEVICE ? "there is no GPU" : api->text(api, code));
     return false;
 }
 
