@@ -1,6 +1,6 @@
 /*
- * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h says what each does. Addresses come as integers and are made pointers to
- * global memory, since accesses through pointers that could be anything are slower.
+ * All kernels of the probe, for nvcc, hipcc, nvrtc and hiprtc; gpu_kernels.h says what each does. Addresses come as integers and
+ * are made pointers to global memory, since accesses through pointers that could be anything are slower.
  */
 #if defined(__HIPCC__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
@@ -14,13 +14,13 @@
 #if defined(__HIPCC__) || defined(__HIPCC_RTC__)
 typedef gpu_u64 pair_u64 __attribute__((ext_vector_type(2)));
 typedef double pair_f64 __attribute__((ext_vector_type(2)));
-template <class T> __device__ inline T *global(gpu_u64 address)
-{
-    return (T *)(__attribute__((address_space(1))) T *)address;
-}
+template <class T> __device__ inline T *global(gpu_u64 address) { return (T *)(__attribute__((address_space(1))) T *)address; }
 /* Past the caches: a stream that is larger than they are only pushes out what others keep there. */
 template <class T> __device__ inline void stream_out(T *to, T value) { __builtin_nontemporal_store(value, to); }
-__device__ inline unsigned flag_read(const unsigned *flag) { return __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
+__device__ inline unsigned flag_read(const unsigned *flag)
+{
+    return __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
 __device__ inline void flag_write(unsigned *flag, unsigned value)
 {
     __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
@@ -59,8 +59,8 @@ KERNEL berth_gate(gpu_gate_args args)
         flag_wait(global<unsigned>(args.flag), (unsigned)args.value, now_ns() + args.limit_ns);
 }
 
-/* Steps over n elements: whole ones have all their N accesses, the last may lack some. Accesses of one step lie a grid apart, so that small buffers are spread
- * over all multiprocessors. */
+/* Steps over n elements: whole ones have all their N accesses, the last may lack some. Accesses of one step lie a grid apart, so
+ * that small buffers are spread over all multiprocessors. */
 template <int N, class Step> __device__ inline void grid_steps(gpu_u64 n, Step step)
 {
     gpu_u64 threads = thread_count(), i = thread_number();
@@ -121,9 +121,9 @@ template <int N> __device__ inline void stream_copy(const gpu_stream_args &args)
     __threadfence_system();
 }
 
-#define STREAM(N)                                                                                                              \
-    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_read_u##N(gpu_stream_args args) { stream_read<N>(args); }               \
-    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_write_u##N(gpu_stream_args args) { stream_write<N>(args); }             \
+#define STREAM(N)                                                                                                                \
+    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_read_u##N(gpu_stream_args args) { stream_read<N>(args); }                \
+    KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_write_u##N(gpu_stream_args args) { stream_write<N>(args); }              \
     KERNEL __launch_bounds__(N <= 8 ? 1024 : 512) berth_copy_u##N(gpu_stream_args args) { stream_copy<N>(args); }
 STREAM(1)
 STREAM(2)
@@ -343,13 +343,13 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
     leave_partial(args, sum);
 }
 
-/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through shared memory, so that neighbouring threads take neighbouring
- * entries; rows that are too long for that are done one by one. */
+/* The entries of GPU_BS_BLOCK rows, which lie one after the other in index. They pass through shared memory, so that neighbouring
+ * threads take neighbouring entries; rows that are too long for that are done one by one. */
 #define ROWS_SLOTS (8 * GPU_BS_BLOCK)
 struct rows {
-    gpu_u64 mine; /* this thread's row; not below n: none */
-    int first, count;  /* entries of all */
-    int from, to;      /* entries of this thread's */
+    gpu_u64 mine;     /* this thread's row; not below n: none */
+    int first, count; /* entries of all */
+    int from, to;     /* entries of this thread's */
     bool fits;
 };
 __device__ inline rows rows_from(const gpu_bs_args &args, gpu_u64 row)

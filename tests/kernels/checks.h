@@ -20,8 +20,8 @@ typedef void (*stream_kernel)(gpu_stream_args);
 static const struct {
     stream_kernel read, write, copy;
     int unroll;
-} STREAMS[] = {{berth_read_u1, berth_write_u1, berth_copy_u1, 1},      {berth_read_u2, berth_write_u2, berth_copy_u2, 2},
-               {berth_read_u4, berth_write_u4, berth_copy_u4, 4},      {berth_read_u8, berth_write_u8, berth_copy_u8, 8},
+} STREAMS[] = {{berth_read_u1, berth_write_u1, berth_copy_u1, 1},     {berth_read_u2, berth_write_u2, berth_copy_u2, 2},
+               {berth_read_u4, berth_write_u4, berth_copy_u4, 4},     {berth_read_u8, berth_write_u8, berth_copy_u8, 8},
                {berth_read_u12, berth_write_u12, berth_copy_u12, 12}, {berth_read_u16, berth_write_u16, berth_copy_u16, 16}};
 static const size_t SIZES[] = {16, 4096, 4112, BIG};
 static const struct {
@@ -83,7 +83,8 @@ static bool copies()
                 finish();
                 for (size_t i = 0; i < BIG / 8; i++)
                     if (to[i] != (i < bytes / 8 ? from[i] : 0xeeeeeeeeeeeeeeeeULL)) {
-                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block, i);
+                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block,
+                               i);
                         return false;
                     }
             }
@@ -101,14 +102,16 @@ static bool writes()
                 finish();
                 for (size_t i = 0; i < BIG / 8; i++)
                     if (to[i] != (i < bytes / 8 ? value : 0xeeeeeeeeeeeeeeeeULL)) {
-                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block, i);
+                        printf("# u%d, %zu bytes, grid %u, block %u: word %zu\n", stream.unroll, bytes, shape.grid, shape.block,
+                               i);
                         return false;
                     }
             }
     return true;
 }
 
-/* One thread's sum is known, so a read that leaves something out, or reads it twice, shows: the sink is written only for the right sum. */
+/* One thread's sum is known, so a read that leaves something out, or reads it twice, shows: the sink is written only for the
+ * right sum. */
 static bool reads()
 {
     gpu_u64 *from = (gpu_u64 *)memory(BIG), *sink = (gpu_u64 *)memory(64);
@@ -154,7 +157,8 @@ static bool chases()
             }
             gpu_u64 groups = (slots + group - 1) / group;
             if (count != slots || at != address(words) || entered != (groups == 1 ? 1 : groups + 1)) {
-                printf("# %llu slots in groups of %llu: %llu on the cycle, groups entered %llu times\n", slots, group, count, entered);
+                printf("# %llu slots in groups of %llu: %llu on the cycle, groups entered %llu times\n", slots, group, count,
+                       entered);
                 return false;
             }
             for (gpu_u64 loads : {1, 199, 200, 401}) {
@@ -176,8 +180,10 @@ static bool pingpongs()
 {
     unsigned *flags = (unsigned *)memory(1024);
     gpu_u64 *first = (gpu_u64 *)memory(64), *second = (gpu_u64 *)memory(64);
-    start(0, berth_pingpong, 1, 1, gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first), 20000000000});
-    start(1, berth_pingpong, 1, 1, gpu_pingpong_args{address(flags + 64), address(flags), 100, 10, 0, address(second), 20000000000});
+    start(0, berth_pingpong, 1, 1,
+          gpu_pingpong_args{address(flags), address(flags + 64), 100, 10, 1, address(first), 20000000000});
+    start(1, berth_pingpong, 1, 1,
+          gpu_pingpong_args{address(flags + 64), address(flags), 100, 10, 0, address(second), 20000000000});
     finish();
     bool played = first[0] == 100 && second[0] == 100 && first[1] > 0 && first[2] > 0 && flags[0] == 100 && flags[64] == 100;
     flags[0] = flags[64] = 0;
@@ -215,7 +221,8 @@ static vectors fresh_vectors(unsigned blocks)
     v.result = (double *)memory(64);
     for (int i = 0; i < N; i++)
         v.x[i] = 1 + i % 17, v.y[i] = 2 + i % 13, v.z[i] = 3 + i % 11, v.w[i] = 4 + i % 7;
-    v.args = {address(v.x), address(v.y), address(v.z), address(v.w), 0, 0, 0, address(v.partial), address(v.result), N, blocks, 0.5, 2.0};
+    v.args = {address(v.x), address(v.y), address(v.z), address(v.w), 0, 0, 0, address(v.partial), address(v.result), N,
+              blocks,       0.5,          2.0};
     return v;
 }
 
@@ -259,7 +266,8 @@ static bool vector_operations()
     return true;
 }
 
-/* Short rows, which pass through shared memory, and rows too long for that; empty ones, too. Each local place belongs to one row. */
+/* Short rows, which pass through shared memory, and rows too long for that; empty ones, too. Each local place belongs to one row.
+ */
 static bool gather_and_scatter()
 {
     for (int longest : {8, 30}) {
@@ -328,7 +336,8 @@ static bool mesh()
             return false;
         for (int row = 0; row < rows; row++)
             for (size_t k = 0; k < want[row].size(); k++)
-                if (row_start[row + 1] - row_start[row] != (int)want[row].size() || index[row_start[row] + (int)k] != want[row][k]) {
+                if (row_start[row + 1] - row_start[row] != (int)want[row].size() ||
+                    index[row_start[row] + (int)k] != want[row][k]) {
                     printf("# %d x %d x %d: row %d\n", side[0], side[1], side[2], row);
                     return false;
                 }

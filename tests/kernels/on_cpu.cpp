@@ -1,6 +1,6 @@
 /*
- * Runs the kernels on the CPU, as the branch for AMD's compilers. Where a block's threads share memory each is a thread of the CPU, one block after
- * the other, so that the sanitizers see what they do to memory and to each other.
+ * Runs the kernels on the CPU, as the branch for AMD's compilers. Where a block's threads share memory each is a thread of the
+ * CPU, one block after the other, so that the sanitizers see what they do to memory and to each other.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #define __device__
 #define __shared__ static /* blocks that use it run one after the other */
 #define __launch_bounds__(threads)
-#define __HIP_MEMORY_SCOPE_SYSTEM 0
+#define __HIP_MEMORY_SCOPE_SYSTEM                      0
 #define __hip_atomic_load(place, order, scope)         __atomic_load_n(place, order)
 #define __hip_atomic_store(place, value, order, scope) __atomic_store_n(place, value, order)
 
@@ -34,7 +34,7 @@ static long long clock64()
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
-static void __threadfence_system() { }
+static void __threadfence_system() {}
 static void __syncthreads()
 {
     if (barrier == nullptr)
@@ -45,7 +45,8 @@ static void atomicAdd(unsigned long long *place, unsigned long long value) { __a
 static void atomicMin(unsigned long long *place, unsigned long long value)
 {
     unsigned long long old = __atomic_load_n(place, __ATOMIC_RELAXED);
-    while (value < old && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) { }
+    while (value < old && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
 }
 
 #include "gpu_kernels.cu"

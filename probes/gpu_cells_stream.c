@@ -1,0 +1,111 @@
+#include "gpu_cells_stream.h"
+
+#define LEAST  (UINT64_C(4) << 10)
+#define CACHES 4 /* from so many last-level caches on, memory is what is measured */
+#define LARGE  3 /* sizes from there */
+#define MOST   (UINT64_C(2) << 30)
+
+static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
+                  const struct gpu_shape *copy, struct gpu_bs *ret_bs)
+{
+    struct gpu_bs bs;
+    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, copy, &bs) || (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
+        return count;
+    ret_bs[count] = bs;
+    return count + 1;
+}
+
+size_t gpu_cells_stream_sizes(int test, uint64_t cache, const struct gpu_memory *a, const struct gpu_memory *b,
+                              const struct gpu_shape *copy, struct gpu_bs *ret_bs)
+{
+    struct gpu_bs largest;
+    size_t count = 0;
+    if (!gpu_bs_lay(test, MOST, a, b, copy, &largest))
+        return 0;
+    uint64_t beyond = CACHES * cache < largest.bytes ? CACHES * cache : largest.bytes;
+    for (uint64_t bytes = LEAST; bytes < beyond; bytes *= 4)
+        count = add(count, test, bytes, a, b, copy, ret_bs);
+    for (unsigned halvings = LARGE; halvings-- > 0;)
+        if (largest.bytes >> halvings >= beyond)
+            count = add(count, test, largest.bytes >> halvings, a, b, copy, ret_bs);
+    return count;
+}
+
+struct job {
+    const struct gpu_node *node;
+    int device;
+    struct gpu_bs bs;
+};
+
+static int prepare(void *arg, gpu_stream stream)
+{
+    const struct job *job = arg;
+    return gpu_bs_prepare(job->node, job->device, &job->bs, stream);
+}
+
+static int enqueue(void *arg, gpu_stream stream)
+{
+    const struct job *job = arg;
+    return gpu_bs_launch(job->node, job->device, &job->bs, stream);
+}
+
+static size_t make_works(const struct gpu_run *run, int device, int test, const struct gpu_memory *a, const struct gpu_memory *b,
+                         struct job *ret_jobs, struct gpu_work *ret_works)
+{
+    struct gpu_bs sizes[GPU_WORKS_MAX];
+    const struct gpu_device *of = &run->node->device[device];
+    int cache = of->attribute[GPU_ATTRIBUTE_L2_BYTES];
+    size_t count = gpu_cells_stream_sizes(test, cache > 0 ? (uint64_t)cache : 0, a, b, &of->copy, sizes);
+    for (size_t i = 0; i < count; i++) {
+        ret_jobs[i] = (struct job){run->node, device, sizes[i]};
+        ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
+    }
+    return count;
+}
+
+static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct job jobs[GPU_WORKS_MAX];
+    struct gpu_work works[GPU_WORKS_MAX];
+    struct probe_summary ns[GPU_WORKS_MAX], call;
+    struct probe_sample samples[GPU_WORKS_MAX];
+    struct gpu_memory a, b;
+    struct probe_axes axes = {0};
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    if (cell->variant != 1)
+        probe_axes_add(&axes, "test", "bs%d", cell->variant);
+    if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) || !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
+    if (!gpu_bs_can(&run->node->device[cell->from], cell->variant) || count == 0) {
+        probe_why_write(&why, "%.190s",
+                        count == 0                               ? "the buffers are too small"
+                        : run->node->kernels_why.text[0] != '\0' ? run->node->kernels_why.text
+                                                                 : "no such kernel");
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    }
+    if (!gpu_work_times(run->trial, works, count, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
+        !gpu_work_call(run->trial, &works[0], budget_ns / 10, &call, &fault, &why))
+        return gpu_run_failed(run, cell, &axes, fault, &why);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count, call.value,
+                              ns[0].value);
+}
+
+bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool full = run->wanted.profile == GPU_FULL, ok = true;
+    for (int device = 0; device < run->node->device_count; device++)
+        for (int test = 1; test <= (full ? GPU_BS_TESTS : 1); test++) {
+            struct gpu_cell cell = {.metric = PROBE_GPU_STREAM,
+                                    .phase = test == 1 ? GPU_PHASE_CURVES : GPU_PHASE_DETAIL,
+                                    .from = device,
+                                    .to = device,
+                                    .measure = measure,
+                                    .variant = test};
+            ok = ok && gpu_cells_add(run, cells, &cell);
+        }
+    return ok;
+}

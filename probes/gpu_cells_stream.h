@@ -1,0 +1,16 @@
+/**
+ * gpu_stream: BS1 to BS7 in each device's own memory, each as times over sizes with both overheads, so that its curve gives T0,
+ * Wmax and B80. The sizes that matter for Wmax lie above four times the last-level cache, as far as the buffers allow. BS1 is in
+ * the quick profile.
+ */
+#pragma once
+#include "gpu_bs.h"
+#include "gpu_run.h"
+#include "gpu_work.h"
+
+bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells);
+
+/* The operations of one test's curve, ascending by bytes, none twice: a factor of four apart from 4 KiB on, then steps of two
+ * from four times the cache to the most that fits. Returns how many, at most GPU_WORKS_MAX. */
+size_t gpu_cells_stream_sizes(int test, uint64_t cache, const struct gpu_memory *a, const struct gpu_memory *b,
+                              const struct gpu_shape *copy, struct gpu_bs *ret_bs);

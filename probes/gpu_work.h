@@ -1,0 +1,30 @@
+/**
+ * Times of anything that can be enqueued on a device: among its like in a queue, and as the caller's clock sees it. As gpu_rate.h
+ * does for transfers.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_trial.h"
+#include "probe_random.h"
+#include "probe_stats.h"
+
+#define GPU_WORKS_MAX 32
+
+struct gpu_work {
+    int device;
+    gpu_enqueue prepare; /* before each repetition, outside its time; NULL: nothing */
+    gpu_enqueue enqueue; /* once */
+    void *arg;           /* of both */
+};
+
+/* What one more of them takes in a queue, (T(n) - T(1)) / (n - 1), in ns: medians with their intervals. At most GPU_WORKS_MAX;
+ * each repetition takes all in random order. */
+bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t count, struct probe_random *random,
+                    int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+
+/* Launch to synchronised, nothing else in the stream: the median. */
+bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, int64_t budget_ns, struct probe_summary *ret_ns,
+                   enum gpu_fault *ret_fault, struct probe_why *why);
