@@ -201,6 +201,38 @@ $(FORWARD): tests/standin/hip_forward.c Makefile
 	    $(if $(findstring lean,$@),$(foreach c,$(LEAN),-D$(c)=without_$(c))) -o $@ $< -ldl
 $(BUILD)/unit/test_gpu_hip: | $(FORWARD)
 
+# Stand-ins for the drivers of GPUs, with a virtual node behind them (tests/standin/README.md), for programs of any build: never with sanitizers. Beside each lie libraries
+# with nothing in them, in place of what else of a real node's the program could find.
+STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_files.c kernels.c kernels_bytes.c memory.c model.c model_paths.c share.c world.c world_flags.c)
+STANDIN_CC   = $(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -iquote probes -iquote tests/standin -shared -Wl,-soname,$(@F)
+STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2)
+$(BUILD)/standin/absent.so: Makefile
+	@mkdir -p $(@D)
+	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
+$(BUILD)/standin/cuda/libcuda.so.1: tests/standin/cuda.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu_kernels.h $(BUILD)/standin/absent.so
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
+	$(Q)cd $(@D) && for l in libnvidia-ml.so.1 libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; do ln -sf ../absent.so $$l; done
+$(BUILD)/standin/hip/libamdhip64.so.5: tests/standin/hip.c $(STANDIN_SRC) $(wildcard tests/standin/*.h) probes/gpu_kernels.h $(BUILD)/standin/absent.so
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(STANDIN_CC) -o $@ $(filter %.c,$^) -lm -pthread
+	$(Q)cd $(@D) && ln -sf $(@F) libamdhip64.so.6 && ln -sf $(@F) libamdhip64.so.7
+	$(Q)cd $(@D) && for l in libnvidia-ml.so.1 libcuda.so.1; do ln -sf ../absent.so $$l; done
+$(BUILD)/standin/cuda/libnvrtc.so.13: tests/standin/rtc.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(STANDIN_CC) -o $@ $<
+$(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
+	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
+$(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
+$(BUILD)/obj/tests/unit/test_standin_driver.o: DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
+$(BUILD)/unit/test_standin_driver: | $(STANDINS)
+.PHONY: standins
+standins: $(STANDINS)
+
 # Loaded in the place of NCCL; its copies go to the driver that the program has loaded.
 $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
 	@mkdir -p $(@D)
