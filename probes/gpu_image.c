@@ -2,7 +2,8 @@
 
 #include <stdint.h>
 
-/* As in the daemon's embedded files, the assembler makes the rows of a table: address and size. HIP's loader wants its images at whole pages. */
+/* As in the daemon's embedded files, the assembler makes the rows of a table: address and size. HIP's loader wants its images at
+ * whole pages. */
 #define ROW(file)                                                                                                                \
     ".pushsection .rodata\n"                                                                                                     \
     ".balign 4096\n"                                                                                                             \
@@ -16,14 +17,9 @@ __asm__(".pushsection .data.rel.ro, \"aw\"\n"
         ".globl gpu_image_table\n"
         ".hidden gpu_image_table\n"
         ".type gpu_image_table, %object\n"
-        "gpu_image_table:\n"
-        ROW("cuda.image")
-        ROW("hip.image")
-        ROW("gpu_kernels.cu")
-        ROW("gpu_kernels.h")
-        ROW("included.txt")
-        ".size gpu_image_table, . - gpu_image_table\n"
-        ".popsection\n");
+        "gpu_image_table:\n" ROW("cuda.image") ROW("hip.image") ROW("gpu_kernels.cu") ROW("gpu_kernels.h")
+            ROW("included.txt") ".size gpu_image_table, . - gpu_image_table\n"
+                                ".popsection\n");
 
 enum row { CUDA, HIP, SOURCE, HEADER, INCLUDED, ROWS };
 extern const struct {
@@ -33,9 +29,11 @@ extern const struct {
 
 const char *gpu_image_included(void) { return gpu_image_table[INCLUDED].bytes; }
 
-const void *gpu_image_built(const struct gpu_api *api)
+const void *gpu_image_built(const struct gpu_api *api, size_t *ret_size)
 {
     enum row row = api->takes_cuda ? CUDA : HIP;
+    if (ret_size != NULL)
+        *ret_size = gpu_image_table[row].size;
     return gpu_image_table[row].size > 0 ? gpu_image_table[row].bytes : NULL;
 }
 

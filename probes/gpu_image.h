@@ -10,8 +10,8 @@
  * (there was no hipcc)". */
 const char *gpu_image_included(void);
 
-/* What module_load takes; NULL when none was built. It may still not fit the device. */
-const void *gpu_image_built(const struct gpu_api *api);
+/* What module_load takes, and its size, which may be NULL; NULL and 0 when none was built. It may still not fit the device. */
+const void *gpu_image_built(const struct gpu_api *api, size_t *ret_size);
 
 /* The source, and the header that it includes as "gpu_kernels.h". */
 const char *gpu_image_source(void);

@@ -57,6 +57,7 @@ static const struct probe_options command = {
     .about = "Measures copies and kernels between GPUs, the host's memory and each GPU's own.",
     .list = list,
     .count = sizeof list / sizeof *list,
+    .built = gpu_image_included,
 };
 
 static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }

@@ -135,7 +135,7 @@ static void *open_device(void *arg)
     }
     for (int i = 0; i < GPU_STREAMS && code == 0; i++)
         code = api->stream_new(api, &device->stream[i]);
-    const void *image = gpu_image_built(api);
+    const void *image = gpu_image_built(api, NULL);
     if (code != 0)
         fail_device(device, api, "making streams on it", code);
     else if (image == NULL)

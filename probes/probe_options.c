@@ -46,6 +46,8 @@ static int take_one(const struct probe_options *options, int key, char *text, pr
         return 0;
     case OPT_VERSION:
         printf("%s %s\n", options->program, BERTH_VERSION);
+        if (options->built != NULL)
+            printf("%s\n", options->built());
         return 0;
     case ':':
         return probe_options_usage(options, "an argument is missing after", text);

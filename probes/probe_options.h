@@ -21,6 +21,7 @@ struct probe_options {
     const char *about;   /* one line for the help */
     const struct probe_option *list;
     size_t count;
+    const char *(*built)(void); /* gives a second line for --version; NULL: there is none */
 };
 
 /* Takes one option with its argument; -1 to go on, else the exit status. */

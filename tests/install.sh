@@ -11,7 +11,7 @@ ok() { number=$((number + 1)) && echo "ok $number - $1"; }
 make_quiet() { make --no-print-directory BUILD="$BUILD" "$@" >"$work/make.log" 2>&1 || { cat "$work/make.log" && exit 1; }; }
 
 make_quiet install DESTDIR="$root" PREFIX=/usr
-for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu lib/libberth.so lib/libberth.so.0 lib/libberth.a \
+for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu lib/libberth.so lib/libberth.so.0 lib/libberth.a \
     lib/pkgconfig/libberth.pc include/berth.h share/berth/io.berth.Placement.varlink lib/systemd/system/berthd.service \
     lib/systemd/system/berthd.socket lib/sysusers.d/berthd.conf ../etc/berth/berth.conf; do
     [ -e "$root/usr/$file" ] || { echo "not ok - $file is not installed" && exit 1; }

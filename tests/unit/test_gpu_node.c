@@ -288,7 +288,7 @@ static void test_partitions_with_one_address(void **state)
 static void test_kernels(void **state)
 {
     struct world *world = *state;
-    if (gpu_image_built(&world->api) == NULL)
+    if (gpu_image_built(&world->api, NULL) == NULL)
         skip();
     assert_true(gpu_node_open(&world->api, "", NULL, &world->node, &world->why));
     const struct gpu_device *device = &world->node.device[0];
@@ -311,7 +311,7 @@ static void test_no_kernels(void **state)
         assert_null(world->node.device[i].kernel[GPU_KERNEL_GATE]);
     }
     assert_memory_equal(world->node.kernels_why.text, "0000:41:00.0: ", 14);
-    if (gpu_image_built(&world->api) != NULL)
+    if (gpu_image_built(&world->api, NULL) != NULL)
         assert_non_null(strstr(world->node.kernels_why.text, "no image for the device"));
     assert_nothing_left(world);
 }

@@ -1,0 +1,54 @@
+#!/bin/bash
+# The GPU probe is built with whatever compilers there are, and needs none of the vendors' libraries to start.
+set -eu
+cd "$(dirname "$0")/../.."
+BIN=${BIN:-build/bin}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+ok() { number=$((number + 1)) && echo "ok $number - $1"; }
+
+NVCC='' HIPCC='' probes/gpu_images.sh "$work/none"
+[ "$(cat "$work/none/included.txt")" = "kernels built in for CUDA: none (there was no nvcc); for HIP: none (there was no hipcc)" ]
+[ ! -s "$work/none/cuda.image" ] && [ -e "$work/none/cuda.image" ] && [ ! -s "$work/none/hip.image" ] && [ -e "$work/none/hip.image" ]
+ok "without compilers nothing is built in, and that is said"
+
+NVCC=/bin/false HIPCC=/bin/false probes/gpu_images.sh "$work/broken"
+[ "$(cat "$work/broken/included.txt")" = "kernels built in for CUDA: none (/bin/false does not work here); for HIP: none (/bin/false does not work here)" ]
+ok "a compiler that compiles nothing is the same as none"
+
+# Compilers that know one device each, and write the file's name into their output.
+cat >"$work/nvcc" <<'END'
+#!/bin/bash
+[ "$1" != --list-gpu-code ] || { echo sm_75 sm_90 sm_1000; exit; }
+for last; do [ "$before" != -o ] || out=$last; before=$last; done
+echo "$@" >"$out"
+END
+cat >"$work/hipcc" <<'END'
+#!/bin/bash
+for last; do [ "$before" != -o ] || out=$last; [ "${last%gfx90a}" != "$last" ] || [ "${last#--offload-arch=}" = "$last" ] || exit 1; before=$last; done
+echo "$HIP_PLATFORM $*" >"$out"
+END
+chmod +x "$work/nvcc" "$work/hipcc"
+NVCC=$work/nvcc HIPCC=$work/hipcc probes/gpu_images.sh "$work/both"
+[ "$(cat "$work/both/included.txt")" = "kernels built in for CUDA: sm_90 and later; for HIP: gfx90a" ]
+grep -q -- '-gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90' "$work/both/cuda.image"
+grep -q '^amd .*--offload-arch=gfx90a .*gpu_kernels.cu$' "$work/both/hip.image"
+ok "the devices that both the compilers and we know are built in, with intermediate code for later ones"
+
+# shellcheck disable=SC2016 # the script's own variables
+sed -i 's/^echo "$@" >.*/[[ "$*" != *gpu_kernels.cu ]] \&\& echo "$@" >"$out"/' "$work/nvcc"
+if NVCC=$work/nvcc HIPCC='' probes/gpu_images.sh "$work/error" 2>/dev/null; then exit 1; fi
+[ ! -e "$work/error/included.txt" ]
+ok "kernels that a working compiler refuses are an error"
+
+if readelf -d "$BIN/berth-probe-gpu" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc|libm|libpthread|libdl|libnuma|ld-linux.*|libasan|libubsan|libtsan|libgcc_s)\.so'; then
+    exit 1
+fi
+ok "the probe is linked to none of the vendors' libraries"
+
+line=$(cat build/gpu/included.txt)
+"$BIN/berth-probe-gpu" --version | grep -qF "$line"
+ok "--version says what is built in"
+echo "1..$number"
