@@ -2,7 +2,6 @@
  * CUDA's driver API by its binary names, as far as the probe calls it, on the virtual node.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver.h"
@@ -18,7 +17,8 @@ const char berth_standin[] = "berth's stand-in for libcuda.so.1";
 struct context {
     int device;
 };
-static _Thread_local struct context *current;
+static const struct context contexts[MODEL_DEVICES_MAX] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, {12}, {13}, {14}, {15}};
+static _Thread_local const struct context *current;
 
 static struct driver_call here(const char *name) { return (struct driver_call){name, current != NULL ? current->device : -1}; }
 static struct driver_call at(const char *name, int device) { return (struct driver_call){name, device}; }
@@ -100,35 +100,31 @@ PUBLIC int cuDeviceTotalMem_v2(size_t *bytes, int device)
     return code;
 }
 
-PUBLIC int cuCtxCreate_v2(struct context **ret, unsigned flags, int device)
+/* Each device has one context of its own, which is there while somebody retains it. */
+PUBLIC int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 {
     const struct model_device *facts;
-    int code = driver_device(at("cuCtxCreate_v2", device), device, &facts);
-    struct context *context = code == CODE_OK ? malloc(sizeof *context) : NULL;
     (void)flags;
-    if (context == NULL)
-        return code == CODE_OK ? CODE_OUT_OF_MEMORY : code;
-    code = driver_open(at("cuCtxCreate_v2", device));
-    if (code != CODE_OK) {
-        free(context);
-        return code;
-    }
-    context->device = device;
-    *ret = current = context;
-    return CODE_OK;
+    return driver_device(at("cuDevicePrimaryCtxSetFlags_v2", device), device, &facts);
 }
 
-PUBLIC int cuCtxDestroy_v2(struct context *context)
+PUBLIC int cuDevicePrimaryCtxRetain(const struct context **ret, int device)
 {
-    if (context == NULL)
-        return CODE_INVALID_CONTEXT;
-    int code = driver_close(at("cuCtxDestroy_v2", context->device));
-    current = current == context ? NULL : current;
-    free(context);
+    const struct model_device *facts;
+    int code = driver_device(at("cuDevicePrimaryCtxRetain", device), device, &facts);
+    if (code == CODE_OK)
+        code = driver_open(at("cuDevicePrimaryCtxRetain", device));
+    if (code == CODE_OK)
+        *ret = &contexts[device];
     return code;
 }
 
-PUBLIC int cuCtxSetCurrent(struct context *context)
+PUBLIC int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device < 0 || device >= driver_model()->device_count ? CODE_INVALID_DEVICE : (int)driver_close(at("cuDevicePrimaryCtxRelease_v2", device));
+}
+
+PUBLIC int cuCtxSetCurrent(const struct context *context)
 {
     int code = context == NULL ? CODE_OK : (int)driver_enter(at("cuCtxSetCurrent", context->device));
     if (code == CODE_OK)

@@ -59,6 +59,9 @@ bool driver_begin(struct driver_call call, enum model_call group, struct world *
     world_pass(world, world->model->call_ns[group]);
     enum model_fault fault = planned(world, &call);
     enum code code = code_of(world, &call, fault);
+    /* What is asked of a device, and making it current, is not its context's affair. */
+    if (group == MODEL_CALL_DEVICE && code != CODE_OK && code == (enum code)world->device[call.device].sticky)
+        code = CODE_OK;
     if (code == CODE_OK && !world->initialised && group != MODEL_CALL_INIT)
         code = CODE_NOT_INITIALIZED;
     if (code != CODE_OK) {
@@ -109,7 +112,7 @@ enum code driver_count(struct driver_call call, int *ret_count)
 {
     struct world *world;
     enum code code;
-    if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
+    if (!driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code))
         return code;
     *ret_count = world->model->device_count;
     return driver_end(world, CODE_OK);
@@ -119,7 +122,7 @@ enum code driver_device(struct driver_call call, int device, const struct model_
 {
     struct world *world;
     enum code code;
-    if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
+    if (!driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code))
         return code;
     if (device < 0 || device >= world->model->device_count)
         return driver_end(world, CODE_INVALID_DEVICE);
@@ -166,7 +169,7 @@ enum code driver_enter(struct driver_call call)
 {
     struct world *world;
     enum code code;
-    return driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code) ? driver_end(world, CODE_OK) : code;
+    return driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code) ? driver_end(world, CODE_OK) : code;
 }
 
 static bool may_access(const struct world *world, int device, int peer)
@@ -180,7 +183,7 @@ enum code driver_can_access(struct driver_call call, int peer, int *ret_can)
 {
     struct world *world;
     enum code code;
-    if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
+    if (!driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code))
         return code;
     *ret_can = may_access(world, call.device, peer);
     return driver_end(world, CODE_OK);

@@ -122,10 +122,10 @@ PUBLIC int hipDeviceSynchronize(void) { return HERE(driver_device_wait(here("hip
 PUBLIC int hipDeviceCanAccessPeer(int *can, int device, int peer) { return driver_can_access(at("hipDeviceCanAccessPeer", device), peer, can); }
 PUBLIC int hipDeviceEnablePeerAccess(int peer, unsigned flags) { return (void)flags, HERE(driver_access_peer(here("hipDeviceEnablePeerAccess"), peer)); }
 
-static int give_pointer(int code, uint64_t address, void **ret)
+static int give_pointer(int code, const uint64_t *address, void **ret)
 {
     if (code == CODE_OK)
-        *ret = (void *)(uintptr_t)address;
+        *ret = (void *)(uintptr_t)*address;
     return code;
 }
 
@@ -138,7 +138,7 @@ static enum model_kind kind_of(unsigned flags)
 PUBLIC int hipMalloc(void **memory, size_t bytes)
 {
     uint64_t address = 0;
-    return give_pointer(HERE(driver_alloc(here("hipMalloc"), bytes, &address)), address, memory);
+    return give_pointer(HERE(driver_alloc(here("hipMalloc"), bytes, &address)), &address, memory);
 }
 PUBLIC int hipFree(void *memory) { return HERE(driver_free(here("hipFree"), (uint64_t)(uintptr_t)memory)); }
 PUBLIC int hipMemGetInfo(size_t *left, size_t *total) { return HERE(driver_space(here("hipMemGetInfo"), left, total)); }
@@ -154,13 +154,13 @@ PUBLIC int hipHostGetDevicePointer(void **pointer, void *memory, unsigned flags)
 {
     uint64_t address = 0;
     (void)flags;
-    return give_pointer(HERE(driver_host_address(here("hipHostGetDevicePointer"), memory, &address)), address, pointer);
+    return give_pointer(HERE(driver_host_address(here("hipHostGetDevicePointer"), memory, &address)), &address, pointer);
 }
 PUBLIC int hipMallocManaged(void **memory, size_t bytes, unsigned flags)
 {
     uint64_t address = 0;
     (void)flags;
-    return give_pointer(HERE(driver_managed_alloc(here("hipMallocManaged"), bytes, &address)), address, memory);
+    return give_pointer(HERE(driver_managed_alloc(here("hipMallocManaged"), bytes, &address)), &address, memory);
 }
 PUBLIC int hipMemAdvise(const void *memory, size_t bytes, int advice, int device)
 {

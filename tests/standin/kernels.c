@@ -94,8 +94,15 @@ static enum code prepare_check(struct launch *launch, const void *args)
 static enum code prepare_build(struct launch *launch, const void *args)
 {
     const struct gpu_chase_build_args *build = args;
+    struct memory_spot spot;
     launch->op->bytes = (double)build->slots * 8;
-    return access_memory(launch, MODEL_WRITE, build->address, build->slots * build->stride, 1);
+    enum code code = access_memory(launch, MODEL_WRITE, build->address, build->slots * build->stride, 1);
+    /* Known from now on: what is launched behind it is priced before it runs. */
+    if (code == CODE_OK && memory_find(launch->world->memory, build->address, build->slots * build->stride, &spot) && spot.block != NULL) {
+        spot.block->chase_slots = build->slots;
+        spot.block->chase_stride = build->stride;
+    }
+    return code;
 }
 
 /* Only time: so many loads of the level of caches that holds what the cycle visits. */

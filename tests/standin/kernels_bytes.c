@@ -97,11 +97,8 @@ void kernel_bytes_build(struct world *world, struct world_op *op)
     struct gpu_chase_build_args args;
     struct memory_spot spot;
     memcpy(&args, op->args, sizeof args);
-    if (!memory_find(world->memory, args.address, args.slots * args.stride, &spot) || spot.block == NULL)
+    if (!memory_find(world->memory, args.address, args.slots * args.stride, &spot))
         return;
-    spot.block->chase_address = args.address;
-    spot.block->chase_slots = args.slots;
-    spot.block->chase_stride = args.stride;
     for (gpu_u64 i = 0; args.slots <= REAL_CHASE && i < args.slots; i++) {
         gpu_u64 next = gpu_chase_address(&args, i + 1 < args.slots ? i + 1 : 0);
         memcpy(spot.bytes + (gpu_chase_address(&args, i) - args.address), &next, 8);

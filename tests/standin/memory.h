@@ -24,8 +24,7 @@ struct memory_block {
     int place;              /* of host memory */
     bool touched;           /* managed: its place is settled */
     bool stays;             /* managed: it was advised to stay on the host */
-    uint64_t chase_address; /* the cycle that was last built in it */
-    uint64_t chase_slots, chase_stride;
+    uint64_t chase_slots, chase_stride; /* of the cycle that was last built in it */
 };
 
 /* Where an address lies. block is NULL for host memory that the runtime does not know. */

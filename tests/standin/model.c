@@ -248,7 +248,7 @@ static bool read_fault(struct model_reader *reader, char **words, size_t count)
 
 static bool read_call(struct model_reader *reader, const char *name, const char *ns)
 {
-    static const char *const names[MODEL_CALL_COUNT] = {"init", "open", "alloc", "copy", "launch", "event", "sync", "query", "clock", "other"};
+    static const char *const names[MODEL_CALL_COUNT] = {"init", "open", "alloc", "copy", "launch", "event", "sync", "query", "clock", "device", "other"};
     for (int i = 0; i < MODEL_CALL_COUNT; i++)
         if (strcmp(name, names[i]) == 0) {
             reader->model->call_ns[i] = strtod(ns, NULL);
