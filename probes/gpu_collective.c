@@ -13,6 +13,7 @@ enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
     X(ncclGetErrorString, const char *, (int code))                                                                              \
     X(ncclCommInitAll, int, (void **comms, int count, const int *devices))                                                       \
     X(ncclCommDestroy, int, (void *comm))                                                                                        \
+    X(ncclCommAbort, int, (void *comm))                                                                                          \
     X(ncclGroupStart, int, (void))                                                                                               \
     X(ncclGroupEnd, int, (void))                                                                                                 \
     X(ncclAllReduce, int, (const void *from, void *to, size_t count, int type, int sum, void *comm, gpu_stream stream))          \
@@ -23,13 +24,14 @@ enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
 
 struct gpu_collective {
     const char *library;
-#define MEMBER(name, result, arguments) result(*name) arguments;
+#define MEMBER(name, result, arguments) result(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
     CALLS(MEMBER)
 };
 
 struct gpu_collective_group {
     const struct gpu_collective *collective;
     int members;
+    bool is_broken; /* a call failed: what the members wait for may never come */
     void *comms[];
 };
 
@@ -37,7 +39,7 @@ const char *gpu_collective_name(enum gpu_collective_operation operation)
 {
     static const char *const names[GPU_COLLECTIVE_OPERATION_COUNT] = {"allreduce", "allgather", "reducescatter", "broadcast",
                                                                       "reduce"};
-    return names[operation];
+    return operation < GPU_COLLECTIVE_OPERATION_COUNT ? names[operation] : "none";
 }
 
 /* A level that is none of theirs says nothing, and what is set here goes over what their files say. */
@@ -60,8 +62,8 @@ bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_c
     if (collective == NULL)
         return probe_why_set(why, "out of memory");
     struct gpu_dl_found found;
-    bool ok = gpu_dl_open(strcmp(api->name, "hip") == 0 ? rccl : nccl, table, sizeof table / sizeof table[0], collective, &found,
-                          why);
+    bool ok =
+        gpu_dl_open(strcmp(api->name, "hip") == 0 ? rccl : nccl, table, sizeof table / sizeof table[0], collective, &found, why);
     if (ok && gpu_dl_has(&found, "berth_standin") != api->is_standin)
         ok = probe_why_set(why, "%s and %s: one is a stand-in for tests, the other is not", found.library, api->library);
     if (!ok) {
@@ -102,7 +104,8 @@ bool gpu_collective_join(const struct gpu_collective *collective, const int *api
 void gpu_collective_leave(struct gpu_collective_group *group)
 {
     for (int i = 0; group != NULL && i < group->members; i++)
-        group->collective->ncclCommDestroy(group->comms[i]);
+        group->is_broken ? group->collective->ncclCommAbort(group->comms[i])
+                         : group->collective->ncclCommDestroy(group->comms[i]);
     free(group);
 }
 
@@ -142,16 +145,16 @@ static int enqueue_member(const struct gpu_collective_group *group, int i, enum 
 }
 
 /* A group that was begun is always ended: the library counts them. */
-bool gpu_collective_enqueue(const struct gpu_collective_group *group, enum gpu_collective_operation operation, const gpu_address *sources,
-                            const gpu_address *targets, uint64_t bytes, const gpu_stream *streams, struct probe_why *why)
+bool gpu_collective_enqueue(struct gpu_collective_group *group, enum gpu_collective_operation operation,
+                            const gpu_address *sources, const gpu_address *targets, uint64_t bytes, const gpu_stream *streams,
+                            struct probe_why *why)
 {
     const struct gpu_collective *collective = group->collective;
-    if (!check(collective, collective->ncclGroupStart(), "group", why))
-        return false;
-    int code = 0;
+    int code = collective->ncclGroupStart();
+    bool begun = code == 0;
     for (int i = 0; i < group->members && code == 0; i++)
         code = enqueue_member(group, i, operation, sources[i], targets[i], bytes, streams[i]);
-    bool ok = check(collective, code, gpu_collective_name(operation), why);
-    code = collective->ncclGroupEnd();
-    return ok && check(collective, code, gpu_collective_name(operation), why);
+    int end = begun ? collective->ncclGroupEnd() : 0;
+    group->is_broken |= code != 0 || end != 0;
+    return check(collective, code != 0 ? code : end, gpu_collective_name(operation), why);
 }

@@ -33,12 +33,14 @@ void gpu_collective_free(struct gpu_collective *collective); /* NULL is fine */
 /* api_devices are the runtime's numbers; the contexts of these devices are the runtime's own ones (gpu_api.h, open). Takes a second or so. */
 bool gpu_collective_join(const struct gpu_collective *collective, const int *api_devices, int members,
                          struct gpu_collective_group **ret_group, struct probe_why *why);
-void gpu_collective_leave(struct gpu_collective_group *group); /* NULL is fine; when nothing of it is under way */
+/* When nothing of it is under way, unless a call failed: then what is gets aborted. NULL is fine. */
+void gpu_collective_leave(struct gpu_collective_group *group);
 
 /* What a collective of so many bytes really moves: sizes that do not divide go up to where they do. A buffer of this size is whole: the result of an
  * all-gather, the source of a reduce-scatter, both buffers of the others. */
 uint64_t gpu_collective_bytes(enum gpu_collective_operation operation, uint64_t bytes, int members);
 
-/* Enqueues one on the streams, one a member. bytes is by gpu_collective_bytes. Root is the first member; sums are of floats. */
-bool gpu_collective_enqueue(const struct gpu_collective_group *group, enum gpu_collective_operation operation, const gpu_address *sources,
+/* Enqueues one on the streams, one a member. bytes is by gpu_collective_bytes. Root is the first member; sums are of floats. After a failure the
+ * group is good for nothing but leaving. */
+bool gpu_collective_enqueue(struct gpu_collective_group *group, enum gpu_collective_operation operation, const gpu_address *sources,
                             const gpu_address *targets, uint64_t bytes, const gpu_stream *streams, struct probe_why *why);

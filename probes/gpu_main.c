@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_collective.h"
 #include "gpu_cuda.h"
 #include "gpu_hip.h"
 #include "gpu_image.h"
@@ -197,6 +198,7 @@ static int measure(const struct options *options, struct probe_out *out)
 
 int main(int argc, char **argv)
 {
+    gpu_collective_environment();
     struct options options = {.run = {.started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);

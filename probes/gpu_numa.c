@@ -1,5 +1,6 @@
 #include "gpu_numa.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -34,5 +35,27 @@ int gpu_numa_list(const char *root, int *ret_numbers, int max)
             ret_numbers[count++] = node;
     if (count == 0)
         ret_numbers[count++] = 0;
+    return count;
+}
+
+int gpu_numa_cores(const char *root, int numa, int *ret_cpus, int max)
+{
+    char text[4096];
+    struct cpu_list cpus, siblings;
+    cpu_set_t allowed;
+    if (!probe_file_text(root, text, sizeof text, "/sys/devices/system/node/node%d/cpulist", numa) ||
+        !cpu_list_parse(text, &cpus) || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return 0;
+    struct cpu_list taken = {0};
+    int count = 0;
+    for (int cpu = cpu_list_next(&cpus, 0); cpu >= 0 && count < max; cpu = cpu_list_next(&cpus, cpu + 1)) {
+        if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed) || cpu_list_has(&taken, cpu))
+            continue;
+        ret_cpus[count++] = cpu;
+        if (probe_file_text(root, text, sizeof text, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu) &&
+            cpu_list_parse(text, &siblings))
+            for (int other = cpu_list_next(&siblings, 0); other >= 0; other = cpu_list_next(&siblings, other + 1))
+                cpu_list_add(&taken, other);
+    }
     return count;
 }

@@ -5,9 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "gpu_cells_collective.h"
 #include "gpu_cells_host.h"
+#include "gpu_cells_kinds.h"
+#include "gpu_cells_noise.h"
 #include "gpu_cells_peer.h"
 #include "gpu_cells_sets.h"
+#include "gpu_cells_touch.h"
 #include "gpu_image.h"
 #include "gpu_rate.h"
 #include "gpu_tune.h"
@@ -22,7 +26,8 @@
 #define CELL_FULL_NS  INT64_C(200000000)
 
 /* Groups of cells, in no order: phase and rank give it. */
-static const gpu_list groups[] = {gpu_cells_host, gpu_cells_peer, gpu_cells_sets};
+static const gpu_list groups[] = {gpu_cells_host,  gpu_cells_peer,  gpu_cells_sets,      gpu_cells_touch,
+                                  gpu_cells_kinds, gpu_cells_noise, gpu_cells_collective};
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
 
@@ -191,16 +196,19 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
     static const struct {
         enum probe_metric metric;
         const char *why;
+        bool full; /* quick does not measure it */
     } metrics[] = {
-        {PROBE_HOST_GPU_COPY_ENGINE, "no host memory can be reached"},
-        {PROBE_HOST_GPU_KERNEL, "no host memory can be reached"},
-        {PROBE_GPU_GPU_COPY_ENGINE, "fewer than two GPUs"},
-        {PROBE_GPU_GPU_KERNEL, "fewer than two GPUs"},
-        {PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT, "fewer than two GPUs"},
+        {PROBE_HOST_GPU_COPY_ENGINE, "no host memory can be reached", false},
+        {PROBE_HOST_GPU_KERNEL, "no host memory can be reached", false},
+        {PROBE_GPU_GPU_COPY_ENGINE, "fewer than two GPUs", false},
+        {PROBE_GPU_GPU_KERNEL, "fewer than two GPUs", false},
+        {PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT, "fewer than two GPUs", false},
+        {PROBE_COLLECTIVE_LATENCY, "fewer than two GPUs", true},
+        {PROBE_COLLECTIVE_BANDWIDTH, "fewer than two GPUs", true},
     };
     struct probe_axes axes = {0};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-        bool found = !run->wanted.metrics[metrics[i].metric];
+        bool found = !run->wanted.metrics[metrics[i].metric] || (metrics[i].full && run->wanted.profile != GPU_FULL);
         for (size_t j = 0; j < cells->count && !found; j++)
             found = cells->item[j].metric == metrics[i].metric;
         const char *why = run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;

@@ -1,7 +1,8 @@
 /*
- * A stand-in for libnccl.so.2, for tests. It takes the calls of gpu_collective.c, refuses what the real one would refuse, writes down what it was
- * called with, one line a call, into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its bytes from the next one's source by a
- * copy in its stream, where a driver (libcuda.so.1) is loaded. BERTH_STANDIN_NCCL_FAIL names a call that fails.
+ * A stand-in for libnccl.so.2, for tests. It takes the calls of gpu_collective.c, refuses what the real one would refuse, writes
+ * down what it was called with, one line a call, into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its
+ * bytes from the next one's source by a copy in its stream, where a driver (libcuda.so.1) is loaded. BERTH_STANDIN_NCCL_FAIL
+ * names a call that fails.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUBLIC __attribute__((visibility("default")))
+#define PUBLIC      __attribute__((visibility("default")))
 #define MEMBERS_MAX 64
 
 struct communicator {
@@ -76,6 +77,15 @@ PUBLIC int ncclCommDestroy(void *comm)
     snprintf(text, sizeof text, " %d", ((struct communicator *)comm)->rank);
     free(comm);
     return note("ncclCommDestroy", text);
+}
+
+PUBLIC int ncclCommAbort(void *comm);
+PUBLIC int ncclCommAbort(void *comm)
+{
+    char text[16];
+    snprintf(text, sizeof text, " %d", ((struct communicator *)comm)->rank);
+    free(comm);
+    return note("ncclCommAbort", text);
 }
 
 PUBLIC int ncclGroupStart(void);
