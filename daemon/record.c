@@ -223,9 +223,7 @@ static void read_value(const struct cursor *cursor, struct record *record)
     record->value.t0_call_ns = read_number(cursor, "t0_call_ns", false, false);
     record->value.t0_queue_ns = read_number(cursor, "t0_queue_ns", false, false);
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
-    /* Of bytes that should be right none may be. */
-    bool is_ratio = cursor->err->code == BERTH_OK && strcmp(metric_info(record->value.metric)->unit, "ratio") == 0;
-    record->value.value = read_number(cursor, "value", samples == NULL, is_ratio);
+    record->value.value = read_number(cursor, "value", samples == NULL, false);
     read_interval(cursor, record->value.value, "low", "high", &record->value.low, &record->value.high);
     record->value.n = read_repetitions(cursor);
     if (cursor->err->code != BERTH_OK)

@@ -6,8 +6,8 @@
 
 #include "gpu_collective.h"
 #include "gpu_cuda.h"
+#include "gpu_facts.h"
 #include "gpu_hip.h"
-#include "gpu_image.h"
 #include "gpu_probe.h"
 #include "probe_clock.h"
 #include "probe_options.h"
@@ -23,9 +23,11 @@
 
 struct options {
     struct gpu_probe_options run;
-    const char **places, **skipped;
-    const char *backend; /* NULL: the first that has devices */
-    bool table, child;
+    const char **places, **skipped, **without;
+    size_t without_count;
+    const char *backend;    /* NULL: the first that has devices */
+    const char *variant[2]; /* axis and value */
+    bool table, child, facts;
 };
 
 enum option_key {
@@ -37,19 +39,25 @@ enum option_key {
     OPT_BACKEND,
     OPT_SHAPES,
     OPT_SKIP,
+    OPT_WITHOUT,
+    OPT_VARIANT,
+    OPT_FACTS,
     OPT_TABLE,
     OPT_CHILD
 };
 
 static const struct probe_option list[] = {
     {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, right_bytes, ...", OPT_METRICS},
+    {"metrics", "NAME,...", "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, ...", OPT_METRICS},
     {"places", "NAME,...", "only what goes from or to one of these: PCI addresses, UUIDs, numa0", OPT_PLACES},
     {"budget-ns", "N", "end N nanoseconds after the GPUs are open (default 4.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)", OPT_BACKEND},
     {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it", OPT_SHAPES},
-    {"skip", "CELL", "do not measure \"METRIC FROM TO\", which hung before; may be repeated", OPT_SKIP},
+    {"skip", "CELL,...", "do not measure these, \"METRIC FROM TO\" each, which hung before", OPT_SKIP},
+    {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
+    {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for", OPT_VARIANT},
+    {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them", OPT_FACTS},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
@@ -104,9 +112,20 @@ static int take_option(int key, char *text, void *arg)
         options->run.shapes = text;
         return -1;
     case OPT_SKIP:
-        if (wanted->skipped_count == SKIPPED_MAX)
-            return usage("--skip is taken at most 256 times", NULL);
-        options->skipped[wanted->skipped_count++] = text;
+        return probe_options_names(text, SKIPPED_MAX, options->skipped, &wanted->skipped_count)
+                   ? -1
+                   : usage("--skip takes 1 to 256 cells", NULL);
+    case OPT_WITHOUT:
+        return probe_options_names(text, GPU_DEVICES_MAX, options->without, &options->without_count)
+                   ? -1
+                   : usage("--without takes 1 to 64 GPUs", NULL);
+    case OPT_VARIANT:
+        status = take_word(text, "no-sdma", "xnack", "--variant is no-sdma or xnack, not", &second);
+        options->variant[0] = second ? "xnack" : "sdma";
+        options->variant[1] = second ? "on" : "off";
+        return status;
+    case OPT_FACTS:
+        options->facts = true;
         return -1;
     case OPT_TABLE:
         options->table = true;
@@ -145,7 +164,7 @@ static struct gpu_api *open_node(const struct options *options, struct gpu_node 
         if (options->backend != NULL && strcmp(options->backend, names[i]) != 0)
             continue;
         struct gpu_api *api = makers[i](&whys[i]);
-        if (api != NULL && gpu_node_open(api, "", NULL, ret_node, &whys[i]))
+        if (api != NULL && gpu_node_open(api, "", NULL, options->without_count > 0 ? options->without : NULL, ret_node, &whys[i]))
             return api;
         gpu_api_free(api);
     }
@@ -166,7 +185,7 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
 
 static int measure(const struct options *options, struct probe_out *out)
 {
-    struct gpu_report report = {.out = out};
+    struct gpu_report report = {.out = out, .variant = {options->variant[0], options->variant[1]}};
     struct gpu_probe_times times;
     struct probe_why why = {0};
     struct gpu_node *node = calloc(1, sizeof *node);
@@ -196,19 +215,30 @@ static int measure(const struct options *options, struct probe_out *out)
     return 0;
 }
 
+static int print_facts(struct probe_out *out)
+{
+    struct probe_why why = {0};
+    int status = gpu_facts_print("", out, &why);
+    if (why.text[0] != '\0')
+        fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     gpu_collective_environment();
     struct options options = {.run = {.started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);
-    int status = options.places == NULL || options.skipped == NULL ? EXIT_BUG : parse_options(argc, argv, &options);
+    options.without = calloc(GPU_DEVICES_MAX + 1, sizeof *options.without);
+    bool room = options.places != NULL && options.skipped != NULL && options.without != NULL;
+    int status = room ? parse_options(argc, argv, &options) : EXIT_BUG;
     struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
     struct probe_stop stop = {.out = options.table ? NULL : &out, .started_ns = options.run.started_ns};
     struct probe_why why = {0};
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && probe_stop_start(&stop, &why)) {
-            status = measure(&options, stop.out);
+            status = options.facts ? print_facts(&out) : measure(&options, stop.out);
         } else {
             fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
             status = EXIT_BUG;
@@ -216,5 +246,6 @@ int main(int argc, char **argv)
     }
     free(options.places);
     free(options.skipped);
+    free(options.without);
     return status;
 }

@@ -113,6 +113,20 @@ static bool choose(struct gpu_node *node, const char *root, const char *const *w
     return true;
 }
 
+static bool leave_out(struct gpu_node *node, const char *const *without, struct probe_why *why)
+{
+    int kept = 0;
+    for (int i = 0; i < node->device_count; i++) {
+        bool keep = true;
+        for (const char *const *name = without; *name != NULL && keep; name++)
+            keep = !is_wanted(&node->device[i], *name);
+        if (keep && kept++ != i)
+            node->device[kept - 1] = node->device[i];
+    }
+    node->device_count = kept;
+    return kept > 0 || probe_why_set(why, "every GPU is to be left out");
+}
+
 /* One device's work in one of the two steps; a thread each, since most of it is waiting for the driver. */
 struct opening {
     struct gpu_node *node;
@@ -240,8 +254,8 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
     return false;
 }
 
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, struct gpu_node *ret_node,
-                   struct probe_why *why)
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, const char *const *without,
+                   struct gpu_node *ret_node, struct probe_why *why)
 {
     struct opening *openings = calloc(GPU_DEVICES_MAX, sizeof *openings);
     struct gpu_node *node = calloc(1, sizeof *node);
@@ -250,7 +264,8 @@ bool gpu_node_open(const struct gpu_api *api, const char *root, const char *cons
         probe_why_write(why, "out of memory");
     } else {
         node->api = api;
-        ok = start(node, root, why) && (wanted == NULL || choose(node, root, wanted, why));
+        ok = start(node, root, why) && (wanted == NULL || choose(node, root, wanted, why)) &&
+             (without == NULL || leave_out(node, without, why));
     }
     if (ok) {
         int64_t begin = probe_clock_ns();

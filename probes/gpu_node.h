@@ -64,11 +64,12 @@ struct gpu_node {
 };
 
 /* Starts the runtime and opens the devices (all when wanted is NULL: by PCI address or UUID, NULL-terminated), each by a thread
- * of its own. One that cannot be opened, or is wanted by PCI address and not there, is kept with usable false. Files of the
- * system are read below root, "" but in tests. False when the runtime does not start, there is no device, or a wanted one has no
- * name that a device can have; why then says also which permission is missing, if one is. */
-bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, struct gpu_node *ret_node,
-                   struct probe_why *why);
+ * of its own; those of without, a list alike or NULL, are not touched. One that cannot be opened, or is wanted by PCI address and
+ * not there, is kept with usable false. Files of the system are read below root, "" but in tests. False when the runtime does not
+ * start, there is no device left, or a wanted one has no name that a device can have; why then says also which permission is
+ * missing, if one is. */
+bool gpu_node_open(const struct gpu_api *api, const char *root, const char *const *wanted, const char *const *without,
+                   struct gpu_node *ret_node, struct probe_why *why);
 
 /* Frees all that is on the devices and closes the contexts. Not after a device was lost: end the process then. */
 void gpu_node_close(struct gpu_node *node);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gpu_call.h"
 #include "gpu_cells_collective.h"
 #include "gpu_cells_host.h"
 #include "gpu_cells_kinds.h"
@@ -13,8 +14,8 @@
 #include "gpu_cells_sets.h"
 #include "gpu_cells_touch.h"
 #include "gpu_image.h"
-#include "gpu_rate.h"
 #include "gpu_tune.h"
+#include "gpu_verify.h"
 #include "probe_clock.h"
 
 #define HOST_BYTES   ((size_t)64 << 20) /* for each device, of each host buffer, and no less than twice that */
@@ -26,8 +27,9 @@
 #define CELL_FULL_NS  INT64_C(200000000)
 
 /* Groups of cells, in no order: phase and rank give it. */
-static const gpu_list groups[] = {gpu_cells_host,  gpu_cells_peer,  gpu_cells_sets,      gpu_cells_touch,
-                                  gpu_cells_kinds, gpu_cells_noise, gpu_cells_collective};
+static const gpu_list groups[] = {
+    gpu_verify, gpu_cells_host, gpu_cells_peer, gpu_cells_sets, gpu_cells_touch, gpu_cells_kinds, gpu_cells_noise, gpu_cells_collective,
+};
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
 
@@ -161,6 +163,27 @@ static const char *left_out(const struct gpu_run *run, const struct gpu_cell *ce
     return now_ns >= time_at(run, phase_ends[cell->phase]) ? "time budget" : NULL;
 }
 
+/* A finding for each device that answers no longer; where all still do, for the one that the cell was about. */
+static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
+{
+    const struct gpu_api *api = run->node->api;
+    int lost = 0;
+    bool ok = true;
+    for (int i = 0; i < run->node->device_count; i++) {
+        size_t space, total;
+        enum gpu_fault fault = GPU_FAULT_NONE;
+        if (!run->node->device[i].usable || (gpu_call_enter(run->node, i, &fault, NULL) &&
+                                             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
+            continue;
+        lost++;
+        ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);
+    }
+    int place = cell->from >= 0 ? cell->from : cell->to >= 0 ? cell->to : -1;
+    if (lost == 0 && place >= 0)
+        ok = gpu_report_finding(run->report, run->node, "gpu-lost", place, place, run->lost.text);
+    return ok;
+}
+
 static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_probe_times *times)
 {
     size_t left[GPU_PHASE_COUNT] = {0};
@@ -183,7 +206,7 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
             times->phase_cells[cell->phase]++;
         }
         if (!ok)
-            return run->lost.text[0] != '\0' ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
+            return run->lost.text[0] != '\0' && report_lost(run, cell) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
         left[cell->phase]--;
         run->report->done++;
     }
@@ -285,8 +308,11 @@ bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
     probe_line_open(&line, "statistics");
     probe_line_integer(&line, "driver_ns", node->driver_ns);
     probe_line_integer(&line, "open_ns", node->open_ns);
-    if (times != NULL)
+    if (times != NULL) {
         probe_line_integer(&line, "prepare_ns", times->prepare_ns);
+        probe_line_integer(&line, "paths_verified", (int64_t)report->paths);
+        probe_line_integer(&line, "paths_wrong", (int64_t)report->wrong);
+    }
     for (int i = 0; times != NULL && i < GPU_PHASE_COUNT; i++) {
         if (times->phase_cells[i] == 0)
             continue;

@@ -16,13 +16,22 @@ void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, si
         snprintf(ret_name, size, "numa%d", node->numa[GPU_CELL_NUMA(0) - place]);
 }
 
-static void begin(struct probe_line *line, const char *record, const struct gpu_node *node, enum probe_metric metric, int from,
-                  int to, const struct probe_axes *axes)
+static struct probe_axes all_axes(const struct gpu_report *report, enum probe_metric metric, const struct probe_axes *axes)
+{
+    struct probe_axes all = *axes;
+    if (report->variant[0] != NULL && probe_metric_has_axis(metric, report->variant[0]))
+        probe_axes_add(&all, report->variant[0], "%s", report->variant[1]);
+    return all;
+}
+
+static void begin(const struct gpu_report *report, struct probe_line *line, const char *record, const struct gpu_node *node,
+                  enum probe_metric metric, int from, int to, const struct probe_axes *axes)
 {
     char names[2][24];
     gpu_report_place(node, from, names[0], sizeof names[0]);
     gpu_report_place(node, to, names[1], sizeof names[1]);
-    probe_record_begin(line, record, metric, names[0], names[1], axes);
+    struct probe_axes all = all_axes(report, metric, axes);
+    probe_record_begin(line, record, metric, names[0], names[1], &all);
 }
 
 /* A row with one more axis when bytes is above 0. */
@@ -34,7 +43,7 @@ static bool keep(struct gpu_report *report, const struct gpu_node *node, enum pr
         return false;
     report->rows = rows;
     struct probe_row *row = &rows[report->row_count];
-    *row = (struct probe_row){.metric = metric, .axes = *axes};
+    *row = (struct probe_row){.metric = metric, .axes = all_axes(report, metric, axes)};
     if (summary != NULL)
         row->summary = *summary;
     if (why != NULL && (row->why = strdup(why)) == NULL)
@@ -67,7 +76,7 @@ bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, en
     if (report->out == NULL)
         return keep(report, node, metric, from, to, axes, 0, value, NULL);
     struct probe_line line;
-    begin(&line, "value", node, metric, from, to, axes);
+    begin(report, &line, "value", node, metric, from, to, axes);
     probe_record_value(&line, value);
     return probe_line_write(&line, report->out);
 }
@@ -90,7 +99,7 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     if (report->out == NULL)
         return keep_samples(report, node, metric, from, to, axes, samples, count);
     struct probe_line line;
-    begin(&line, "value", node, metric, from, to, axes);
+    begin(report, &line, "value", node, metric, from, to, axes);
     if (t0_call_ns > 0)
         probe_line_number(&line, "t0_call_ns", t0_call_ns);
     if (t0_queue_ns > 0)
@@ -153,7 +162,24 @@ bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enu
     if (report->out == NULL)
         return keep(report, node, metric, from, to, axes, 0, NULL, why);
     struct probe_line line;
-    begin(&line, "skip", node, metric, from, to, axes);
+    begin(report, &line, "skip", node, metric, from, to, axes);
+    probe_line_text(&line, "why", why);
+    return probe_line_write(&line, report->out);
+}
+
+bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,
+                        const char *why)
+{
+    char names[2][24];
+    gpu_report_place(node, from, names[0], sizeof names[0]);
+    gpu_report_place(node, to, names[1], sizeof names[1]);
+    if (report->out == NULL)
+        return printf("%s from %s to %s: %s\n", code, names[0], names[1], why) > 0;
+    struct probe_line line;
+    probe_line_begin(&line, "finding");
+    probe_line_text(&line, "code", code);
+    probe_line_text(&line, "from", names[0]);
+    probe_line_text(&line, "to", names[1]);
     probe_line_text(&line, "why", why);
     return probe_line_write(&line, report->out);
 }

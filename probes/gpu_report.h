@@ -18,8 +18,10 @@ struct gpu_report {
     struct probe_out *out; /* NULL: keep rows */
     struct probe_row *rows;
     size_t row_count;
-    size_t done, total; /* cells */
-    bool late;          /* cells were left out for want of time */
+    const char *variant[2]; /* an axis and its value of all that is measured in this process's environment; NULL: none */
+    size_t done, total;     /* cells */
+    size_t paths, wrong;    /* whose bytes were looked at; of these, not as they were sent */
+    bool late;              /* cells were left out for want of time */
 };
 
 /* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for
@@ -45,6 +47,10 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum
                     const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count);
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                      const struct probe_axes *axes, const char *why);
+
+/* What is wrong with the machine: code is wrong-bytes or gpu-lost. */
+bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,
+                        const char *why);
 
 /* The tables, when out is NULL. */
 bool gpu_report_print(struct gpu_report *report, FILE *file);

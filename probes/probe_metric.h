@@ -1,4 +1,4 @@
-/* The metric table, schema/metrics.def, as probes need it: names and units. */
+/* The metric table, schema/metrics.def, as probes need it: names, units, axes. */
 #pragma once
 #include <stdbool.h>
 
@@ -11,3 +11,4 @@ enum probe_metric {
 
 const char *probe_metric_name(enum probe_metric metric);
 const char *probe_metric_unit(enum probe_metric metric);
+bool probe_metric_has_axis(enum probe_metric metric, const char *axis);

@@ -56,7 +56,7 @@ static void test_without_a_driver_it_says_so(void **state)
         gpu_api_free(api);
         skip();
     }
-    assert_false(gpu_node_open(api, "/nonexistent", NULL, node, &why));
+    assert_false(gpu_node_open(api, "/nonexistent", NULL, NULL, node, &why));
     assert_string_equal(why.text, "libamdhip64.so.7: there is no GPU");
     assert_string_equal(api->text(api, GPU_MISSING), "the runtime has no such call");
     test_free(node);

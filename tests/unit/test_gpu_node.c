@@ -211,7 +211,7 @@ static void test_all_in_order(void **state)
 {
     struct world *world = *state;
     struct gpu_node *node = &world->node;
-    assert_true(gpu_node_open(&world->api, "", NULL, node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", NULL, NULL, node, &world->why));
     static const char *const names[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0", "10000:01:00.0"};
     static const int numbers[] = {1, 3, 0, 2};
     assert_int_equal(node->device_count, DEVICES);
@@ -240,7 +240,7 @@ static void test_one_that_does_not_open_is_kept(void **state)
 {
     struct world *world = *state;
     world->fake.open_code[3] = 46;
-    assert_true(gpu_node_open(&world->api, "", NULL, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", NULL, NULL, &world->node, &world->why));
     assert_int_equal(world->node.device_count, DEVICES);
     assert_false(world->node.device[1].usable);
     assert_string_equal(world->node.device[1].why.text, "opening it: device busy");
@@ -256,7 +256,7 @@ static void test_only_the_wanted_are_opened(void **state)
 {
     struct world *world = *state;
     static const char *const wanted[] = {"GPU-C", "00000000:81:00.0", "0000:07:00.0", NULL};
-    assert_true(gpu_node_open(&world->api, "", wanted, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", wanted, NULL, &world->node, &world->why));
     assert_int_equal(world->node.device_count, 3);
     assert_string_equal(world->node.device[0].name, "0000:07:00.0");
     assert_false(world->node.device[0].usable);
@@ -268,16 +268,31 @@ static void test_only_the_wanted_are_opened(void **state)
     assert_nothing_left(world);
     static const char *const nobody[] = {"GPU-x", NULL};
     world->node.device_count = -7;
-    assert_false(gpu_node_open(&world->api, "", nobody, &world->node, &world->why));
+    assert_false(gpu_node_open(&world->api, "", nobody, NULL, &world->node, &world->why));
     assert_string_equal(world->why.text, "the driver has no GPU \"GPU-x\"");
     assert_int_equal(world->node.device_count, -7);
+}
+
+static void test_those_left_out_are_not_touched(void **state)
+{
+    struct world *world = *state;
+    static const char *const without[] = {"GPU-C", "0000:41:00.0", NULL};
+    assert_true(gpu_node_open(&world->api, "", NULL, without, &world->node, &world->why));
+    assert_int_equal(world->node.device_count, DEVICES - 2);
+    for (int i = 0; i < world->node.device_count; i++)
+        assert_string_not_equal(world->node.device[i].name, "0000:41:00.0");
+    assert_int_equal(world->fake.contexts, DEVICES - 2);
+    assert_nothing_left(world);
+    static const char *const all[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0", "10000:01:00.0", NULL};
+    assert_false(gpu_node_open(&world->api, "", NULL, all, &world->node, &world->why));
+    assert_string_equal(world->why.text, "every GPU is to be left out");
 }
 
 static void test_partitions_with_one_address(void **state)
 {
     struct world *world = *state;
     world->fake.pci[3] = "0000:41:00.0";
-    assert_true(gpu_node_open(&world->api, "", NULL, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", NULL, NULL, &world->node, &world->why));
     assert_true(world->node.device[0].usable);
     assert_int_equal(world->node.device[0].api_device, 1);
     assert_false(world->node.device[1].usable);
@@ -290,7 +305,7 @@ static void test_kernels(void **state)
     struct world *world = *state;
     if (gpu_image_built(&world->api, NULL) == NULL)
         skip();
-    assert_true(gpu_node_open(&world->api, "", NULL, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", NULL, NULL, &world->node, &world->why));
     const struct gpu_device *device = &world->node.device[0];
     assert_string_equal(world->node.kernels_why.text, "");
     assert_non_null(device->kernel[GPU_KERNEL_GATE]);
@@ -305,7 +320,7 @@ static void test_no_kernels(void **state)
 {
     struct world *world = *state;
     world->fake.load_code = 209;
-    assert_true(gpu_node_open(&world->api, "", NULL, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, "", NULL, NULL, &world->node, &world->why));
     for (int i = 0; i < DEVICES; i++) {
         assert_true(world->node.device[i].usable);
         assert_null(world->node.device[i].kernel[GPU_KERNEL_GATE]);
@@ -320,14 +335,14 @@ static void test_runtimes_that_do_not_start(void **state)
 {
     struct world *world = *state;
     world->fake.init_code = 2;
-    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, &world->node, &world->why));
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
     assert_string_equal(world->why.text, "libfake.so: out of memory");
     world->fake.init_code = 100;
-    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, &world->node, &world->why));
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
     assert_string_equal(world->why.text, "libfake.so: there is no GPU");
     world->fake.init_code = 0;
     world->fake.count = 0;
-    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, &world->node, &world->why));
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
     assert_string_equal(world->why.text, "libfake.so: there is no GPU");
 }
 
@@ -364,7 +379,7 @@ static void test_numa_nodes(void **state)
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[2], 9);
     /* The host's memory is not where a device says that its own is. */
-    assert_true(gpu_node_open(&world->api, root, NULL, &world->node, &world->why));
+    assert_true(gpu_node_open(&world->api, root, NULL, NULL, &world->node, &world->why));
     assert_int_equal(world->node.numa_count, 2);
     assert_int_equal(world->node.numa[1], 8);
     assert_int_equal(world->node.device[0].attribute[GPU_ATTRIBUTE_HOST_NUMA], 2);
@@ -380,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_all_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_that_does_not_open_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_the_wanted_are_opened, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_those_left_out_are_not_touched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_partitions_with_one_address, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_kernels, set_up, tear_down),
