@@ -8,6 +8,7 @@
 #include "gpu_cuda.h"
 #include "gpu_facts.h"
 #include "gpu_hip.h"
+#include "gpu_image.h"
 #include "gpu_probe.h"
 #include "probe_clock.h"
 #include "probe_options.h"
