@@ -36,9 +36,8 @@ static void describe(const struct gpu_api *api, const char *root, struct gpu_dev
         if (api->attribute(api, device->api_device, i, &device->attribute[i]) != 0)
             device->attribute[i] = is_numa ? -1 : 0;
     }
-    /* What the machine says of an address that a stand-in made up is not about its device. */
     int *numa = &device->attribute[GPU_ATTRIBUTE_HOST_NUMA];
-    if (*numa < 0 && !(api->is_standin && *root == '\0'))
+    if (*numa < 0)
         *numa = (int)probe_file_number(root, "/sys/bus/pci/devices/%s/numa_node", device->name);
 }
 

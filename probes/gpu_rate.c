@@ -20,12 +20,13 @@
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
-/* So many bytes in as few operations as the span allows. */
-static void set_bytes(struct gpu_flow *flow, double bytes, uint64_t least)
+/* So many bytes in as few operations as the span allows, and no fewer than these. */
+static void set_bytes(struct gpu_flow *flow, double bytes, uint64_t least, unsigned operations)
 {
     uint64_t most = flow->span / GRAIN * GRAIN;
     uint64_t all = bytes < (double)least ? least : (uint64_t)bytes;
     uint64_t count = (all + most - 1) / most;
+    count = count < operations ? operations : count;
     flow->count = count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
     uint64_t each = round_up(all / flow->count);
     flow->op.bytes = each < GRAIN ? GRAIN : each > most ? most : each;
@@ -34,15 +35,15 @@ static void set_bytes(struct gpu_flow *flow, double bytes, uint64_t least)
 
 static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
 
-/* One leg in which every flow takes about ns at its expected rate (bytes per ns). */
+/* One leg in which every flow takes about ns at its expected rate (bytes per ns), in as many operations as the longest leg needs: what starting them costs
+ * is then the same in all. */
 static bool run_leg(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double ns,
-                    uint64_t least, enum gpu_fault *ret_fault, struct probe_why *why)
+                    double longest_ns, uint64_t least, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    /* All take longer when the least bytes of one do. */
-    for (size_t i = 0; i < count; i++)
-        ns = fmax(ns, (double)least / expected[i]);
-    for (size_t i = 0; i < count; i++)
-        set_bytes(&flows[i], expected[i] * ns, least);
+    for (size_t i = 0; i < count; i++) {
+        set_bytes(&flows[i], expected[i] * longest_ns, least, 1);
+        set_bytes(&flows[i], expected[i] * ns, least, flows[i].count);
+    }
     return gpu_trial_run(trial, flows, count, ret_fault, why);
 }
 
@@ -50,17 +51,18 @@ static bool run_leg(struct gpu_trial *trial, struct gpu_flow *flows, size_t coun
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, uint64_t least,
                      double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX];
-    if (!run_leg(trial, flows, count, expected, SHORT_NS, least, ret_fault, why))
+    double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORT_NS;
+    /* All take longer when the least bytes of one do. */
+    for (size_t i = 0; i < count; i++)
+        shorter = fmax(shorter, (double)least / expected[i]);
+    double longer = shorter + LONG_NS - SHORT_NS;
+    if (!run_leg(trial, flows, count, expected, shorter, longer, least, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes[i] = moved(&flows[i]);
         ns[i] = flows[i].ns;
     }
-    double longer = LONG_NS;
-    for (size_t i = 0; i < count; i++)
-        longer = fmax(longer, bytes[i] / expected[i] + LONG_NS - SHORT_NS);
-    if (!run_leg(trial, flows, count, expected, longer, least, ret_fault, why))
+    if (!run_leg(trial, flows, count, expected, longer, longer, least, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (flows[i].ns - ns[i]);
@@ -79,7 +81,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++)
-        set_bytes(&flows[i], (double)FIRST, least < FIRST ? FIRST : least);
+        set_bytes(&flows[i], (double)FIRST, least < FIRST ? FIRST : least, 1);
     for (int again = 0; again < 2; again++)
         if (!gpu_trial_run(trial, flows, count, ret_fault, why))
             return false;

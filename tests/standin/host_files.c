@@ -8,7 +8,7 @@
 
 #include "world.h"
 
-static const char nodes_folder[] = "/sys/devices/system/node";
+static const char nodes_folder[] = "/sys/devices/system/node", pci_folder[] = "/sys/bus/pci/devices/";
 
 static void add_list(const struct model *model, char *text, size_t size)
 {
@@ -80,16 +80,30 @@ static void status_file(const struct model *model, char *text, size_t size)
     snprintf(text, size, "%.*s%s%s", (int)(line - own), own, list, rest);
 }
 
+/* "/sys/bus/pci/devices/0000:c1:00.0/numa_node": of the virtual devices, and of none that the machine has. */
+static void pci_file(const struct model *model, const char *rest, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int i = 0; i < model->device_count; i++) {
+        size_t length = strlen(model->device[i].pci);
+        if (strncmp(rest, model->device[i].pci, length) == 0 && strcmp(rest + length, "/numa_node") == 0)
+            snprintf(text, size, "%d\n", model->device[i].numa);
+    }
+}
+
 bool host_file(const char *path, char *ret_text, size_t size)
 {
     bool is_status = strcmp(path, "/proc/self/status") == 0, is_node = strncmp(path, nodes_folder, sizeof nodes_folder - 1) == 0;
-    if (!is_status && !is_node)
+    bool is_pci = strncmp(path, pci_folder, sizeof pci_folder - 1) == 0;
+    if (!is_status && !is_node && !is_pci)
         return false;
     struct world *world = world_enter();
     const struct model *model = world->model;
     world_leave(world);
     if (is_status)
         status_file(model, ret_text, size);
+    else if (is_pci)
+        pci_file(model, path + sizeof pci_folder - 1, ret_text, size);
     else
         node_file(model, path + sizeof nodes_folder - 1, ret_text, size);
     return true;
