@@ -1,9 +1,7 @@
 #include "gpu_cells_stream.h"
 
-#define LEAST  (UINT64_C(4) << 10)
-#define CACHES 4 /* from so many last-level caches on, memory is what is measured */
-#define LARGE  3 /* sizes from there */
-#define MOST   (UINT64_C(2) << 30)
+#define LEAST (UINT64_C(4) << 10)
+#define MOST  (UINT64_C(2) << 30)
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                   const struct gpu_shape *copy, struct gpu_bs *ret_bs)
@@ -15,19 +13,17 @@ static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memor
     return count + 1;
 }
 
-size_t gpu_cells_stream_sizes(int test, uint64_t cache, const struct gpu_memory *a, const struct gpu_memory *b,
-                              const struct gpu_shape *copy, struct gpu_bs *ret_bs)
+size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, const struct gpu_shape *copy,
+                              struct gpu_bs *ret_bs)
 {
     struct gpu_bs largest;
     size_t count = 0;
     if (!gpu_bs_lay(test, MOST, a, b, copy, &largest))
         return 0;
-    uint64_t beyond = CACHES * cache < largest.bytes ? CACHES * cache : largest.bytes;
-    for (uint64_t bytes = LEAST; bytes < beyond; bytes *= 4)
+    for (uint64_t bytes = LEAST; bytes < largest.bytes / 4; bytes *= 4)
         count = add(count, test, bytes, a, b, copy, ret_bs);
-    for (unsigned halvings = LARGE; halvings-- > 0;)
-        if (largest.bytes >> halvings >= beyond)
-            count = add(count, test, largest.bytes >> halvings, a, b, copy, ret_bs);
+    for (int quarters = 1; quarters <= 4; quarters *= 2)
+        count = add(count, test, largest.bytes / 4 * (uint64_t)quarters, a, b, copy, ret_bs);
     return count;
 }
 
@@ -54,8 +50,7 @@ static size_t make_works(const struct gpu_run *run, int device, int test, const 
 {
     struct gpu_bs sizes[GPU_WORKS_MAX];
     const struct gpu_device *of = &run->node->device[device];
-    int cache = of->attribute[GPU_ATTRIBUTE_L2_BYTES];
-    size_t count = gpu_cells_stream_sizes(test, cache > 0 ? (uint64_t)cache : 0, a, b, &of->copy, sizes);
+    size_t count = gpu_cells_stream_sizes(test, a, b, &of->copy, sizes);
     for (size_t i = 0; i < count; i++) {
         ret_jobs[i] = (struct job){run->node, device, sizes[i]};
         ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};

@@ -6,12 +6,16 @@
 #include <time.h>
 
 #include "gpu_call.h"
+#include "gpu_cells_blocks.h"
+#include "gpu_cells_chase.h"
 #include "gpu_cells_collective.h"
 #include "gpu_cells_host.h"
 #include "gpu_cells_kinds.h"
 #include "gpu_cells_noise.h"
 #include "gpu_cells_peer.h"
+#include "gpu_cells_pingpong.h"
 #include "gpu_cells_sets.h"
+#include "gpu_cells_stream.h"
 #include "gpu_cells_touch.h"
 #include "gpu_image.h"
 #include "gpu_tune.h"
@@ -28,7 +32,8 @@
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {
-    gpu_verify, gpu_cells_host, gpu_cells_peer, gpu_cells_sets, gpu_cells_touch, gpu_cells_kinds, gpu_cells_noise, gpu_cells_collective,
+    gpu_verify,      gpu_cells_host,       gpu_cells_peer,   gpu_cells_sets,   gpu_cells_touch, gpu_cells_kinds,
+    gpu_cells_noise, gpu_cells_collective, gpu_cells_blocks, gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong,
 };
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};

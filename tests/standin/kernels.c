@@ -114,7 +114,7 @@ static enum code prepare_chase(struct launch *launch, const void *args)
     enum code code = access_memory(launch, MODEL_READ, chase->start, 8, 1);
     if (code != CODE_OK || !memory_find(world->memory, chase->start, 8, &spot))
         return CODE_ILLEGAL_ADDRESS;
-    uint64_t visited = spot.block == NULL ? 0 : spot.block->chase_slots * spot.block->chase_stride;
+    uint64_t visited = spot.block == NULL ? 0 : spot.block->chase_slots * spot.block->chase_stride / 2; /* a line of each slot, half of it */
     launch->op->load_ns = model_chase_ns(world->model, launch->op->device, spot.place, visited > 0 ? visited : UINT64_MAX);
     launch->op->ns += (double)chase->loads * launch->op->load_ns;
     launch->op->bytes = 0;

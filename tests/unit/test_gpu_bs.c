@@ -176,7 +176,7 @@ static void sizes_reach_from_small_to_far_beyond_the_cache(void **state)
     struct gpu_memory a = memory(A, (size_t)1 << 30), b = memory(B, (size_t)1 << 30);
     for (int test = 1; test <= GPU_BS_TESTS; test++) {
         struct gpu_bs sizes[GPU_WORKS_MAX];
-        size_t count = gpu_cells_stream_sizes(test, cache, &a, &b, &shape, sizes), large = 0;
+        size_t count = gpu_cells_stream_sizes(test, &a, &b, &shape, sizes), large = 0;
         assert_true(count >= 8);
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(sizes[i].test, test);
@@ -195,7 +195,7 @@ static void sizes_of_small_buffers(void **state)
     struct gpu_memory a = memory(A, (size_t)4 << 20), b = memory(B, (size_t)4 << 20);
     for (int test = 1; test <= GPU_BS_TESTS; test++) {
         struct gpu_bs sizes[GPU_WORKS_MAX];
-        size_t count = gpu_cells_stream_sizes(test, UINT64_C(50) << 20, &a, &b, &shape, sizes);
+        size_t count = gpu_cells_stream_sizes(test, &a, &b, &shape, sizes);
         assert_true(count >= 4);
         assert_true(sizes[count - 1].bytes > 3 << 20);
     }
