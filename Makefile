@@ -199,7 +199,7 @@ $(FORWARD): tests/standin/hip_forward.c Makefile
 	$(call say,link,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) \
 	    $(if $(findstring lean,$@),$(foreach c,$(LEAN),-D$(c)=without_$(c))) -o $@ $< -ldl
-$(BUILD)/unit/test_gpu_hip: | $(FORWARD)
+$(BUILD)/unit/test_gpu_api: | $(FORWARD) $(BUILD)/standin/cuda/libcuda.so.1
 
 # Stand-ins for the drivers of GPUs, with a virtual node behind them (tests/standin/README.md), for programs of any build: never with sanitizers. Beside each lie libraries
 # with nothing in them, in place of what else of a real node's the program could find.

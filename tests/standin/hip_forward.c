@@ -75,6 +75,7 @@ static struct {
     handle context[DEVICES_MAX];
 } cuda = {.gate = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local int current;
+static _Thread_local handle entered;
 
 static void load(void)
 {
@@ -114,7 +115,10 @@ static int enter(void)
 {
     handle context;
     int code = context_of(current, &context);
-    return code != 0 ? code : cuda.cuCtxSetCurrent(context);
+    if (code == 0 && context != entered)
+        code = cuda.cuCtxSetCurrent(context);
+    entered = code == 0 ? context : NULL;
+    return code;
 }
 
 static address number(const void *pointer) { return (address)(uintptr_t)pointer; }
@@ -156,12 +160,11 @@ EXPORT int hipDeviceTotalMem(size_t *bytes, int device) { return ready() ? cuda.
 
 EXPORT int hipSetDevice(int device)
 {
-    handle context;
-    int code = context_of(device, &context);
-    if (code == 0)
-        code = cuda.cuCtxSetCurrent(context);
-    if (code == 0)
-        current = device;
+    int before = current;
+    current = device;
+    int code = enter();
+    if (code != 0)
+        current = before;
     return code;
 }
 
@@ -174,6 +177,7 @@ EXPORT int hipDeviceReset(void)
     if (cuda.context[current] != NULL)
         code = cuda.cuDevicePrimaryCtxRelease_v2(current);
     cuda.context[current] = NULL;
+    entered = NULL;
     pthread_mutex_unlock(&cuda.gate);
     return code;
 }

@@ -1,4 +1,4 @@
-/* HIP's calls as the probe has them, over libraries with HIP's names. Where there is an NVIDIA GPU they reach it. */
+/* The tables of calls, filled from libraries with CUDA's and with HIP's names. Where there is an NVIDIA GPU HIP's reach it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,19 +13,31 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "gpu_cuda.h"
 #include "gpu_hip.h"
 #include "gpu_node.h"
 
 /* A library that is loaded already is found by its name alone; loaded by a process of its own, it is the only one. */
-static void load(const char *which)
+static void load(const char *library)
 {
     char self[PATH_MAX / 2] = "", path[PATH_MAX];
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    snprintf(path, sizeof path, "%s/../standin/%s/libamdhip64.so.7", dirname(self), which);
+    snprintf(path, sizeof path, "%s/../standin/%s", dirname(self), library);
     assert_non_null(dlopen(path, RTLD_NOW | RTLD_LOCAL));
 }
 
-static void test_the_table_is_complete(void **state)
+static bool is_complete(const struct gpu_api *api)
+{
+    for (size_t at = offsetof(struct gpu_api, text); at < sizeof *api; at += sizeof(void (*)(void))) {
+        const void *call;
+        memcpy(&call, (const char *)api + at, sizeof call);
+        if (call == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void test_hip_is_complete(void **state)
 {
     (void)state;
     struct probe_why why = {0};
@@ -35,11 +47,7 @@ static void test_the_table_is_complete(void **state)
     assert_string_equal(api->library, "libamdhip64.so.7");
     assert_true(api->is_standin);
     assert_true(api->takes_cuda);
-    for (size_t at = offsetof(struct gpu_api, text); at < sizeof *api; at += sizeof(void (*)(void))) {
-        const void *call;
-        memcpy(&call, (const char *)api + at, sizeof call);
-        assert_non_null(call);
-    }
+    assert_true(is_complete(api));
     gpu_api_free(api);
 }
 
@@ -67,7 +75,7 @@ static void test_without_a_driver_it_says_so(void **state)
 static int call_what_is_lacking(void)
 {
     struct probe_why why = {0};
-    load("lean");
+    load("lean/libamdhip64.so.7");
     struct gpu_api *api = gpu_hip_new(&why);
     if (api == NULL)
         return 1;
@@ -82,30 +90,54 @@ static int call_what_is_lacking(void)
     return is_missing ? 0 : 2;
 }
 
-static void test_a_call_that_is_lacking(void **state)
+static int make_cuda(void)
 {
-    (void)state;
-    int status;
+    struct probe_why why = {0};
+    load("cuda/libcuda.so.1");
+    struct gpu_api *api = gpu_cuda_new(&why);
+    bool is_right = api != NULL && strcmp(api->name, "cuda") == 0 && strcmp(api->library, "libcuda.so.1") == 0 &&
+                    api->is_standin && api->takes_cuda && is_complete(api);
+    gpu_api_free(api);
+    return is_right ? 0 : 1;
+}
+
+/* What a process of its own, with libraries of its own, ends with. */
+static int status_of(int (*function)(void))
+{
+    int status = -1;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(call_what_is_lacking());
+        _exit(function());
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    return status;
+}
+
+static void test_a_call_that_is_lacking(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(call_what_is_lacking), 0);
+}
+
+static void test_cuda_is_complete(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(make_cuda), 0);
 }
 
 static int load_forward(void **state)
 {
     (void)state;
-    load("forward");
+    load("forward/libamdhip64.so.7");
     return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_that_is_lacking), /* first: before the other library is loaded */
-        cmocka_unit_test_setup(test_the_table_is_complete, load_forward),
+        cmocka_unit_test(test_a_call_that_is_lacking), /* before the other library with HIP's names is loaded */
+        cmocka_unit_test(test_cuda_is_complete),
+        cmocka_unit_test_setup(test_hip_is_complete, load_forward),
         cmocka_unit_test(test_without_a_driver_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
