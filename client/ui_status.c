@@ -95,12 +95,16 @@ void ui_probe_summary(struct ui *ui, const json_t *reply)
 {
     const json_t *skipped = json_object_get(reply, "skipped"), *item;
     size_t i;
-    ui_put(ui, "measured %lld of %lld\n", count_of(reply, "done"), count_of(reply, "total"));
-    if (json_array_size(skipped) > 0)
-        ui_put(ui, "left out:\n");
+    long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"), listed = (long long)json_array_size(skipped);
+    if (json_is_integer(json_object_get(reply, "measured")))
+        ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s", left_out, listed > 0 ? ":" : "");
+    else
+        ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"), listed > 0 ? "; left out:" : "");
     json_array_foreach(skipped, i, item)
     {
         ui_put(ui, "  ");
         ui_paragraph(ui, 4, json_is_string(item) ? json_string_value(item) : "?");
     }
+    if (left_out > listed)
+        ui_put(ui, "  and %lld more\n", left_out - listed);
 }

@@ -33,11 +33,13 @@ static json_t *progress_json(const struct daemon *daemon, const struct probe_vie
     json_t *skipped = json_null();
     if (last && view->skipped != NULL && json_array_size(view->skipped) > 0)
         skipped = json_copy(view->skipped);
-    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "done", (json_int_t)progress->done, "total", (json_int_t)progress->total, "metric",
+    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "done", (json_int_t)progress->done, "total", (json_int_t)progress->total, "metric",
                      shown ? json_string(metric_info(progress->metric)->name) : json_null(), "from",
                      shown ? place_name(graph, progress->from) : json_null(), "to", shown ? place_name(graph, progress->to) : json_null(),
                      "value", shown ? jsonify_number(progress->value) : json_null(), "remaining_ns",
-                     isfinite(view->remaining_ns) ? json_integer((json_int_t)view->remaining_ns) : json_null(), "skipped", skipped);
+                     isfinite(view->remaining_ns) ? json_integer((json_int_t)view->remaining_ns) : json_null(), "skipped", skipped, "measured",
+                     last ? json_integer((json_int_t)view->measured) : json_null(), "left_out",
+                     last ? json_integer((json_int_t)view->left_out) : json_null());
 }
 
 static enum stream_step next_progress(void *state, json_t **ret_reply, struct berth_err *err)

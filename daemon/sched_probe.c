@@ -28,12 +28,15 @@ void sched_probe_request_done(struct probe_request *request)
     *request = (struct probe_request){0};
 }
 
-/* The next program begins with nothing that the last one left out. */
+/* The next program begins with nothing that the last one left out; what was counted for that one stays. */
 static void forget_attempts(struct sched_probe *probe)
 {
     free(probe->hung);
     probe->hung = NULL;
     probe->attempts = 0;
+    probe->measured += probe->best_measured;
+    probe->left_out += probe->best_left_out;
+    probe->best_measured = probe->best_left_out = 0;
     probe->out.count = 0;
     probe->kept_count = 0;
 }
@@ -60,6 +63,8 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
         .progress = probe->collect.progress,
         .share = NAN,
         .remaining_ns = NAN,
+        .measured = probe->measured + probe->best_measured,
+        .left_out = probe->left_out + probe->best_left_out,
         .skipped = probe->skipped,
     };
     const struct collect_progress *progress = &probe->collect.progress;
@@ -116,6 +121,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     json_decref(probe->skipped);
     probe->skipped = skipped;
     forget_attempts(probe);
+    probe->measured = probe->left_out = 0;
     probe->collect.progress = (struct collect_progress){.from = PLACE_NONE, .to = PLACE_NONE};
     probe->active = true;
     probe->cancelled = false;
@@ -234,8 +240,13 @@ static void probe_ended(void *arg, const struct runner_end *end)
     note_leftovers(probe, end);
     const struct run *run = &probe->collect.run;
     bool again = wants_another(probe, end);
-    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values in %.2f s%s%s%s", file, run->status, run->values->count,
-             (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
+    size_t measured = values_numbers(run->values), left_out = run->values->count - measured;
+    if (measured >= probe->best_measured) {
+        probe->best_measured = measured;
+        probe->best_left_out = left_out;
+    }
+    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s", file, run->status, measured,
+             left_out, (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
              again ? "; it is started again without that" : "");
     if (!again) {
         probe->next++;

@@ -38,6 +38,7 @@ struct probe_view {
     struct collect_progress progress; /* of the program that runs */
     double share;        /* of all that the request takes, 0 to 1; NAN unknown */
     double remaining_ns; /* of the program that runs; NAN unknown */
+    size_t measured, left_out; /* values of the programs that ended, of one that was started again those of the start that measured most */
     json_t *skipped;     /* borrowed array, valid until the next request; NULL none */
 };
 
@@ -62,6 +63,8 @@ struct sched_probe {
     size_t next;         /* index of the program that runs, or is to run next */
     size_t begun, steps; /* programs of this request */
     unsigned attempts;   /* starts of this program that have ended; 0 for the first */
+    size_t best_measured, best_left_out; /* values of the one of them that measured most */
+    size_t measured, left_out;           /* values of the programs before it */
     bool looking;        /* what runs only says who uses the gpus */
     struct gpu_use out;  /* gpus that this program leaves alone */
     char *hung;          /* cells that it leaves out; NULL none */

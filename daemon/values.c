@@ -211,6 +211,14 @@ static void merge(struct value *kept, const struct value *v)
         kept->nominal = nominal;
 }
 
+size_t values_numbers(const struct values *values)
+{
+    size_t numbers = 0;
+    for (size_t i = 0; i < values->count; i++)
+        numbers += values->item[i].why_not == NULL;
+    return numbers;
+}
+
 void values_finish(struct values *values)
 {
     if (!is_sorted(values)) {

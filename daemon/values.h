@@ -55,6 +55,9 @@ bool values_add(struct values *values, const struct value *v, const char *axes, 
 /* Adds everything of other, which keeps its own. Same graph, or place numbers would lie. */
 bool values_add_all(struct values *values, const struct values *other);
 
+/* How many of its items are numbers. */
+size_t values_numbers(const struct values *values);
+
 /* Sorts and removes what was replaced; a number that replaces a nominal one keeps it in nominal. Call once after the last add. */
 void values_finish(struct values *values);
 

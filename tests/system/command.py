@@ -281,14 +281,19 @@ def a_recording_stays_in_its_folder():
 
 
 PROGRESS = [{"done": i, "total": 2, "metric": "m", "from": "a0", "to": "b0", "remaining_ns": 1000} for i in (0, 1)]
-PROBED = {"done": 2, "total": 2, "skipped": ["m a0 b0: no huge pages"]}
+PROBED = {"done": 2, "total": 2, "skipped": ["m a0 b0: no huge pages"], "measured": 1, "left_out": 1}
 
 
 def probing_shows_progress_and_what_was_left_out():
     with Service(lambda _: [*(says(p, continues=True) for p in PROGRESS), says(PROBED)]) as service:
         status, out, err = berth("probe", "--full", "m", socket_path=service.path)
-        assert (status, out) == (0, "measured 2 of 2\nleft out:\n  m a0 b0: no huge pages\n") and "0 of 2  m a0 b0" in err, (out, err)
+        assert (status, out) == (0, "1 value measured, 1 left out:\n  m a0 b0: no huge pages\n") and "0 of 2  m a0 b0" in err, (out, err)
         assert len(berth("probe", "--json", socket_path=service.path)[1].splitlines()) == 3
+    for last, wanted in (({"left_out": 0, "measured": 2, "skipped": None}, "2 values measured, 0 left out\n"),
+                         ({"left_out": 3}, "1 value measured, 3 left out:\n  m a0 b0: no huge pages\n  and 2 more\n"),
+                         ({"left_out": None, "measured": None}, "2 of 2 tried; left out:\n  m a0 b0: no huge pages\n")):
+        with Service(lambda _: [says({**PROBED, **last})]) as service:  # noqa: B023
+            assert berth("probe", socket_path=service.path)[1] == wanted, last
     with Service(lambda _: [says(PROGRESS[0], continues=True), None]) as service:
         assert berth("probe", "--json", socket_path=service.path)[0] == 69
 

@@ -167,6 +167,20 @@ def probes_can_be_asked_for_followed_and_cancelled():
             assert error == wanted, (parameters, error, reply)
 
 
+def what_was_measured_and_what_was_left_out_are_counted_apart():
+    records = [RUN, '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}',
+               '{"record":"skip","metric":"memory_latency","from":"core0","to":"numa0","why":"time budget"}',
+               '{"record":"skip","metric":"memory_bandwidth","from":"numa0","to":"numa0","why":"time budget"}',
+               '']
+    script = "".join(f"echo '{record}'\n" for record in records)
+    with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        for _ in range(2):  # a second request counts its own alone
+            with Connection(daemon.socket) as asker:
+                last = list(asker.stream("io.berth.Health.Probe"))[-1][1]
+            assert (last["measured"], last["left_out"], len(last["skipped"])) == (1, 2, 2), last
+        assert "berth-probe-cpu: complete, 1 values measured, 2 left out in " in daemon.said(), daemon.said()
+
+
 def a_probe_runs_on_when_its_caller_goes():
     value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
     end = '{"record":"end","status":"complete","elapsed_ns":1}'
@@ -391,6 +405,7 @@ TESTS = [
     a_missing_probe_is_a_finding,
     values_measured_before_a_crash_are_kept,
     probes_can_be_asked_for_followed_and_cancelled,
+    what_was_measured_and_what_was_left_out_are_counted_apart,
     a_probe_runs_on_when_its_caller_goes,
     watchers_hear_of_a_new_snapshot,
     sighup_reads_the_configuration_again,
