@@ -56,6 +56,8 @@ static int set_owner(struct cmd *cmd, json_t *request)
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
+    if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
+        return cmd_usage(cmd, "a claim would end with this command: --node asks a daemon of its own, which ends then");
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which places? berth topo lists them");
     if (cmd_has(cmd, &options[CONFIGURATION]) && !cmd_has(cmd, &options[PROFILING]))

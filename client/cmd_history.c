@@ -59,7 +59,7 @@ static int run(struct cmd *cmd)
     if (cmd->operand_count == 0)
         return run_changes(cmd);
     if (cmd->operand_count != 3)
-        return cmd_usage(cmd, "takes METRIC FROM TO, for example berth history memory_latency core0 numa0");
+        return cmd_usage(cmd, "takes METRIC FROM TO, for example berth history memory_latency llc0 numa0");
     json_t *where = json_pack("{s:s,s:s,s:s}", "metric", cmd->operand[0], "from", cmd->operand[1], "to", cmd->operand[2]), *reply;
     int status = where == NULL ? cmd_fail_memory() : cmd_set_where(cmd, where, &options[WHERE], &options[SIZE]);
     json_t *parameters = status == CMD_DONE ? json_copy(where) : NULL;

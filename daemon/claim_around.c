@@ -11,7 +11,7 @@
 static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
     bool same_key = claim->key == NULL || caller->key == NULL ? claim->key == caller->key : strcmp(claim->key, caller->key) == 0;
-    return (claim->uid == caller->uid && same_key) || (caller->pid > 0 && claim_owner_holds(io, &claim->owner, caller->pid));
+    return (claim->uid == caller->uid && same_key) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
 }
 
 /* The list of what is allowed, by place; made when all is allowed. */

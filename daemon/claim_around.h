@@ -8,8 +8,8 @@
 #include "plan.h"
 #include "sysio.h"
 
-/* Who asks: a claim is its own when it has its user and its key (or both have none), or when its process stands within what owns the claim:
- * a job that a hook has claimed for. */
+/* Who asks: a claim is its own when it has its user and its key (or both have none), or when it is its user's or root's and its process stands
+ * within what owns it: a job that a hook has claimed for. */
 struct claim_caller {
     uid_t uid;
     pid_t pid;       /* 0 unknown */

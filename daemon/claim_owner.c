@@ -9,6 +9,7 @@
 
 #define CGROUP_ROOT  "/sys/fs/cgroup/"
 #define CGROUP_MAX   1024
+#define PROCS_MAX    65536 /* bytes of a list of processes */
 #define PARENTS_MAX  64 /* deeper than that a process is nobody's child: pids may change while we climb */
 
 __attribute__((format(printf, 3, 4))) static enum berth_code gone(struct berth_err *err, const char *parameter, const char *format, ...)
@@ -64,7 +65,23 @@ static enum berth_code is_populated(const struct sysio *io, const char *cgroup, 
     return BERTH_OK;
 }
 
-enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, struct claim_owner *ret, struct berth_err *err)
+/* Whether a process of that user is in the cgroup itself; not in one below, which may be anybody's. */
+static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid)
+{
+    char path[CGROUP_MAX + 32], *text = NULL, *rest = NULL;
+    bool has = false;
+    snprintf(path, sizeof path, "%s/cgroup.procs", cgroup);
+    if (sysio_read(io, path, PROCS_MAX, &text, NULL) != BERTH_OK)
+        return false;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && !has; line = strtok_r(NULL, "\n", &rest)) {
+        struct claim_proc process;
+        has = claim_proc_read(io, (pid_t)strtol(line, NULL, 10), &process, NULL) == BERTH_OK && process.uid == uid;
+    }
+    free(text);
+    return has;
+}
+
+enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer, const char *path, struct claim_owner *ret, struct berth_err *err)
 {
     bool populated = false;
     size_t length = strlen(path);
@@ -78,6 +95,8 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, str
         return gone(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
     if (!populated)
         return gone(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
+    if (!peer->is_admin && !claim_proc_is_in_cgroup(io, peer->pid, path) && !has_process_of(io, path, peer->uid))
+        return err_set(err, BERTH_PERMISSION_DENIED, "%.120s has no process of yours", path);
     *ret = (struct claim_owner){.cgroup = (char *)path};
     return BERTH_OK;
 }
@@ -111,4 +130,9 @@ bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, 
         pid = process.parent;
     }
     return false;
+}
+
+bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid, pid_t pid)
+{
+    return pid > 0 && (claim->uid == uid || claim->uid == 0) && claim_owner_holds(io, &claim->owner, pid);
 }

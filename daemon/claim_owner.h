@@ -16,12 +16,16 @@
 enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err);
 
 /* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it now: its claim ends when it has
- * none any more. Whose it is does not matter, because naming it gives no right to it. path is borrowed. NO_SUCH_OWNER when there is none,
- * or none with a process; INVALID_PARAMETER owner_cgroup for what is no such path. */
-enum berth_code claim_owner_cgroup(const struct sysio *io, const char *path, struct claim_owner *ret, struct berth_err *err);
+ * none any more. An administrator may name any; others one that the peer is in, or that itself has a process of the peer's user. path is borrowed. NO_SUCH_OWNER when
+ * there is none, or none with a process; INVALID_PARAMETER owner_cgroup for what is no such path; PERMISSION_DENIED. */
+enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer, const char *path, struct claim_owner *ret, struct berth_err *err);
 
 /* Whether the claim still has what it ends with; true when it ends with nothing but its time. */
 bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner);
 
 /* Whether the process stands within the owner: it is that process or descends from it, it is in that cgroup. */
 bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, pid_t pid);
+
+/* Whether the claim was made for this process of this user: it stands within what owns the claim, which is its own user's or root's. What others
+ * claim in the name of a cgroup that is not theirs alone says nothing of who else is in it. */
+bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid, pid_t pid);

@@ -50,7 +50,7 @@ size_t curve_range(const struct curves *curves, enum metric metric, const struct
 double curve_time_ns(const struct curve *curve, double bytes);
 double curve_wmax_bytes_per_s(const struct curve *curve); /* of the last piece */
 
-/* Finishes values and adds, where sizes of a transfer were measured and bytes=large was not, the highest rate of the curve through
+/* Finishes values and adds, where sizes of a transfer were measured and bytes=large was not, the rate of the last piece of the curve through
  * those sizes as its measured value, with an interval where every size has one. Not where the largest size gets less than half of that rate, or
  * the interval has no upper end: small sizes say nothing of large ones. False when out of memory; values is then as it
  * was, or lacks some. */

@@ -110,7 +110,7 @@ static enum berth_code read_owner(const struct call *call, struct claim_owner *r
     if (json_is_integer(pid))
         return claim_owner_process(&call->daemon->io, call->peer, json_integer_value(pid), ret, err);
     if (json_is_string(cgroup))
-        return claim_owner_cgroup(&call->daemon->io, json_string_value(cgroup), ret, err);
+        return claim_owner_cgroup(&call->daemon->io, call->peer, json_string_value(cgroup), ret, err);
     return BERTH_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "sched_upkeep.h"
 
 #define STEPS_AT_ONCE 16 /* of thinning, each some ten milliseconds; other jobs come in between */
+#define WITNESS_DAYS 3
 #define WAIT_MAX_S    60
 
 static void work(struct sched_job *job, struct store *store)
@@ -44,7 +45,8 @@ void sched_upkeep_due(struct sched_upkeep *upkeep)
     if (upkeep->queued || upkeep->stopped)
         return;
     upkeep->queued = true;
-    upkeep->keep = (struct keep){.history_days = upkeep->config->history_days, .daily_days = upkeep->config->daily_years * 365};
+    upkeep->keep = (struct keep){.history_days = upkeep->config->history_days, .daily_days = upkeep->config->daily_years * 365,
+                                  .witness_days = WITNESS_DAYS};
     sched_jobs_add(upkeep->jobs, &upkeep->job);
 }
 

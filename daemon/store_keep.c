@@ -152,6 +152,18 @@ static enum berth_code find_settling(struct store *store, int64_t today, struct 
     return choose_series(store, keeping->settled, step, err);
 }
 
+/* Nothing is thrown away on the word of one moment's clock: a wrong one would make everything old. It is believed when runs were written on several of the days
+ * before. */
+static enum berth_code is_believed(struct store *store, const struct keep *keep, int64_t today, bool *ret_believed, struct berth_err *err)
+{
+    static const char days[] = "SELECT count(DISTINCT started_s / 86400) FROM run WHERE started_s >= ?1 AND started_s < ?2";
+    int64_t count = 0;
+    enum berth_code code = ask(store, days, (today - STORE_KEEP_WEEK + 1) * DAY_S, (today + 1) * DAY_S, &count, err);
+    if (code == BERTH_OK)
+        *ret_believed = count >= keep->witness_days;
+    return code;
+}
+
 static enum berth_code find_thinning(struct store *store, const struct keep *keep, int64_t today, struct step *step, bool *ret_any, struct berth_err *err)
 {
     static const char first_run[] = "SELECT min(id) FROM run WHERE is_thinned = 0 AND started_s >= ?1 AND started_s < ?2";
@@ -160,7 +172,9 @@ static enum berth_code find_thinning(struct store *store, const struct keep *kee
     int64_t oldest_s = nothing;
     enum berth_code code = ask(store, "SELECT min(started_s) FROM run WHERE is_thinned = 0 AND started_s < ?1", (today - keep->history_days) * DAY_S, 0,
                                &oldest_s, err);
-    *ret_any = code == BERTH_OK && oldest_s != nothing;
+    *ret_any = false;
+    if (code == BERTH_OK && oldest_s != nothing)
+        code = is_believed(store, keep, today, ret_any, err);
     if (!*ret_any)
         return code;
     int64_t day = oldest_s / DAY_S - (oldest_s % DAY_S < 0);

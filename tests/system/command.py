@@ -104,7 +104,7 @@ def wrong_usage_is_64_and_one_line():
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
         (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
-        (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
+        (["claim", "gpu0", "--ttl", "60", "--node", NODE], "would end with this command"), (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
         (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
         (["bind", "-n", "2", "--pattern", "zz"], "--pattern takes none, pairs, ring, grid2d, grid3d, alltoall, allreduce; not \"zz\""),

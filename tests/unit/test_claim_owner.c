@@ -121,15 +121,48 @@ static void an_owner_is_a_populated_cgroup(void **state)
 {
     (void)state;
     struct claim_owner owner = {0};
-    assert_int_equal(claim_owner_cgroup(&io, "/sys/fs/cgroup/job", &owner, NULL), BERTH_OK);
+    struct peer user = {.uid = 1000, .pid = 10};
+    assert_int_equal(claim_owner_cgroup(&io, &user, "/sys/fs/cgroup/job", &owner, NULL), BERTH_OK);
     assert_true(claim_owner_lives(&io, &owner));
     static const char *const wrong[] = {"/sys/fs/cgroup/done", "/sys/fs/cgroup/v1", "/sys/fs/cgroup/gone", "/sys/fs/cgroup/", "/sys/fs/cgroup", "", "job",
                                         "/sys/fs/cgroup/../cgroup/job", "/sys/fs/cgroup/./job", "/sys/fs/cgroup//job", "/sys/fs/cgroup/job/"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(claim_owner_cgroup(&io, wrong[i], &owner, NULL), i < 3 ? BERTH_NO_SUCH_OWNER : BERTH_INVALID_PARAMETER);
+        assert_int_equal(claim_owner_cgroup(&io, &user, wrong[i], &owner, NULL), i < 3 ? BERTH_NO_SUCH_OWNER : BERTH_INVALID_PARAMETER);
     put("/sys/fs/cgroup/job/cgroup.events", "populated 0\nfrozen 0\n");
     assert_false(claim_owner_lives(&io, &owner));
     put("/sys/fs/cgroup/job/cgroup.events", "populated 1\nfrozen 0\n");
+}
+
+static void a_cgroup_of_others_is_no_owner(void **state)
+{
+    (void)state;
+    struct claim_owner owner = {0};
+    struct peer inside = {.uid = 1000, .pid = 10}, stranger = {.uid = 1001, .pid = 16}, outside = {.uid = 1000, .pid = 14}, admin = {.uid = 1001, .pid = 16, .is_admin = true};
+    put_process(16, 1, "160", 1001, "0-7", "/user");
+    put("/sys/fs/cgroup/job/cgroup.procs", "");
+    assert_int_equal(claim_owner_cgroup(&io, &inside, "/sys/fs/cgroup/job", &owner, NULL), BERTH_OK);
+    assert_int_equal(claim_owner_cgroup(&io, &admin, "/sys/fs/cgroup/job", &owner, NULL), BERTH_OK);
+    struct claim_owner before = owner;
+    assert_int_equal(claim_owner_cgroup(&io, &stranger, "/sys/fs/cgroup/job", &owner, NULL), BERTH_PERMISSION_DENIED);
+    assert_int_equal(claim_owner_cgroup(&io, &outside, "/sys/fs/cgroup/job", &owner, NULL), BERTH_PERMISSION_DENIED);
+    assert_ptr_equal(owner.cgroup, before.cgroup);
+    put("/sys/fs/cgroup/job/cgroup.procs", "16\n");
+    assert_int_equal(claim_owner_cgroup(&io, &outside, "/sys/fs/cgroup/job", &owner, NULL), BERTH_PERMISSION_DENIED);
+    put("/sys/fs/cgroup/job/cgroup.procs", "16\n99\n11\n"); /* a hook outside, for the job that is to begin there */
+    assert_int_equal(claim_owner_cgroup(&io, &outside, "/sys/fs/cgroup/job", &owner, NULL), BERTH_OK);
+}
+
+static void a_claim_is_for_its_own_user_and_roots_for_everybody(void **state)
+{
+    (void)state;
+    struct claim claim = {.uid = 1000, .owner = {.cgroup = (char *)"/sys/fs/cgroup/job"}};
+    assert_true(claim_owner_is_for(&io, &claim, 1000, 10));
+    assert_false(claim_owner_is_for(&io, &claim, 1000, 14));
+    assert_false(claim_owner_is_for(&io, &claim, 1000, 0));
+    assert_false(claim_owner_is_for(&io, &claim, 1001, 10));
+    assert_false(claim_owner_is_for(&io, &claim, 0, 10));
+    claim.uid = 0;
+    assert_true(claim_owner_is_for(&io, &claim, 1001, 10));
 }
 
 static void who_stands_within_an_owner(void **state)
@@ -262,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_process_is_read_whatever_it_is_called),
         cmocka_unit_test(an_owner_is_the_callers_process),
         cmocka_unit_test(an_owner_is_a_populated_cgroup),
+        cmocka_unit_test(a_cgroup_of_others_is_no_owner),
+        cmocka_unit_test(a_claim_is_for_its_own_user_and_roots_for_everybody),
         cmocka_unit_test(who_stands_within_an_owner),
         cmocka_unit_test(users_have_a_right_to_what_they_may_use),
         cmocka_unit_test(plans_get_what_others_have_not_claimed),

@@ -171,6 +171,27 @@ static void old_days_become_medians(void **state)
     store_close(store);
 }
 
+/* A wrong clock makes everything old; that runs are written under it on several days makes it believed. */
+static void a_wrong_clock_throws_nothing_away(void **state)
+{
+    struct world *world = *state;
+    int64_t now_s = START_S + 10 * DAY_S;
+    struct store *store = begun(world, &now_s);
+    const struct keep keep = {.history_days = 90, .daily_days = 730, .witness_days = 3};
+    struct berth_err err = {0};
+    for (int day = 0; day < 10; day++)
+        wrote(store, world->graph, START_S + day * DAY_S, day, "{}");
+    now_s += 3650 * DAY_S;
+    for (int day = 0; day < 3; day++, now_s += DAY_S) {
+        wrote(store, world->graph, now_s, 50, "{}");
+        wrote(store, world->graph, now_s + 60, 50, "{}"); /* twice on a day is one day */
+        for (bool more = true; more;)
+            assert_int_equal(store_keep(store, &keep, &more, &err), BERTH_OK);
+        assert_int_equal(query(world, "SELECT count(*) FROM value"), day < 2 ? 10 + 2 * (day + 1) : 6);
+    }
+    store_close(store);
+}
+
 /* Notes go with their runs, but for those that a start shows. */
 static void old_notes_go(void **state)
 {
@@ -365,7 +386,8 @@ static void the_first_version(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(points_ascend),  TEST(bounds_survive), TEST(old_days_become_medians), TEST(old_notes_go),
+        TEST(points_ascend),  TEST(bounds_survive), TEST(old_days_become_medians), TEST(a_wrong_clock_throws_nothing_away),
+        TEST(old_notes_go),
         TEST(a_day_in_steps),  TEST(settling_changes_no_answer), TEST(as_it_was_then), TEST(only_a_reason),           TEST(the_first_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
