@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_call.h"
 #include "gpu_path.h"
 #include "gpu_repeat.h"
 #include "gpu_transfer.h"
@@ -55,14 +56,32 @@ struct turns {
     struct gpu_run *run;
     struct gpu_flow flow;
     char *host;
+    bool is_managed;
 };
 
-/* The host touches all pages, so that they are its own again; then the kernel goes over them once. */
+/* Managed memory goes back at once, and page by page where that fails; then the host touches all pages, so that they are its own
+ * again. */
+static bool take_back(struct turns *at, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_node *node = at->run->node;
+    const struct gpu_api *api = node->api;
+    int device = at->flow.op.device;
+    gpu_stream stream = node->device[device].stream[0];
+    if (at->is_managed) {
+        if (!gpu_call_enter(node, device, ret_fault, why))
+            return false;
+        (void)api->managed_prefetch(api, (gpu_address)(uintptr_t)at->host, at->flow.op.bytes, -1, stream);
+        if (!gpu_call_check(node, device, api->stream_wait(api, stream), "prefetch", ret_fault, why))
+            return false;
+    }
+    touch(at->host, at->flow.op.bytes);
+    return true;
+}
+
 static bool touch_once(void *arg, double *ret_value, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct turns *at = arg;
-    touch(at->host, at->flow.op.bytes);
-    if (!gpu_trial_run(at->run->trial, &at->flow, 1, ret_fault, why))
+    if (!take_back(at, ret_fault, why) || !gpu_trial_run(at->run->trial, &at->flow, 1, ret_fault, why))
         return false;
     *ret_value = (double)at->flow.op.bytes / at->flow.ns * 1e9;
     return true;
@@ -72,7 +91,7 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = path_axes(cell);
-    struct turns at = {.run = run};
+    struct turns at = {.run = run, .is_managed = path.kind == GPU_MEMORY_MIGRATE};
     struct probe_summary rate;
     struct probe_why why;
     enum gpu_fault fault = GPU_FAULT_OTHER;
