@@ -5,10 +5,11 @@ set -eu
 cd "$(dirname "$0")/../.."
 BIN=${BIN:-build/bin}
 BUILD=${BUILD:-build}
+standin=$(readlink -m "$BUILD/standin")
 make --no-print-directory standins "$BUILD/standin/forward/libamdhip64.so.7" BUILD="$BUILD" >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-virtual=${STANDIN_CUDA-$PWD/$BUILD/standin/cuda}
+virtual=${STANDIN_CUDA-$standin/cuda}
 cells=(--metrics "right_bytes,gpu_gpu_copy_engine,gpu_gpu_kernel,host_gpu_copy_engine,memory_bandwidth" --seed 3)
 
 # probe ARGUMENT...: with the virtual driver loaded first, as tests/standin/run.sh does, and HIP's forwarder where HIP is looked for
@@ -16,9 +17,9 @@ probe() {
     local asan
     asan=$(ldd "$BIN/berth-probe-gpu" | awk '/lib[a-z]*asan.*\.so/ { print $3 }')
     if [ -z "$virtual" ]; then
-        LD_LIBRARY_PATH=$PWD/$BUILD/standin/forward "$BIN/berth-probe-gpu" "$@"
+        LD_LIBRARY_PATH=$standin/forward "$BIN/berth-probe-gpu" "$@"
     else
-        env LD_LIBRARY_PATH="$PWD/$BUILD/standin/forward:$virtual" LD_PRELOAD="${asan:+$asan }$virtual/libcuda.so.1" \
+        env LD_LIBRARY_PATH="$standin/forward:$virtual" LD_PRELOAD="${asan:+$asan }$virtual/libcuda.so.1" \
             BERTH_STANDIN="$PWD/tests/standin/nodes/h200x4.node" "$BIN/berth-probe-gpu" "$@"
     fi
 }
