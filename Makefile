@@ -380,7 +380,7 @@ clean: ## remove build/
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
-	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang WERROR=1 BUILD= V=1"
+	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang NVCC= HIPCC= WERROR=1 BUILD= V=1"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
