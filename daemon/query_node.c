@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "query.h"
 #include "jsonify.h"
@@ -62,9 +63,25 @@ static json_t *resource_json(const struct resource *resource)
                      jsonify_strings(resource->users, resource->user_count));
 }
 
+/* What was found to be shared, by the means that was found to share it. Its capacity is that of the most transfers that were measured. */
+static json_t *found_json(const struct graph *graph, const struct resource_found *found)
+{
+    json_t *users = json_array();
+    const struct resource_step *step = &found->step[found->step_count - 1];
+    const char *metric = metric_info(found->metric)->name, *concurrent = strstr(metric, "_concurrent");
+    for (size_t i = 0; i < found->user_count; i++)
+        json_array_append_new(users, json_sprintf("%s>%s", graph->places[found->user[i].from].name, graph->places[found->user[i].to].name));
+    return json_pack("{s:o,s:o,s:o,s:o,s:b,s:o}", "name",
+                     json_sprintf("%s:%.*s", found->name, concurrent != NULL ? (int)(concurrent - metric) : (int)strlen(metric), metric), "capacity_bytes_per_s",
+                     jsonify_number(step->bytes_per_s), "low", jsonify_number(step->low), "high", jsonify_number(step->high), "inferred", true, "users", users);
+}
+
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
 {
-    const struct snapshot *snap = state;
+    struct snapshot *snap = state;
+    const struct resource_model *model = snapshot_resources(snap);
+    if (model == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
     const struct graph *graph = snap->graph;
     json_t *places = json_array(), *links = json_array(), *resources = json_array();
     for (size_t i = 0; i < graph->place_count; i++)
@@ -73,6 +90,8 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
         json_array_append_new(links, link_json(snap, &graph->links[i]));
     for (size_t i = 0; i < graph->resource_count; i++)
         json_array_append_new(resources, resource_json(&graph->resources[i]));
+    for (size_t i = 0; i < model->found_count; i++)
+        json_array_append_new(resources, found_json(graph, &model->found[i]));
     json_t *result = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", jsonify_text(graph->name), "places", places, "links", links, "resources",
                                resources, "software", jsonify_details(graph->software, graph->software_count), "disagreements",
                                jsonify_strings(graph->disagreements, graph->disagreement_count), "basis", jsonify_basis(snap));
@@ -86,7 +105,8 @@ static void release_snapshot(void *state) { snapshot_unref(state); }
 
 enum berth_code query_get_node(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    if (call->snap->graph->place_count > PLACES_AT_ONCE) {
+    bool has_sets = call->snap->sets != NULL && call->snap->sets->count > 0;
+    if (call->snap->graph->place_count > PLACES_AT_ONCE || (has_sets && !snapshot_has_resources(call->snap))) {
         *ret = (struct outcome){.kind = OUTCOME_WORK, .state = snapshot_ref(call->snap), .work = node_json, .free_state = release_snapshot};
         return BERTH_OK;
     }

@@ -170,6 +170,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     snapshot->shapes = shapes_after(base, run);
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
     snapshot_curves(snapshot); /* without memory, whoever asks tries again */
+    snapshot_resources(snapshot);
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE) /* the past is the machine's, and this is not */
         past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;

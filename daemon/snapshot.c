@@ -50,6 +50,21 @@ const struct curves *snapshot_curves(struct snapshot *snapshot)
     return others;
 }
 
+bool snapshot_has_resources(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE) != NULL; }
+
+const struct resource_model *snapshot_resources(struct snapshot *snapshot)
+{
+    struct resource_model *resources = __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE), *others = NULL;
+    if (resources != NULL)
+        return resources;
+    resources = resource_model_new(snapshot->graph, snapshot->sets, snapshot->values);
+    if (resources == NULL ||
+        __atomic_compare_exchange_n(&snapshot->resources, &others, resources, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return resources;
+    resource_model_free(resources); /* somebody was faster */
+    return others;
+}
+
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
     unsigned before = __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);
@@ -66,6 +81,7 @@ void snapshot_unref(struct snapshot *snapshot)
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
     curve_free_all(snapshot->curves);
+    resource_model_free(snapshot->resources);
     sets_free(snapshot->sets);
     free(snapshot->notes);
     free(snapshot->baseline);

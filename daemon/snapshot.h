@@ -9,6 +9,7 @@
 #include "baseline.h"
 #include "curve.h"
 #include "graph.h"
+#include "resource_model.h"
 #include "sets.h"
 #include "values.h"
 
@@ -41,6 +42,7 @@ struct snapshot {
     const struct values *values; /* owned */
     struct curves *curves;       /* atomic, private: of values; NULL not made yet */
     struct sets *sets;           /* owned; NULL none */
+    struct resource_model *resources; /* atomic, private: of sets; NULL not made yet */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */
@@ -69,6 +71,10 @@ uint64_t snapshot_claims(const struct snapshot *snapshot);
  * when it is published. Any thread. NULL when out of memory. */
 const struct curves *snapshot_curves(struct snapshot *snapshot);
 bool snapshot_has_curves(const struct snapshot *snapshot);
+
+/* What transfers share, as the sets show it; likewise, in some ms for hundreds of sets. */
+const struct resource_model *snapshot_resources(struct snapshot *snapshot);
+bool snapshot_has_resources(const struct snapshot *snapshot);
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */

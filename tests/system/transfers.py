@@ -75,7 +75,9 @@ def curves_and_sets_survive_everything():
 
         assert [len(s["flows"]) for s in sets] == [1, 2] and sets[0]["source"] == "measured", sets
         slow = [f for f in sets[1]["flows"] if f["from"] == "numa0"][0]
-        assert slow == {"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10}
+        assert slow == {"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": "2"}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10,
+                        "explained": 1.1e10}, slow
+        assert all(s["reproduced"] for s in sets), sets
         assert "probe-garbage" not in findings(daemon)
 
         assert json.loads(berth(daemon, "curves", "cpu_copy", "--json"))["curves"] == curves["cpu_copy"]
@@ -134,6 +136,16 @@ def a_recorded_gpu_node_has_curves_and_sets():
     assert [c["value"] for c in matrix if c["axes"]["bytes"] == "large"] == [curves[0]["wmax_bytes_per_s"]], matrix
     sets = json.loads(berth(None, "sets", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4"))["sets"]
     assert len(sets) == 30, len(sets)
+    answer = json.loads(berth(None, "sets", "--json", node=NODES / "h200x4"))
+    assert all(s["reproduced"] for s in answer["sets"]) and len(answer["shared"]) == 1, answer["shared"]
+    shared = answer["shared"][0]
+    assert shared["name"] == "numa0:memory:write" and shared["users"] == [f"gpu{i}>numa0" for i in range(4)] and shared["or"] == [], shared
+    assert [(c["transfers"], round(c["bytes_per_s"] / 1e9, 1)) for c in shared["capacities"]] == [(3, 157.3), (4, 164.5)], shared
+    resources = {r["name"]: r for r in json.loads(berth(None, "topo", "--json", node=NODES / "h200x4"))["resources"]}
+    memory = resources["numa0:memory:write:host_gpu_copy_engine"]
+    assert memory["inferred"] and round(memory["capacity_bytes_per_s"] / 1e9, 1) == 164.5, resources
+    drawn = berth(None, "sets", node=NODES / "h200x4")
+    assert "gpu0,gpu1,gpu2>numa0" in drawn and "numa0:memory:write" in drawn and "164 GB/s for 4 and more" in drawn, drawn
     together = [sum(f["bytes_per_s"] for f in s["flows"]) for s in sets if len(s["flows"]) == 4]
     assert sorted(together) == [164.5e9, 220.4e9], together
 

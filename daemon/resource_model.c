@@ -1,0 +1,274 @@
+#include "resource_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOWS_LOOKED_AT 20000 /* in all sets of a metric: with more, nothing is looked for */
+#define ROOM_MAX        (16u << 20) /* bytes of the table of who uses what */
+
+/* The sets of one metric, first to end, as a problem of numbers. */
+struct building {
+    const struct graph *graph;
+    const struct sets *sets;
+    const struct values *values;
+    size_t first, end;
+    const struct set_flow **flow; /* each different one */
+    struct resource_problem problem;
+    const struct resource_role *role;
+    size_t role_count;
+};
+
+static bool same_flow(const struct set_flow *a, const struct set_flow *b) { return a->from == b->from && a->to == b->to && strcmp(a->axes, b->axes) == 0; }
+
+static int compare_flows(const void *a, const void *b)
+{
+    const struct set_flow *x = *(const struct set_flow *const *)a, *y = *(const struct set_flow *const *)b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return strcmp(x->axes, y->axes);
+}
+
+static size_t find_flow(const struct building *building, const struct set_flow *flow)
+{
+    const struct set_flow *const *at = bsearch(&flow, building->flow, building->problem.flow_count, sizeof *building->flow, compare_flows);
+    return (size_t)(at - (const struct set_flow *const *)building->flow);
+}
+
+static bool list_flows(struct building *building)
+{
+    size_t count = 0, kept = 0;
+    for (size_t s = building->first; s < building->end; s++)
+        count += building->sets->item[s].flow_count;
+    building->flow = calloc(count + 1, sizeof *building->flow);
+    if (building->flow == NULL)
+        return false;
+    count = 0;
+    for (size_t s = building->first; s < building->end; s++)
+        for (size_t i = 0; i < building->sets->item[s].flow_count; i++)
+            building->flow[count++] = &building->sets->item[s].flow[i];
+    qsort(building->flow, count, sizeof *building->flow, compare_flows);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || !same_flow(building->flow[kept - 1], building->flow[i]))
+            building->flow[kept++] = building->flow[i];
+    building->problem.flow_count = kept;
+    return true;
+}
+
+/* The metric of the same transfers one at a time. */
+static bool find_alone_metric(enum metric metric, enum metric *ret_metric)
+{
+    char name[64];
+    const char *concurrent = metric_info(metric)->name;
+    size_t length = strlen(concurrent), cut = strlen("_concurrent");
+    if (length <= cut || strcmp(concurrent + length - cut, "_concurrent") != 0)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(length - cut), concurrent);
+    return metric_parse(name, ret_metric);
+}
+
+static bool find_alone(struct building *building)
+{
+    const struct sets *sets = building->sets;
+    struct resource_problem *problem = &building->problem;
+    enum metric metric;
+    bool has_metric = find_alone_metric(sets->item[building->first].metric, &metric);
+    problem->alone = calloc(problem->flow_count + 1, sizeof *problem->alone);
+    if (problem->alone == NULL)
+        return false;
+    for (size_t s = building->first; s < building->end; s++)
+        if (sets->item[s].flow_count == 1)
+            problem->alone[find_flow(building, &sets->item[s].flow[0])] = sets->item[s].flow[0].bytes_per_s;
+    for (size_t i = 0; i < problem->flow_count; i++) {
+        const struct set_flow *flow = building->flow[i];
+        const struct value *value = has_metric ? values_find(building->values, metric, flow->from, flow->to, flow->axes) : NULL;
+        if (problem->alone[i] == 0 && value != NULL && value->source != VALUE_NOMINAL)
+            problem->alone[i] = value->value;
+    }
+    for (size_t s = building->first; s < building->end; s++)
+        for (size_t i = 0; i < sets->item[s].flow_count; i++) {
+            const struct set_flow *flow = &sets->item[s].flow[i];
+            size_t at = find_flow(building, flow);
+            if (problem->alone[at] < flow->bytes_per_s && (problem->alone[at] == 0 || sets->item[s].flow_count > 1))
+                problem->alone[at] = flow->bytes_per_s; /* what it got it can get */
+        }
+    return true;
+}
+
+static void free_runs(struct resource_problem *problem)
+{
+    for (size_t r = 0; problem->run != NULL && r < problem->run_count; r++) {
+        free(problem->run[r].flow);
+        free(problem->run[r].rate);
+    }
+    free(problem->run);
+}
+
+/* rate, low, high and predicted of a run are one allocation. */
+static bool list_runs(struct building *building)
+{
+    struct resource_problem *problem = &building->problem;
+    problem->run_count = building->end - building->first;
+    problem->run = calloc(problem->run_count + 1, sizeof *problem->run);
+    for (size_t r = 0; problem->run != NULL && r < problem->run_count; r++) {
+        const struct set *set = &building->sets->item[building->first + r];
+        struct resource_run *run = &problem->run[r];
+        run->count = set->flow_count;
+        run->flow = calloc(run->count + 1, sizeof *run->flow);
+        run->rate = calloc(4 * run->count + 1, sizeof *run->rate);
+        if (run->flow == NULL || run->rate == NULL)
+            return false;
+        run->low = run->rate + run->count;
+        run->high = run->low + run->count;
+        run->predicted = run->high + run->count;
+        for (size_t i = 0; i < run->count; i++) {
+            run->flow[i] = find_flow(building, &set->flow[i]);
+            run->rate[i] = set->flow[i].bytes_per_s;
+            run->low[i] = set->flow[i].low;
+            run->high[i] = set->flow[i].high;
+        }
+    }
+    return problem->run != NULL;
+}
+
+/* Candidates with fewer than two users explain nothing together. */
+static unsigned char *list_candidates(struct building *building, struct resource_role *kept)
+{
+    struct resource_problem *problem = &building->problem;
+    size_t flows = problem->flow_count;
+    unsigned char *table = calloc(building->role_count + 1, flows + 1);
+    for (size_t c = 0; table != NULL && c < building->role_count; c++) {
+        unsigned char *row = table + problem->candidate_count * flows;
+        size_t users = 0;
+        for (size_t i = 0; i < flows; i++) {
+            row[i] = resource_role_has(building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
+            users += row[i];
+        }
+        if (users > 1)
+            kept[problem->candidate_count++] = building->role[c];
+    }
+    return table;
+}
+
+static bool take_limit(struct resource_model *model, const struct building *building, const struct resource_limit *limit, const struct resource_role *kept)
+{
+    struct resource_found *more = realloc(model->found, (model->found_count + 1) * sizeof *more);
+    if (more == NULL)
+        return false;
+    model->found = more;
+    struct resource_found *found = &more[model->found_count];
+    *found = (struct resource_found){.metric = building->sets->item[building->first].metric, .has_role = limit->candidate != RESOURCE_NO_CANDIDATE,
+                                     .step_count = limit->step_count, .twin_count = limit->twin_count};
+    found->user = calloc(building->problem.flow_count, sizeof *found->user);
+    if (found->user == NULL)
+        return false;
+    model->found_count++;
+    for (size_t i = 0; i < building->problem.flow_count; i++)
+        if (limit->users[i])
+            found->user[found->user_count++] = *building->flow[i];
+    memcpy(found->step, limit->step, sizeof found->step);
+    if (found->has_role) {
+        found->role = kept[limit->candidate];
+        resource_role_name(building->graph, &found->role, found->name, sizeof found->name);
+    } else {
+        snprintf(found->name, sizeof found->name, "shared%zu", model->found_count - 1);
+    }
+    for (size_t i = 0; i < limit->twin_count; i++)
+        resource_role_name(building->graph, &kept[limit->twin[i]], found->twin[i], sizeof found->twin[i]);
+    return true;
+}
+
+static bool take_results(struct resource_model *model, const struct building *building, const struct resource_role *kept)
+{
+    bool ok = true;
+    for (size_t i = 0; i < building->problem.limit_count && ok; i++)
+        ok = take_limit(model, building, &building->problem.limit[i], kept);
+    for (size_t r = 0; r < building->problem.run_count && ok; r++) {
+        const struct resource_run *run = &building->problem.run[r];
+        struct resource_set *set = &model->set[building->first + r];
+        set->predicted = calloc(run->count + 1, sizeof *set->predicted);
+        ok = set->predicted != NULL;
+        if (ok)
+            memcpy(set->predicted, run->predicted, run->count * sizeof *set->predicted);
+        set->is_reproduced = run->is_reproduced;
+    }
+    return ok;
+}
+
+/* Far beyond what a probe measures, only a folder is: its sets are served without. */
+static bool is_too_much(const struct building *building)
+{
+    size_t flows = 0;
+    for (size_t s = building->first; s < building->end; s++)
+        flows += building->sets->item[s].flow_count;
+    return flows > FLOWS_LOOKED_AT || flows * building->role_count > ROOM_MAX;
+}
+
+static bool add_metric(struct resource_model *model, struct building *building)
+{
+    if (is_too_much(building))
+        return true;
+    struct resource_role *kept = calloc(building->role_count + 1, sizeof *kept);
+    bool ok = kept != NULL && list_flows(building) && find_alone(building) && list_runs(building);
+    unsigned char *candidate = ok ? list_candidates(building, kept) : NULL;
+    building->problem.candidate = candidate;
+    ok = ok && candidate != NULL && resource_fit(&building->problem) && take_results(model, building, kept);
+    resource_fit_done(&building->problem);
+    free_runs(&building->problem);
+    free(building->problem.alone);
+    free(building->flow);
+    free(candidate);
+    free(kept);
+    return ok;
+}
+
+struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
+{
+    struct resource_model *model = calloc(1, sizeof *model);
+    size_t role_count = 0, end;
+    struct resource_role *role = model != NULL ? resource_role_all(graph, &role_count) : NULL;
+    bool ok = role != NULL;
+    if (ok && sets != NULL) {
+        model->set = calloc(sets->count + 1, sizeof *model->set);
+        ok = model->set != NULL;
+        model->set_count = ok ? sets->count : 0;
+    }
+    for (size_t first = 0; ok && sets != NULL && first < sets->count; first = end) {
+        for (end = first + 1; end < sets->count && sets->item[end].metric == sets->item[first].metric;)
+            end++;
+        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .first = first, .end = end, .role = role, .role_count = role_count});
+    }
+    free(role);
+    if (ok)
+        return model;
+    resource_model_free(model);
+    return NULL;
+}
+
+void resource_model_free(struct resource_model *model)
+{
+    if (model == NULL)
+        return;
+    for (size_t i = 0; i < model->found_count; i++)
+        free(model->found[i].user);
+    for (size_t i = 0; i < model->set_count; i++)
+        free(model->set[i].predicted);
+    free(model->found);
+    free(model->set);
+    free(model);
+}
+
+bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes)
+{
+    if (found->metric != metric)
+        return false;
+    if (found->has_role)
+        return resource_role_has(graph, &found->role, from, to);
+    for (size_t i = 0; i < found->user_count; i++)
+        if (found->user[i].from == from && found->user[i].to == to && strcmp(found->user[i].axes, axes) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,52 @@
+/**
+ * The resources of a node as its concurrent runs show them: for each metric of sets, which limits (resource_fit.h) of what (resource_role.h), what each set should
+ * have got under them, and which sets that does not reproduce.
+ *
+ * Made from a snapshot's graph, sets and values, measured and published alike, and constant from then on. A flow alone gets what it got in a set of one, else the value of
+ * the metric without _concurrent between the same places, else the most that it got in any set.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "graph.h"
+#include "resource_fit.h"
+#include "resource_role.h"
+#include "sets.h"
+#include "values.h"
+
+#define RESOURCE_NAME_SIZE 64
+
+/* One that limits. */
+struct resource_found {
+    enum metric metric;
+    char name[RESOURCE_NAME_SIZE];
+    bool has_role;
+    struct resource_role role; /* if has_role: any transfer that uses it, measured or not */
+    struct set_flow *user;     /* the measured flows that use it: places and axes; axes are those of the sets */
+    size_t user_count;
+    struct resource_step step[RESOURCE_STEPS_MAX];
+    size_t step_count;
+    char twin[RESOURCE_TWINS_MAX][RESOURCE_NAME_SIZE]; /* what the runs cannot tell from it */
+    size_t twin_count;
+};
+
+/* Of one set, in the order of the sets. */
+struct resource_set {
+    double *predicted; /* by flow; NULL: there are too many sets to look into them */
+    bool is_reproduced;
+};
+
+struct resource_model {
+    struct resource_found *found;
+    size_t found_count;
+    struct resource_set *set;
+    size_t set_count;
+};
+
+/* sets NULL: none. NULL when out of memory. sets must outlive the model, whose axes are theirs. */
+struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values);
+void resource_model_free(struct resource_model *model); /* NULL is fine */
+
+/* Whether a transfer between these places, of this metric of sets, uses it. */
+bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes);

@@ -1,0 +1,122 @@
+#include "resource_role.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct roles {
+    struct resource_role *item;
+    size_t count, room;
+    bool failed;
+};
+
+static void add(struct roles *roles, enum resource_part part, enum resource_direction direction, place_id place, place_id other)
+{
+    if (roles->count == roles->room) {
+        size_t room = roles->room > 0 ? 2 * roles->room : 64;
+        struct resource_role *item = realloc(roles->item, room * sizeof *item);
+        if (item == NULL) {
+            roles->failed = true;
+            return;
+        }
+        roles->item = item;
+        roles->room = room;
+    }
+    roles->item[roles->count++] = (struct resource_role){part, direction, place, other};
+}
+
+static void add_directions(struct roles *roles, enum resource_part part, place_id place)
+{
+    add(roles, part, RESOURCE_OUT, place, PLACE_NONE);
+    add(roles, part, RESOURCE_IN, place, PLACE_NONE);
+    add(roles, part, RESOURCE_BOTH, place, PLACE_NONE);
+}
+
+static bool is_at_switch(const struct graph *graph, place_id gpu, place_id at)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->from == gpu && link->to == at) || (link->from == at && link->to == gpu))
+            return true;
+    }
+    return false;
+}
+
+static bool is_gpu(const struct graph *graph, place_id place) { return graph_place(graph, place)->kind == PLACE_GPU; }
+static bool is_numa(const struct graph *graph, place_id place) { return graph_place(graph, place)->kind == PLACE_NUMA; }
+
+static size_t children(const struct graph *graph, place_id parent, enum place_kind kind)
+{
+    size_t count = 0;
+    for (place_id place = graph_next(graph, kind, 0); place != PLACE_NONE; place = graph_next(graph, kind, place + 1))
+        count += graph_place(graph, place)->parent == parent;
+    return count;
+}
+
+struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count)
+{
+    struct roles roles = {0};
+    for (size_t i = 0; i < graph->link_count; i++)
+        if (is_gpu(graph, graph->links[i].from) && is_gpu(graph, graph->links[i].to))
+            add(&roles, RESOURCE_LINK, RESOURCE_BOTH, graph->links[i].from, graph->links[i].to);
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        add_directions(&roles, RESOURCE_GPU, gpu);
+    for (place_id module = graph_next(graph, PLACE_MODULE, 0); module != PLACE_NONE; module = graph_next(graph, PLACE_MODULE, module + 1))
+        if (children(graph, module, PLACE_GPU) > 1)
+            add_directions(&roles, RESOURCE_HOST_PORT, module);
+    for (place_id at = graph_next(graph, PLACE_SWITCH, 0); at != PLACE_NONE; at = graph_next(graph, PLACE_SWITCH, at + 1)) {
+        add_directions(&roles, RESOURCE_SWITCH, at);
+        add(&roles, RESOURCE_SWITCH, RESOURCE_THROUGH, at, PLACE_NONE);
+    }
+    for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1))
+        add_directions(&roles, RESOURCE_MEMORY, numa);
+    for (place_id package = graph_next(graph, PLACE_PACKAGE, 0); package != PLACE_NONE; package = graph_next(graph, PLACE_PACKAGE, package + 1))
+        if (children(graph, package, PLACE_NUMA) > 1)
+            add_directions(&roles, RESOURCE_PACKAGE, package);
+    if (roles.failed || roles.item == NULL) {
+        free(roles.item);
+        return roles.failed ? NULL : calloc(1, sizeof *roles.item);
+    }
+    *ret_count = roles.count;
+    return roles.item;
+}
+
+/* Whether the end of a flow is what the role is about. */
+static bool is_inside(const struct graph *graph, const struct resource_role *role, place_id place)
+{
+    switch (role->part) {
+    case RESOURCE_LINK: return place == role->place || place == role->other;
+    case RESOURCE_GPU:
+    case RESOURCE_MEMORY: return place == role->place;
+    case RESOURCE_HOST_PORT: return is_gpu(graph, place) && graph_place(graph, place)->parent == role->place;
+    case RESOURCE_SWITCH: return is_gpu(graph, place) && is_at_switch(graph, place, role->place);
+    case RESOURCE_PACKAGE: return is_numa(graph, place) && graph_place(graph, place)->parent == role->place;
+    }
+    return false;
+}
+
+bool resource_role_has(const struct graph *graph, const struct resource_role *role, place_id from, place_id to)
+{
+    bool out = is_inside(graph, role, from), in = is_inside(graph, role, to);
+    if (role->part == RESOURCE_LINK || role->direction == RESOURCE_THROUGH)
+        return out && in && from != to;
+    if (out == in) /* within it, or elsewhere; the cores of a node in its own memory read and write it */
+        return out && role->part == RESOURCE_MEMORY && role->direction == RESOURCE_BOTH;
+    if (role->part == RESOURCE_HOST_PORT && !is_numa(graph, out ? to : from))
+        return false;
+    return role->direction == RESOURCE_BOTH || out == (role->direction == RESOURCE_OUT);
+}
+
+void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size)
+{
+    static const char *const ways[] = {[RESOURCE_OUT] = ":out", [RESOURCE_IN] = ":in", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ":through"};
+    static const char *const of_memory[] = {[RESOURCE_OUT] = ":read", [RESOURCE_IN] = ":write", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ""};
+    const char *place = graph_place(graph, role->place)->name;
+    switch (role->part) {
+    case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link", place, graph_place(graph, role->other)->name); break;
+    case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:host-port%s", place, ways[role->direction]); break;
+    case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;
+    case RESOURCE_GPU:
+    case RESOURCE_SWITCH:
+    case RESOURCE_PACKAGE: snprintf(buffer, size, "%s%s", place, role->direction == RESOURCE_BOTH ? ":port" : ways[role->direction]); break;
+    }
+}

@@ -1,0 +1,37 @@
+/**
+ * What transfers may share by the structure of a node: ports of modules and switches, memories, gpus, links; each for one direction or for both. Whether they do
+ * is for measurements to say (resource_fit.h). Pure.
+ *
+ * GPU memory belongs to its gpu, so that a flow goes from or to a gpu, a NUMA node, or what the caller measured else, which shares nothing here.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "graph.h"
+
+enum resource_part {
+    RESOURCE_LINK,      /* both directions between two linked gpus */
+    RESOURCE_GPU,       /* all from or to a gpu */
+    RESOURCE_HOST_PORT, /* of a module of several gpus: between them and the host */
+    RESOURCE_SWITCH,    /* between the gpus at a switch and all else; through: among them */
+    RESOURCE_MEMORY,    /* of a NUMA node */
+    RESOURCE_PACKAGE,   /* all NUMA nodes of a package that has several */
+};
+
+enum resource_direction { RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH, RESOURCE_THROUGH };
+
+struct resource_role {
+    enum resource_part part;
+    enum resource_direction direction;
+    place_id place, other; /* other: the link's second gpu, else PLACE_NONE */
+};
+
+/* All of the node, what is more particular first; the caller frees them. NULL when out of memory. */
+struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count);
+
+/* Whether a transfer uses it. */
+bool resource_role_has(const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
+
+/* "numa0:memory:write", "module1:host-port:out", "gpu3:in", "gpu0-gpu1:link". */
+void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size);

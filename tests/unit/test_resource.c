@@ -1,0 +1,335 @@
+/* What transfers share: made-up machines must come out as they were put in, and the recorded H200 host copies as they were measured. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "discover.h"
+#include "resource_model.h"
+
+#define GB 1e9
+
+/* Four modules of two gpus; two NUMA nodes in one package; modules 0 and 1 belong to numa0. */
+static struct graph *eight_gpus(void)
+{
+    struct graph *graph = graph_new();
+    struct berth_err err = {0};
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    place_id package = graph_add_place(graph, PLACE_PACKAGE, 0), module[4];
+    graph->places[package].parent = 0;
+    for (int i = 0; i < 2; i++) {
+        place_id numa = graph_add_place(graph, PLACE_NUMA, i);
+        graph->places[numa].parent = package;
+    }
+    for (int i = 0; i < 4; i++) {
+        module[i] = graph_add_place(graph, PLACE_MODULE, i);
+        graph->places[module[i]].parent = package;
+    }
+    place_id gpu[8];
+    for (int i = 0; i < 8; i++) {
+        gpu[i] = graph_add_place(graph, PLACE_GPU, i);
+        graph->places[gpu[i]].parent = module[i / 2];
+    }
+    assert_non_null(graph_add_link(graph, gpu[0], gpu[1], LINK_XGMI));
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+/* "gpu0>numa0=25 gpu1>numa0=12.5" */
+static void add_set(struct sets *sets, const struct graph *graph, enum metric metric, const char *text)
+{
+    struct set_flow flow[16];
+    struct set set = {.metric = metric, .source = VALUE_MEASURED, .flow = flow};
+    char copy[512], *save = NULL, from[24], to[24];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
+        double rate;
+        assert_int_equal(sscanf(word, "%23[^>]>%23[^=]=%lf", from, to, &rate), 3);
+        flow[set.flow_count++] = (struct set_flow){graph_find(graph, from), graph_find(graph, to), "", rate * GB, NAN, NAN};
+        assert_true(flow[set.flow_count - 1].from != PLACE_NONE && flow[set.flow_count - 1].to != PLACE_NONE);
+    }
+    assert_true(sets_add(sets, &set));
+}
+
+static struct resource_model *model_of(const struct graph *graph, const struct sets *sets)
+{
+    struct values *none = values_new();
+    values_finish(none);
+    struct resource_model *model = resource_model_new(graph, sets, none);
+    assert_non_null(model);
+    values_free(none);
+    return model;
+}
+
+static const struct resource_found *found(const struct resource_model *model, const char *name)
+{
+    for (size_t i = 0; i < model->found_count; i++)
+        if (strcmp(model->found[i].name, name) == 0)
+            return &model->found[i];
+    for (size_t i = 0; i < model->found_count; i++)
+        print_message("there is %s, %zu users, from %u %.4g\n", model->found[i].name, model->found[i].user_count, model->found[i].step[0].flows,
+                      model->found[i].step[0].bytes_per_s);
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void assert_all_reproduced(const struct resource_model *model, const struct sets *sets)
+{
+    for (size_t i = 0; i < model->set_count; i++) {
+        assert_true(model->set[i].is_reproduced);
+        for (size_t f = 0; f < sets->item[i].flow_count; f++)
+            assert_true(fabs(model->set[i].predicted[f] / sets->item[i].flow[f].bytes_per_s - 1) <= RESOURCE_TOLERANCE);
+    }
+}
+
+/* Every gpu gets 25 alone, a module's port has room for 28 each way; both ways share nothing. */
+static void shared_host_ports_are_found(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    char text[512];
+    for (int in = 0; in < 2; in++) {
+        for (int a = 0; a < 8; a++) {
+            snprintf(text, sizeof text, in ? "numa%d>gpu%d=25" : "gpu%2$d>numa%1$d=25", a / 4, a);
+            add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
+            for (int b = a + 1; b < 8; b++) {
+                double rate = a / 2 == b / 2 ? 14 : 25;
+                snprintf(text, sizeof text, in ? "numa%d>gpu%d=%g numa%d>gpu%d=%g" : "gpu%2$d>numa%1$d=%3$g gpu%5$d>numa%4$d=%6$g", a / 4, a, rate, b / 4, b, rate);
+                add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
+            }
+        }
+        snprintf(text, sizeof text,
+                 in ? "numa0>gpu0=14 numa0>gpu1=14 numa0>gpu2=14 numa0>gpu3=14 numa1>gpu4=14 numa1>gpu5=14 numa1>gpu6=14 numa1>gpu7=14"
+                    : "gpu0>numa0=14 gpu1>numa0=14 gpu2>numa0=14 gpu3>numa0=14 gpu4>numa1=14 gpu5>numa1=14 gpu6>numa1=14 gpu7>numa1=14");
+        add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
+    }
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 8);
+    for (int m = 0; m < 4; m++) {
+        for (int in = 0; in < 2; in++) {
+            snprintf(text, sizeof text, "module%d:host-port:%s", m, in ? "in" : "out");
+            const struct resource_found *port = found(model, text);
+            assert_int_equal(port->user_count, 2);
+            assert_int_equal(port->step_count, 1);
+            assert_float_equal(port->step[0].bytes_per_s, 28 * GB, 1);
+            assert_int_equal(port->twin_count, 0);
+            /* Structure says what nobody measured. */
+            char gpu[16];
+            snprintf(gpu, sizeof gpu, "gpu%d", 2 * m);
+            place_id a = graph_find(graph, gpu), far = graph_find(graph, m < 2 ? "numa1" : "numa0");
+            assert_int_equal(resource_model_uses(graph, port, port->metric, a, far, ""), !in);
+            assert_int_equal(resource_model_uses(graph, port, port->metric, far, a, ""), in);
+            assert_false(resource_model_uses(graph, port, METRIC_CPU_COPY, a, far, ""));
+        }
+    }
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Ports for 28 each, and a memory that takes 80 in all: eight writers get 10 each, less than their ports would give. */
+static void limits_stand_behind_limits(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    char text[512];
+    for (int a = 0; a < 8; a++) {
+        snprintf(text, sizeof text, "gpu%d>numa0=25", a);
+        add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, text);
+        for (int b = a + 1; b < 8; b++) {
+            double rate = a / 2 == b / 2 ? 14 : 25;
+            snprintf(text, sizeof text, "gpu%d>numa0=%g gpu%d>numa0=%g", a, rate, b, rate);
+            add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, text);
+        }
+    }
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "gpu0>numa0=20 gpu2>numa0=20 gpu4>numa0=20 gpu6>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT,
+            "gpu0>numa0=10 gpu1>numa0=10 gpu2>numa0=10 gpu3>numa0=10 gpu4>numa0=10 gpu5>numa0=10 gpu6>numa0=10 gpu7>numa0=10");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 5);
+    assert_float_equal(found(model, "module2:host-port:out")->step[0].bytes_per_s, 28 * GB, 1);
+    const struct resource_found *memory = found(model, "numa0:memory:write");
+    assert_int_equal(memory->user_count, 8);
+    assert_int_equal(memory->step_count, 1);
+    assert_float_equal(memory->step[0].bytes_per_s, 80 * GB, 1);
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Both directions of a link between two gpus share 60; each alone gets 50. */
+static void directions_share_a_link_only_where_a_run_says_so(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu0>gpu1=50");
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu1>gpu0=50");
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu0>gpu1=30 gpu1>gpu0=30");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 1);
+    assert_string_equal(model->found[0].name, "gpu0-gpu1:link");
+    assert_float_equal(model->found[0].step[0].bytes_per_s, 60 * GB, 1);
+    assert_int_equal(model->found[0].twin_count, 2); /* it may be all that one of the gpus can do */
+    assert_string_equal(model->found[0].twin[0], "gpu0:port");
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Two routes that share a link which the structure does not show. */
+static void what_has_no_name_is_found_too(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=48");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu2>gpu6=48");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu5=48");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=24 gpu2>gpu6=24");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=48 gpu1>gpu5=48");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu5=48 gpu2>gpu6=48");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu0>gpu4=24 gpu1>gpu5=48 gpu2>gpu6=24");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 1);
+    const struct resource_found *shared = found(model, "shared0");
+    assert_int_equal(shared->user_count, 2);
+    assert_false(shared->has_role);
+    assert_float_equal(shared->step[0].bytes_per_s, 48 * GB, 1);
+    assert_true(shared->step[0].low <= 48 * GB && shared->step[0].high >= 48 * GB);
+    assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu2"), graph_find(graph, "gpu6"), ""));
+    assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu1"), graph_find(graph, "gpu5"), ""));
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Cores in their own memory and others in it share it; the slower of the two has what it gets in the set, for nobody measured it alone. */
+static void cores_share_a_memory(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_MEMORY_BANDWIDTH_CONCURRENT, "numa1>numa0=30");
+    add_set(sets, graph, METRIC_MEMORY_BANDWIDTH_CONCURRENT, "numa0>numa0=11 numa1>numa0=22");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 1);
+    assert_float_equal(found(model, "numa0:memory")->step[0].bytes_per_s, 33 * GB, 1);
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* All that is known is that the two gpus of a module get half into one memory. */
+static void what_the_runs_cannot_tell_apart_is_listed(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu1>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=10 gpu1>numa0=10");
+    struct resource_model *model = model_of(graph, sets);
+    assert_int_equal(model->found_count, 1);
+    const struct resource_found *port = found(model, "module0:host-port:out");
+    bool has_memory = false;
+    for (size_t i = 0; i < port->twin_count; i++)
+        has_memory = has_memory || strcmp(port->twin[i], "numa0:memory:write") == 0;
+    assert_true(has_memory);
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Nobody can share like this max-min fairly. */
+static void what_is_not_reproduced_is_said(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu1>numa0=20");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=15 gpu1>numa0=5");
+    struct resource_model *model = model_of(graph, sets);
+    for (size_t i = 0; i < model->set_count; i++)
+        assert_int_equal(model->set[i].is_reproduced, sets->item[i].flow_count == 1);
+    resource_model_free(model);
+    struct resource_model *empty = model_of(graph, NULL);
+    assert_true(empty->found_count == 0 && empty->set_count == 0);
+    resource_model_free(empty);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Pairs 110.7 GB/s into the host's memory, as much as alone; three 157, four 164.5; out of it four get 220.5 and lose nothing. */
+static void recorded_h200_host_copies(void **state)
+{
+    (void)state;
+    struct discovery node = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/h200x4", &node, &err), BERTH_OK);
+    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
+    assert_non_null(model);
+    assert_all_reproduced(model, node.sets);
+    assert_int_equal(model->found_count, 1);
+    const struct resource_found *memory = found(model, "numa0:memory:write");
+    assert_int_equal(memory->user_count, 4);
+    assert_int_equal(memory->step_count, 2);
+    assert_int_equal(memory->step[0].flows, 3);
+    assert_float_equal(memory->step[0].bytes_per_s, 157.35 * GB, 0.3 * GB);
+    assert_true(memory->step[0].low <= 157.01 * GB && memory->step[0].high >= 157.4 * GB);
+    assert_int_equal(memory->step[1].flows, 4);
+    assert_float_equal(memory->step[1].bytes_per_s, 164.5 * GB, 0.01 * GB);
+    struct resource_limit limit = {.step_count = 2};
+    memcpy(limit.step, memory->step, sizeof limit.step);
+    assert_true(isinf(resource_capacity(&limit, 2)) && resource_capacity(&limit, 5) == resource_capacity(&limit, 4));
+    resource_model_free(model);
+    discovery_done(&node);
+}
+
+/* Water fills: the one with little takes it all, the others share the rest; who uses two limits is bound by the tighter one. */
+static void shares_are_max_min_fair(void **state)
+{
+    (void)state;
+    const double alone[] = {2, 10, 10, 10};
+    unsigned char both[] = {1, 1, 1, 0}, narrow[] = {0, 0, 1, 1};
+    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN}}, .step_count = 1}, {.users = narrow, .step = {{1, 6, NAN, NAN}}, .step_count = 1}};
+    const size_t flow[] = {0, 1, 2, 3};
+    double rate[4];
+    resource_share(alone, limit, 2, flow, 4, rate);
+    assert_float_equal(rate[0], 2, 1e-9);
+    assert_float_equal(rate[1], 7, 1e-9);
+    assert_float_equal(rate[2], 3, 1e-9);
+    assert_float_equal(rate[3], 3, 1e-9);
+    resource_share(alone, NULL, 0, flow, 4, rate);
+    assert_float_equal(rate[3], 10, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_max_min_fair),
+        cmocka_unit_test(shared_host_ports_are_found),
+        cmocka_unit_test(limits_stand_behind_limits),
+        cmocka_unit_test(directions_share_a_link_only_where_a_run_says_so),
+        cmocka_unit_test(what_has_no_name_is_found_too),
+        cmocka_unit_test(cores_share_a_memory),
+        cmocka_unit_test(what_the_runs_cannot_tell_apart_is_listed),
+        cmocka_unit_test(what_is_not_reproduced_is_said),
+        cmocka_unit_test(recorded_h200_host_copies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
