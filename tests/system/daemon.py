@@ -171,7 +171,7 @@ def what_was_measured_and_what_was_left_out_are_counted_apart():
     records = [RUN, '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}',
                '{"record":"skip","metric":"memory_latency","from":"core0","to":"numa0","why":"time budget"}',
                '{"record":"skip","metric":"memory_bandwidth","from":"numa0","to":"numa0","why":"time budget"}',
-               '']
+               '{"record":"end","status":"complete","elapsed_ns":1}']
     script = "".join(f"echo '{record}'\n" for record in records)
     with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
         for _ in range(2):  # a second request counts its own alone
