@@ -239,6 +239,12 @@ $(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
 	$(call say,link,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -ldl
 $(BUILD)/unit/test_gpu_collective: | $(BUILD)/standin/libnccl.so.2
+# In the place of cuBLAS, for host memory.
+$(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(STANDIN_CC) -o $@ $<
+$(BUILD)/unit/test_gpu_blas: | $(BUILD)/standin/libcublas.so.13
 
 .PHONY: deps
 deps: ## install the packages that berth is built with (apt; says what it runs)

@@ -14,6 +14,7 @@
 #include "gpu_cells_noise.h"
 #include "gpu_cells_peer.h"
 #include "gpu_cells_pingpong.h"
+#include "gpu_cells_product.h"
 #include "gpu_cells_sets.h"
 #include "gpu_cells_stream.h"
 #include "gpu_cells_touch.h"
@@ -32,8 +33,9 @@
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {
-    gpu_verify,      gpu_cells_host,       gpu_cells_peer,   gpu_cells_sets,   gpu_cells_touch, gpu_cells_kinds,
-    gpu_cells_noise, gpu_cells_collective, gpu_cells_blocks, gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong,
+    gpu_verify,      gpu_cells_host,     gpu_cells_peer,       gpu_cells_sets,   gpu_cells_touch,
+    gpu_cells_kinds, gpu_cells_noise,    gpu_cells_collective, gpu_cells_blocks, gpu_cells_stream,
+    gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,
 };
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
