@@ -77,7 +77,7 @@ skip() {
 title() { printf '\n== %s\n' "$*"; }
 
 title unit
-build programs all units examples BUILD="$BUILD" && each unit "$BUILD/unit/test_*" env
+build programs all units examples standins BUILD="$BUILD" && each unit "$BUILD/unit/test_*" env
 
 title "fault, every allocation and every access to the disk fails in turn"
 build faults faults BUILD="$BUILD" && each fault "$BUILD/fault/test_*" env

@@ -9,7 +9,7 @@ import traceback
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("BIN", "build/bin")).resolve()
-STANDIN = pathlib.Path(os.environ.get("STANDIN", "build/standin")).resolve()
+STANDIN = pathlib.Path(os.environ.get("STANDIN", os.environ.get("BUILD", "build") + "/standin")).resolve()
 GPU = [f"0000:00:0{6 + i}.0" for i in range(4)]  # of the node h200x4
 OPERATIONS = ["allreduce", "allgather", "reducescatter", "broadcast", "reduce"]
 DIVIDED = ("allgather", "reducescatter")

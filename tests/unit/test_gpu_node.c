@@ -1,4 +1,5 @@
 /* Devices listed, chosen and opened, over a runtime that is a few lines of this file. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -389,6 +390,34 @@ static void test_numa_nodes(void **state)
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
 }
 
+/* One CPU of each core, of those that this process may run on. */
+static void test_numa_cores(void **state)
+{
+    char root[] = "/tmp/berth-test-XXXXXX", command[64], text[64];
+    int allowed[2] = {-1, -1}, cpus[8], count = 0;
+    cpu_set_t set;
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    for (int i = 0; i < CPU_SETSIZE && count < 2; i++)
+        if (CPU_ISSET(i, &set))
+            allowed[count++] = i;
+    assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 0);
+    snprintf(text, sizeof text, "%d-%d,4000\n", allowed[0], allowed[count - 1]);
+    put(root, "/sys/devices/system/node/node3/cpulist", text);
+    assert_int_equal(gpu_numa_cores(root, 2, cpus, 8), 0);
+    assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), count);
+    assert_int_equal(gpu_numa_cores(root, 3, cpus, 1), 1);
+    assert_int_equal(cpus[0], allowed[0]);
+    assert_true(count == 1 || cpus[count - 1] == allowed[1]);
+    char name[96];
+    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", allowed[0]);
+    put(root, name, text);
+    assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 1);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_kernels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_runtimes_that_do_not_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_numa_nodes, set_up, tear_down),
+        cmocka_unit_test(test_numa_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
