@@ -12,7 +12,7 @@
 #include "record.h"
 
 #define NAMES_MAX 256
-#define DETAILS_MAX 32
+#define DETAILS_MAX 64
 
 /* The probe's names; its gpu0 need not be ours. */
 struct names {
@@ -21,8 +21,9 @@ struct names {
         place_id place;
     } item[NAMES_MAX];
     size_t count;
-    size_t added; /* devices that no other source knew */
-    char vendor[16];
+    size_t added; /* devices that no other source knew, though they could */
+    size_t slices; /* others that no other source knew */
+    char vendor[16]; /* of devices whose records do not say it */
 };
 
 static place_id named(const struct names *names, const char *name)
@@ -118,14 +119,15 @@ static void add_device(struct draft *draft, struct names *names, const struct re
     const char *uuid = text_of(object, "uuid");
     if (named(names, record->device.gpu) != PLACE_NONE)
         return;
-    if (names->vendor[0] == '\0') /* no run record said it before */
-        snprintf(names->vendor, sizeof names->vendor, "%s", text_of(object, "vendor"));
+    const char *vendor = text_of(object, "vendor")[0] != '\0' ? text_of(object, "vendor") : names->vendor;
     place_id gpu = find_gpu(draft, names, pci, uuid);
     if (gpu == PLACE_NONE) {
         gpu = draft_add(draft, PLACE_GPU, 0, SOURCE_FACTS);
-        draft_detail(draft, gpu, "vendor", "%s", names->vendor);
+        draft_detail(draft, gpu, "vendor", "%s", vendor);
         join_sibling(draft, gpu, pci);
-        names->added++;
+        bool is_slice = strcmp(text_of(object, "partition"), "mig") == 0;
+        names->added += !is_slice;
+        names->slices += is_slice;
     }
     name_place(names, record->device.gpu, gpu);
     draft_pci(draft, gpu, pci);
@@ -183,24 +185,39 @@ static void add_run(struct draft *draft, struct names *names, const struct recor
 {
     const char *backend = record->run.backend == NULL ? "" : record->run.backend;
     snprintf(names->vendor, sizeof names->vendor, "%s", strcmp(backend, "cuda") == 0 ? "nvidia" : strcmp(backend, "hip") == 0 ? "amd" : "");
+    if (record->run.started_at > 0)
+        draft_detail(draft, 0, "facts_at_s", "%lld", (long long)record->run.started_at);
     const char *key;
     json_t *value;
     json_object_foreach(record->run.conditions, key, value) {
         if (json_is_string(value) && (strcmp(key, "driver") == 0 || strcmp(key, "cuda") == 0 || strcmp(key, "rocm") == 0))
             draft_software(draft, key, json_string_value(value));
+        bool is_why = strncmp(key, "nvidia_", 7) == 0 || strncmp(key, "amd_", 4) == 0; /* _why, _trouble */
+        if (json_is_string(value) && is_why)
+            draft_detail(draft, 0, key, "%s", json_string_value(value));
     }
+}
+
+/* Whether the records are about gpus of this one's vendor at all. */
+static bool is_of_their_vendor(struct draft *draft, const struct names *names, place_id gpu)
+{
+    const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
+    bool is_theirs = vendor != NULL && strcmp(vendor, names->vendor) == 0;
+    for (size_t i = 0; vendor != NULL && !is_theirs && i < names->count; i++) {
+        const char *other = place_detail(draft_place(draft, names->item[i].place), "vendor");
+        is_theirs = other != NULL && strcmp(vendor, other) == 0 && draft_place(draft, names->item[i].place)->kind == PLACE_GPU;
+    }
+    return is_theirs;
 }
 
 static void compare_counts(struct draft *draft, const struct names *names)
 {
     size_t others = 0;
-    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1)) {
-        const char *vendor = place_detail(draft_place(draft, gpu), "vendor");
-        others += !is_named(names, gpu) && vendor != NULL && strcmp(vendor, names->vendor) == 0;
-    }
+    for (place_id gpu = graph_next(draft->graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(draft->graph, PLACE_GPU, gpu + 1))
+        others += !is_named(names, gpu) && is_of_their_vendor(draft, names, gpu);
     if (others > 0)
         draft_disagree(draft, "The driver does not show %zu gpus that other sources do; kept are all.", others);
-    if (names->added > 0 && graph_count(draft->graph, PLACE_GPU) > names->added)
+    if (names->added > 0 && graph_count(draft->graph, PLACE_GPU) > names->added + names->slices)
         draft_disagree(draft, "The driver shows %zu gpus that other sources do not; kept are all.", names->added);
 }
 
@@ -246,6 +263,8 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     enum berth_code code = pass(input->facts, false, draft, names, &broken, &first);
     if (code == BERTH_OK)
         code = pass(input->facts, true, draft, names, &broken, &first);
+    if (code == BERTH_OK && (draft->graph->facts = strdup(input->facts)) == NULL)
+        code = BERTH_NO_MEMORY;
     if (code != BERTH_OK)
         err_set(err, code, "no memory for the facts");
     compare_counts(draft, names);

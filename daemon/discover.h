@@ -31,5 +31,5 @@ void discovery_done(struct discovery *discovery);
  * once; it returns false to stop. sets NULL: none. folder is NULL for the live machine. origin is that of
  * the snapshot. Slow (tens of ms): call it on a worker thread. */
 typedef bool (*record_visit)(void *arg, const char *file, const char *text, size_t length);
-enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph, enum origin origin,
+enum berth_code discover_record(const struct sysio *io, const char *folder, const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err);

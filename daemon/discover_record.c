@@ -278,7 +278,7 @@ static enum berth_code record_sources(struct recording *recording, const struct 
     return code == BERTH_OK ? record_values(recording, graph, values, sets, err) : code;
 }
 
-enum berth_code discover_record(const struct sysio *io, const char *folder, const char *facts, const struct graph *graph, enum origin origin,
+enum berth_code discover_record(const struct sysio *io, const char *folder, const struct graph *graph, enum origin origin,
                                 const struct values *values, const struct sets *sets, record_visit visit, void *arg, struct berth_err *err)
 {
     struct recording recording = {.visit = visit, .arg = arg};
@@ -298,5 +298,5 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, facts, graph, origin, values, sets, err);
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph, origin, values, sets, err);
 }

@@ -362,10 +362,12 @@ static bool move_rest(struct draft *draft, struct graph *graph, const char *name
     if (!place_set_text(&graph->name, name))
         return false;
     graph->software = draft->graph->software;
+    graph->facts = draft->graph->facts;
     graph->software_count = draft->graph->software_count;
     graph->disagreements = draft->graph->disagreements;
     graph->disagreement_count = draft->graph->disagreement_count;
     draft->graph->software = NULL;
+    draft->graph->facts = NULL;
     draft->graph->disagreements = NULL;
     draft->graph->software_count = draft->graph->disagreement_count = 0;
     return true;

@@ -37,13 +37,17 @@ void fingerprint(const struct graph *graph, char ret_text[33])
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
         char size[16];
-        snprintf(size, sizeof size, "%d", place->kind == PLACE_NUMA && moves ? place->capacity_bytes > 0 : size_step(place->capacity_bytes));
+        bool is_device = place->kind == PLACE_GPU && place->pci != NULL;
+        if (place->kind == PLACE_SWITCH && place->pci == NULL)
+            continue;
+        snprintf(size, sizeof size, "%d",
+                 is_device ? 0 : place->kind == PLACE_NUMA && moves ? place->capacity_bytes > 0 : size_step(place->capacity_bytes));
         hash = add_text(hash, place->name);
         hash = add_text(hash, place->parent == PLACE_NONE ? NULL : graph->places[place->parent].name);
         hash = add_text(hash, size);
         hash = add_text(hash, place->model);
         hash = add_text(hash, place->pci);
-        hash = add_text(hash, place->kind == PLACE_GPU && place->pci != NULL ? NULL : place->uuid);
+        hash = add_text(hash, is_device ? NULL : place->uuid);
         if (place->kind < PLACE_MODULE && place->cpus != NULL) { /* a device's cpus are a guess that new firmware may better */
             char list[4096];
             cpuset_format_list(place->cpus, list, sizeof list);

@@ -86,6 +86,7 @@ void graph_unref(const struct graph *shared)
     }
     free(graph->resources);
     details_free(graph->software, graph->software_count);
+    free(graph->facts);
     strings_free(graph->disagreements, graph->disagreement_count);
     free(graph->index);
     free(graph);

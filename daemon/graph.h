@@ -94,6 +94,7 @@ struct graph {
     size_t resource_count;
     struct detail *software;   /* "kernel", "amdgpu", "hwloc", ... */
     size_t software_count;
+    char *facts;               /* device and link records, as the drivers said them; NULL none */
     char **disagreements;      /* one sentence each: what two sources say and which is kept */
     size_t disagreement_count;
     struct graph_index *index; /* private to graph.c: name -> place */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge_facts.h"
 #include "judge_part.h"
 #include "judge_values.h"
 
@@ -184,6 +185,8 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, const s
     struct judge_work work = {.snap = snap, .selected = selected, .limits = limits};
     struct judgement judgement = {0};
     enum berth_code code = judge_links(&work, err);
+    if (code == BERTH_OK)
+        code = judge_facts(&work, err);
     if (code == BERTH_OK)
         code = judge_notes(&work, err);
     if (code == BERTH_OK)

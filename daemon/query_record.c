@@ -5,7 +5,6 @@
 #include "discover.h"
 #include "query.h"
 #include "jsonify.h"
-#include "nvproc.h"
 
 /* The node folder is made on the thread pool, all files at once, and then streamed one a reply. */
 struct recording {
@@ -41,13 +40,8 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
     recording->files = json_array();
     if (recording->files == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
-    char *facts = NULL;
-    enum berth_code code = recording->folder == NULL ? nvproc_facts(&recording->io, &facts, err) : BERTH_OK;
-    if (code == BERTH_OK)
-        code = discover_record(&recording->io, recording->folder, facts, recording->snap->graph, snapshot_origin(recording->snap), recording->snap->values,
-                               recording->snap->sets, add_file, recording, err);
-    free(facts);
-    return code;
+    const struct snapshot *snap = recording->snap;
+    return discover_record(&recording->io, recording->folder, snap->graph, snapshot_origin(snap), snap->values, snap->sets, add_file, recording, err);
 }
 
 static enum stream_step next_file(void *state, json_t **ret_reply, struct berth_err *err)

@@ -28,7 +28,7 @@ static bool append_lasting(struct note **notes, size_t *count, const struct snap
     bool ok = true;
     for (size_t i = 0; ok && i < base->note_count; i++) {
         const struct note *note = &base->notes[i];
-        if (strncmp(note->code, "baseline-", 9) == 0 || (note->probe[0] != '\0' && strcmp(note->probe, run->probe) != 0))
+        if (strncmp(note->code, "baseline-", 9) == 0 || strcmp(note->code, "gpu-facts") == 0 || (note->probe[0] != '\0' && strcmp(note->probe, run->probe) != 0))
             ok = append_notes(notes, count, note, 1);
     }
     return ok;
@@ -53,8 +53,8 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
 }
 
 /* The folder's values, then over them what the store has of this node. */
-static enum berth_code first_snapshot(struct store *store, const struct discovery *found, const char *boot_id, uint64_t generation,
-                                      struct snapshot **ret_snapshot, struct berth_err *err)
+static enum berth_code first_snapshot(struct store *store, const struct discovery *found, const struct note *note_or_null, const char *boot_id,
+                                      uint64_t generation, struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, *stored = NULL;
     size_t count = 0, stored_count = 0;
@@ -79,6 +79,8 @@ static enum berth_code first_snapshot(struct store *store, const struct discover
     if (stored_at_s > last_probe_at_s)
         last_probe_at_s = stored_at_s;
     struct note store_says;
+    if (note_or_null != NULL && !append_notes(&notes, &count, note_or_null, 1))
+        goto out;
     if ((store_note(store, &store_says) && !append_notes(&notes, &count, &store_says, 1)) || !append_notes(&notes, &count, stored, stored_count))
         goto out;
     struct snapshot *snapshot = snapshot_new(found->graph, values, notes, count, last_probe_at_s, generation);
@@ -98,13 +100,21 @@ out:
     return code == BERTH_OK ? code : err_set(err, code, "out of memory");
 }
 
-static enum berth_code discover_here(const struct sysio *io, struct discovery *ret, struct berth_err *err)
+/* NVIDIA's procfs files say less than its library, but as soon as the driver is there: they count until the library has said something. */
+static enum berth_code discover_here(const struct sysio *io, const char *said, struct discovery *ret, struct berth_err *err)
 {
-    char *facts = NULL;
-    enum berth_code code = nvproc_facts(io, &facts, err);
+    char *files = NULL, *both = NULL;
+    if (said != NULL && strstr(said, "\"vendor\":\"nvidia\"") != NULL)
+        return discover_live(io, said, ret, err);
+    enum berth_code code = nvproc_facts(io, &files, err);
+    if (code == BERTH_OK && said != NULL && files != NULL && asprintf(&both, "%s%s", said, files) < 0) {
+        both = NULL;
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
+    }
     if (code == BERTH_OK)
-        code = discover_live(io, facts, ret, err);
-    free(facts);
+        code = discover_live(io, both != NULL ? both : said != NULL ? said : files, ret, err);
+    free(files);
+    free(both);
     return code;
 }
 
@@ -117,16 +127,17 @@ static void read_boot_id(const struct sysio *io, char *buffer, size_t size)
     free(text);
 }
 
-enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct past_env *past, uint64_t generation,
-                                 struct snapshot **ret_snapshot, struct berth_err *err)
+enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct refresh_facts *facts,
+                                 const struct past_env *past, uint64_t generation, struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct discovery found = {0};
-    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_here(io, &found, err);
+    const char *said = facts != NULL ? facts->text : NULL;
+    enum berth_code code = folder != NULL ? discover_folder(folder, &found, err) : discover_here(io, said, &found, err);
     if (code != BERTH_OK)
         return code;
     char boot_id[40];
     read_boot_id(io, boot_id, sizeof boot_id);
-    code = first_snapshot(store, &found, boot_id, generation, ret_snapshot, err);
+    code = first_snapshot(store, &found, facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL, boot_id, generation, ret_snapshot, err);
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
         past_begin(store, *ret_snapshot, past);

@@ -11,10 +11,16 @@
 #include "store.h"
 #include "sysio.h"
 
-/* Discovers this machine (folder NULL) or a node folder, and loads what the store has of it. A store that cannot be
+/* What the drivers said of the gpus when they were asked last. */
+struct refresh_facts {
+    char *text;       /* device and link records (docs/RECORD.md); NULL nothing */
+    struct note note; /* why there is nothing; code "" there is nothing wrong */
+};
+
+/* Discovers this machine (folder NULL; facts NULL: the drivers have not been asked) or a node folder, and loads what the store has of it. A store that cannot be
  * read becomes a note of the snapshot, not a failure. */
-enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct past_env *past, uint64_t generation,
-                                 struct snapshot **ret_snapshot, struct berth_err *err);
+enum berth_code refresh_discover(struct store *store, const struct sysio *io, const char *folder, const struct refresh_facts *facts,
+                                 const struct past_env *past, uint64_t generation, struct snapshot **ret_snapshot, struct berth_err *err);
 
 /* run NULL: base again, with what the store says of itself now. Else: stores the run, with what curves make of its sizes (curve.h), and puts its values and sets over those of base. The notes are the run's, the store's and
  * those of the other probes' latest runs; a partial run gets what the one before it found critical and it did not look at. A run that cannot be stored is a note, not a failure; NO_MEMORY is the only one. */

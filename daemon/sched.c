@@ -8,6 +8,7 @@
 #include "log.h"
 #include "programs.h"
 #include "refresh.h"
+#include "sched_facts.h"
 #include "sched_upkeep.h"
 #include "sched_watch.h"
 #include "store_claim.h"
@@ -28,12 +29,14 @@ struct sched {
     uint64_t generation;
     struct sched_probe probe;
     struct sched_jobs jobs;
+    struct sched_facts facts;
     unsigned writing; /* how many struct refresh are in jobs */
     bool reload_due;
     bool held;
     char held_by[96];
     bool own;         /* the request at hand is the daemon's, not a caller's */
     bool owed;        /* measuring of its own that was cut short or put off */
+    bool waits;       /* ... until the drivers have said what they know */
     unsigned cut;     /* how often in a row it was cut short */
     uv_timer_t resume;
     struct sched_upkeep upkeep;
@@ -51,6 +54,7 @@ struct refresh {
     const struct sysio *io;
     enum refresh_kind kind;
     struct past_env past;
+    struct refresh_facts facts; /* DISCOVER */
     struct run run;
     bool *selected; /* ACCEPT, and so are the next three */
     struct accepted accepted;
@@ -67,6 +71,8 @@ static void next_step(struct sched *sched);
 static void jobs_moved(struct sched_jobs *jobs);
 static void probe_moved(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
+static void probe_looked(void *arg, char *take_facts);
+static void facts_said(void *arg);
 
 static void publish(struct sched *sched, struct snapshot *take_snapshot)
 {
@@ -95,7 +101,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     enum berth_code code = store_open_as(folder != NULL ? NULL : env->config->state_dir, (enum store_journal)env->config->store_journal, env->clock, &sched->store, err);
     if (code == BERTH_OK) {
         sched->store_changes = store_changes(sched->store);
-        code = refresh_discover(sched->store, env->io, folder, &past, ++sched->generation, &sched->snapshot, err);
+        code = refresh_discover(sched->store, env->io, folder, NULL, &past, ++sched->generation, &sched->snapshot, err);
     }
     if (code != BERTH_OK) {
         store_close(sched->store);
@@ -103,8 +109,9 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return code;
     }
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
-    struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_ran, sched};
+    struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_looked, probe_ran, sched};
     sched_probe_init(&sched->probe, &probe_env);
+    sched_facts_init(&sched->facts, &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
     uv_timer_init(env->loop, &sched->resume);
     sched->resume.data = sched;
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
@@ -123,21 +130,8 @@ void sched_free(struct sched *sched)
     store_close(sched->store);
     snapshot_unref(sched->snapshot);
     sched_probe_done(&sched->probe);
+    sched_facts_done(&sched->facts);
     free(sched);
-}
-
-/* When this kernel came up, seconds since the epoch; 0 unknown. */
-static int64_t boot_time_s(const struct sysio *io)
-{
-    char *text = NULL;
-    int64_t time_s = 0;
-    if (sysio_read(io, "/proc/stat", 1 << 22, &text, NULL) == BERTH_OK) {
-        const char *line = strstr(text, "\nbtime ");
-        if (line != NULL)
-            time_s = strtoll(line + 7, NULL, 10);
-    }
-    free(text);
-    return time_s;
 }
 
 static void measure_what_is_owed(struct sched *sched)
@@ -170,19 +164,22 @@ void sched_begin(struct sched *sched)
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
+    bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
     if (!can_measure(sched) || !config->probe_at_start)
         return;
-    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, boot_time_s(sched->env.io))) {
+    if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         return;
     }
     sched->owed = true;
-    measure_what_is_owed(sched);
+    sched->waits = asks; /* who uses gpus, and how many there are, comes before what they do */
+    if (!asks)
+        measure_what_is_owed(sched);
 }
 
 enum sched_state sched_state(const struct sched *sched)
 {
-    return sched_probe_is_active(&sched->probe) || sched->writing > 0 ? SCHED_PROBING : SCHED_READY;
+    return sched_probe_is_active(&sched->probe) || sched->writing > 0 || sched->waits ? SCHED_PROBING : SCHED_READY;
 }
 
 struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
@@ -206,19 +203,13 @@ static void refresh_work(struct sched_job *job, struct store *store)
         store_note(store, &refresh->store_says);
         refresh_with_run(store, refresh->base, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
         break;
-    case REFRESH_DISCOVER: refresh_discover(store, refresh->io, NULL, &refresh->past, refresh->generation, &refresh->result, &refresh->err); break;
+    case REFRESH_DISCOVER:
+        refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        break;
     case REFRESH_ACCEPT:
         accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);
         break;
     }
-}
-
-static void log_store(const struct note *says)
-{
-    if (says->code[0] == '\0')
-        log_line(LOG_LEVEL_INFO, "the store works again");
-    else
-        log_line(says->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", says->text);
 }
 
 static void refresh_done(struct sched_job *job)
@@ -233,12 +224,15 @@ static void refresh_done(struct sched_job *job)
     if (refresh->kind == REFRESH_RUN)
         sched_upkeep_due(&sched->upkeep);
     if (refresh->kind == REFRESH_NOTES)
-        log_store(&refresh->store_says);
+        sched_upkeep_log(&refresh->store_says);
     if (refresh->kind == REFRESH_ACCEPT)
         refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
+    if (refresh->kind == REFRESH_DISCOVER && !sched_facts_was_asked(&sched->facts)) /* gpus have come */
+        sched_facts_ask(&sched->facts, sched->snapshot->graph);
     snapshot_unref(refresh->base);
     run_done(&refresh->run);
     free(refresh->selected);
+    free(refresh->facts.text);
     free(refresh);
 }
 
@@ -278,6 +272,8 @@ static void start_refresh(struct sched *sched, struct run *take_run)
     if (take_run != NULL) {
         refresh->run = *take_run;
         *take_run = (struct run){0};
+    } else {
+        refresh->facts = sched_facts_copy(&sched->facts);
     }
     add_refresh(sched, refresh);
 }
@@ -330,6 +326,10 @@ static void probe_ran(void *arg, struct run *take_run)
     next_step(sched);
 }
 
+static void probe_looked(void *arg, char *take_facts) { sched_facts_take(&((struct sched *)arg)->facts, take_facts); }
+
+static void facts_said(void *arg) { next_step(arg); }
+
 /* Whatever is due once neither a probe nor a write runs. */
 static void next_step(struct sched *sched)
 {
@@ -343,14 +343,20 @@ static void next_step(struct sched *sched)
         hub_wake(sched->env.hub);
     }
     if (sched->stopped != NULL) {
-        if (!sched_jobs_busy(&sched->jobs))
+        if (!sched_jobs_busy(&sched->jobs) && !sched_facts_is_asking(&sched->facts))
             sched->stopped(sched->stopped_arg);
         return;
     }
-    if (sched->reload_due) {
+    /* What a stand-in measured is not stored, and would be forgotten for new facts. */
+    bool has_facts = sched_facts_is_new(&sched->facts) && !sched->snapshot->has_standin;
+    if (!sched_facts_is_asking(&sched->facts) && (sched->reload_due || has_facts)) {
         sched->reload_due = false;
         start_refresh(sched, NULL);
         hub_wake(sched->env.hub);
+    } else if (sched->waits && !sched_facts_is_asking(&sched->facts)) {
+        sched->waits = false;
+        if (sched->owed)
+            measure_what_is_owed(sched);
     }
 }
 
@@ -472,6 +478,8 @@ void sched_reload(struct sched *sched)
     if (sched->env.config->node != NULL)
         return;
     sched->reload_due = true;
+    sched->facts.was_asked = false;
+    sched_facts_ask(&sched->facts, sched->snapshot->graph);
     next_step(sched);
 }
 
@@ -483,6 +491,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     uv_close((uv_handle_t *)&sched->resume, NULL);
     sched_upkeep_stop(&sched->upkeep);
     sched_watch_stop(&sched->watch);
+    sched_facts_stop(&sched->facts);
     sched_cancel(sched);
     next_step(sched);
 }

@@ -387,6 +387,7 @@ static void look_line(void *arg, const char *line, size_t length)
 {
     struct sched_probe *probe = arg;
     gpu_use_line(&probe->out, probe->graph, line, length);
+    facts_text_add(&probe->said, line, length);
 }
 
 /* Facts that fail to come say nothing about who uses the gpus; the probe itself says what is wrong. */
@@ -394,8 +395,13 @@ static void look_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;
     struct berth_err err = {0};
+    char *said = facts_text_take(&probe->said);
     probe->runner = NULL;
     probe->looking = false;
+    if (end->ending == RUNNER_EXITED && end->code == 0 && probe->env.config->node == NULL)
+        probe->env.looked(probe->env.arg, said);
+    else
+        free(said);
     if (end->stuck != 0)
         probe->stuck = end->stuck;
     if (!probe->cancelled && probe->stuck == 0 && gpu_use_has_all(&probe->out, probe->graph)) {

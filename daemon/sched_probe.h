@@ -15,6 +15,7 @@
 #include "collect.h"
 #include "config.h"
 #include "err.h"
+#include "facts_text.h"
 #include "gpu_use.h"
 #include "programs.h"
 #include "runner.h"
@@ -47,6 +48,7 @@ struct sched_probe_env {
     const struct clock *clock;
     const struct config *config; /* may change between calls */
     void (*moved)(void *arg);                     /* a line was read */
+    void (*looked)(void *arg, char *take_facts);  /* what the drivers said before gpus were measured; NULL nothing */
     void (*ran)(void *arg, struct run *take_run); /* a program ended; sched_probe_step goes on. NULL: it never began */
     void *arg;
 };
@@ -66,6 +68,7 @@ struct sched_probe {
     size_t best_measured, best_left_out; /* values of the one of them that measured most */
     size_t measured, left_out;           /* values of the programs before it */
     bool looking;        /* what runs only says who uses the gpus */
+    struct facts_text said; /* by the look */
     struct gpu_use out;  /* gpus that this program leaves alone */
     char *hung;          /* cells that it leaves out; NULL none */
     struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* what its earlier attempts found */

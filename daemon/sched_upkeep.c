@@ -1,5 +1,7 @@
 #include "sched_upkeep.h"
 
+#include "log.h"
+
 #define STEPS_AT_ONCE 16 /* of thinning, each some ten milliseconds; other jobs come in between */
 #define WITNESS_DAYS 3
 #define WAIT_MAX_S    60
@@ -54,4 +56,12 @@ void sched_upkeep_stop(struct sched_upkeep *upkeep)
 {
     upkeep->stopped = true;
     uv_close((uv_handle_t *)&upkeep->timer, NULL);
+}
+
+void sched_upkeep_log(const struct note *says)
+{
+    if (says->code[0] == '\0')
+        log_line(LOG_LEVEL_INFO, "the store works again");
+    else
+        log_line(says->severity > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "store: %s", says->text);
 }

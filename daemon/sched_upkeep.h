@@ -28,3 +28,6 @@ void sched_upkeep_due(struct sched_upkeep *upkeep);
 
 /* No more of it once the job that is queued has ended; the timer closes. */
 void sched_upkeep_stop(struct sched_upkeep *upkeep);
+
+/* Says in the log what the store says of itself now; code "" is that it works again. */
+void sched_upkeep_log(const struct note *says);

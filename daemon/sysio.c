@@ -223,3 +223,16 @@ bool sysio_exists(const struct sysio *io, const char *path)
     close(fd);
     return true;
 }
+
+int64_t sysio_boot_time_s(const struct sysio *io)
+{
+    char *text = NULL;
+    int64_t time_s = 0;
+    if (sysio_read(io, "/proc/stat", 1 << 22, &text, NULL) == BERTH_OK) {
+        const char *line = strstr(text, "\nbtime ");
+        if (line != NULL)
+            time_s = strtoll(line + 7, NULL, 10);
+    }
+    free(text);
+    return time_s;
+}

@@ -27,4 +27,7 @@ void sysio_names_free(char **names);
 /* Whose it is and who may use it, a device's as well; links are followed. ABSENT, IO. */
 enum berth_code sysio_stat(const struct sysio *io, const char *path, struct stat *ret_status, struct berth_err *err);
 
+/* When this kernel came up, seconds since the epoch; 0 unknown. */
+int64_t sysio_boot_time_s(const struct sysio *io);
+
 bool sysio_exists(const struct sysio *io, const char *path);

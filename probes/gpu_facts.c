@@ -20,8 +20,8 @@ static bool print_run(const struct gpu_facts_nvidia *nvidia, const struct gpu_am
     probe_line_open(&line, "conditions");
     gpu_facts_text(&line, "driver", nvidia->driver);
     gpu_facts_text(&line, "cuda", nvidia->cuda);
-    gpu_facts_text(&line, "nvidia_why", nvidia->why.text);
-    gpu_facts_text(&line, "amd_why", amd->why.text);
+    gpu_facts_text(&line, nvidia->is_wrong ? "nvidia_trouble" : "nvidia_why", nvidia->why.text);
+    gpu_facts_text(&line, amd->is_wrong ? "amd_trouble" : "amd_why", amd->why.text);
     probe_line_close(&line);
     return probe_line_write(&line, out);
 }

@@ -24,7 +24,7 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     probe_line_text(&line, "vendor", "amd");
     gpu_facts_text(&line, "pci", device->pci);
     gpu_facts_text(&line, "uuid", device->uuid);
-    gpu_facts_text(&line, "model", device->model);
+    gpu_facts_text(&line, device->kfd_node < 0 ? "model" : "product", device->model);
     gpu_facts_text(&line, "render_node", device->render_node);
     if (device->kfd_node < 0) /* KFD says it better: it knows what a partition has, and memory that a processor shares */
         gpu_facts_number(&line, "bytes", device->bytes);

@@ -45,6 +45,7 @@ static void ask_all(const struct gpu_nvml *nvml, const char *root, unsigned coun
         *one = (struct asked){.nvml = nvml, .root = root, .device = &nvidia->device[nvidia->count]};
         int code = nvml->by_index(i, &one->handle);
         if (code != NVML_OK) {
+            nvidia->is_wrong = true;
             if (nvidia->why.text[0] == '\0' && ((code != NVML_NO_PERMISSION && code != NVML_CGROUP) || !gpu_access_denied(root, "cuda", &nvidia->why)))
                 probe_why_write(&nvidia->why, "the driver does not give GPU %u of %u: %s", i, count, nvml->text(code));
             continue;
@@ -68,17 +69,18 @@ void gpu_facts_nvidia_read(const char *root, struct gpu_facts_nvidia *ret)
     *ret = (struct gpu_facts_nvidia){0};
     snprintf(path, sizeof path, "%s%s", root, LIBRARY_PATH);
     if (!gpu_nvml_open(root[0] != '\0' ? path : NULL, &nvml, &code, &ret->why)) {
-        if (code != NVML_OK)
-            gpu_access_denied(root, "cuda", &ret->why);
+        ret->is_wrong = code != NVML_OK && (gpu_access_denied(root, "cuda", &ret->why) || code != NVML_NO_DRIVER);
         return;
     }
     read_versions(&nvml, ret);
     code = nvml.count(&count);
     count = count < GPU_FACTS_NVIDIA_MAX ? count : GPU_FACTS_NVIDIA_MAX;
     if (code != NVML_OK) {
+        ret->is_wrong = true;
         probe_why_write(&ret->why, "the driver does not say how many GPUs there are: %s", nvml.text(code));
     } else if (count == 0) {
-        if (!gpu_access_denied(root, "cuda", &ret->why)) /* the library counts what its process may open */
+        ret->is_wrong = gpu_access_denied(root, "cuda", &ret->why); /* the library counts what its process may open */
+        if (!ret->is_wrong)
             probe_why_write(&ret->why, "the driver shows no GPU");
     } else if ((ret->device = calloc(count, sizeof *ret->device)) == NULL) {
         probe_why_write(&ret->why, "out of memory");

@@ -13,6 +13,7 @@ struct gpu_facts_nvidia {
     int count;
     char driver[80], cuda[16]; /* versions; "" not known */
     struct probe_why why;      /* why there are none, or not all; "" nothing is wrong */
+    bool is_wrong;             /* ... which somebody has to put right: a file that is closed, a GPU that does not answer */
 };
 
 /* Asks the library, all devices at once, each by a thread of its own. root: "" this machine; else a folder with /sys, /proc, /dev and

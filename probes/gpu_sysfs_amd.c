@@ -176,7 +176,8 @@ static void read_processes(const char *root, struct gpu_amd *amd)
 /* Which permission is missing for using what the driver shows. */
 static void check_access(const char *root, const struct nodes *nodes, struct gpu_amd *amd)
 {
-    if (amd->count > 0 && gpu_access_denied(root, "hip", &amd->why))
+    amd->is_wrong = (amd->count > 0 && gpu_access_denied(root, "hip", &amd->why)) || nodes->closed > 0;
+    if (amd->why.text[0] != '\0')
         return;
     if (nodes->closed > 0)
         probe_why_write(&amd->why, "%d nodes of " KFD " are closed to this process, as its cgroup's device rules do it", nodes->closed);

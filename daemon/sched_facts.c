@@ -1,0 +1,104 @@
+#include "sched_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "programs.h"
+
+#define LIMIT_MS 3000
+
+void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env) { *facts = (struct sched_facts){.env = *env}; }
+
+void sched_facts_done(struct sched_facts *facts)
+{
+    free(facts_text_take(&facts->said));
+    free(facts->latest);
+    *facts = (struct sched_facts){0};
+}
+
+void sched_facts_take(struct sched_facts *facts, char *take_text)
+{
+    if (take_text == NULL)
+        return;
+    free(facts->latest);
+    facts->latest = take_text;
+    facts->note = (struct note){0};
+    facts->is_new = true;
+}
+
+static void line_read(void *arg, const char *line, size_t length) { facts_text_add(&((struct sched_facts *)arg)->said, line, length); }
+
+/* Half a text would have gpus missing that are there: the one before stays. */
+static void ended(void *arg, const struct runner_end *end)
+{
+    struct sched_facts *facts = arg;
+    char text[512];
+    char *said = facts_text_take(&facts->said);
+    bool is_whole = end->ending == RUNNER_EXITED && end->code == 0 && said != NULL;
+    facts->runner = NULL;
+    facts->stuck = end->stuck;
+    if (is_whole) {
+        sched_facts_take(facts, said);
+    } else {
+        free(said);
+        runner_describe(end, &facts->spec, text, sizeof text);
+        facts->note = (struct note){.severity = 1, .code = "gpu-facts", .place = "machine0"};
+        snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %.190s", text);
+        facts->is_new = true;
+        if (end->ending != RUNNER_STOPPED)
+            log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);
+    }
+    facts->env.said(facts->env.arg);
+}
+
+static const struct program *find_program(void)
+{
+    size_t count;
+    const struct program *programs = programs_all(&count);
+    for (size_t i = 0; i < count; i++)
+        if (programs[i].is_gpu && programs[i].vendor == NULL)
+            return &programs[i];
+    return NULL;
+}
+
+bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
+{
+    const struct program *program = find_program();
+    struct berth_err err = {0};
+    if (facts->runner != NULL)
+        return true;
+    if (facts->stuck != 0 || program == NULL || !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
+        return false;
+    facts->was_asked = true;
+    facts->args[0] = facts->program;
+    facts->args[1] = "--facts";
+    facts->args[2] = NULL;
+    facts->spec = (struct runner_spec){
+        .program = facts->program,
+        .args = facts->args,
+        .limit_ms = LIMIT_MS,
+        .silence_ms = LIMIT_MS,
+        .output_max = FACTS_TEXT_MAX,
+        .line = line_read,
+        .ended = ended,
+        .arg = facts,
+    };
+    if (runner_start(facts->env.loop, &facts->spec, &facts->runner, &err) == BERTH_OK)
+        return true;
+    log_line(LOG_LEVEL_WARNING, "the drivers are not asked about the gpus: %s", err.detail);
+    return false;
+}
+
+void sched_facts_stop(struct sched_facts *facts)
+{
+    if (facts->runner != NULL)
+        runner_stop(facts->runner);
+}
+
+struct refresh_facts sched_facts_copy(struct sched_facts *facts)
+{
+    facts->is_new = false;
+    return (struct refresh_facts){.text = facts->latest != NULL ? strdup(facts->latest) : NULL, .note = facts->note};
+}
