@@ -5,6 +5,7 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(16) << 20) /* 0.3 ms by PCIe 5 */
+#define FEW_PAIRS   4
 
 /* What a cell's variant says: the kind of host memory, and one of these. */
 enum { ONE, BOTH, READ, WRITE, COPY };
@@ -76,6 +77,15 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
     }
 }
 
+/* What quick looks at: all of pinned memory on the node next to the device; of other kinds there copies one way; of pinned
+ * memory on other nodes, where there are more than four pairs, copies one way. */
+static bool is_quick(const struct gpu_run *run, int kind, int what, bool near)
+{
+    if (kind != GPU_MEMORY_PINNED)
+        return near && (what == ONE || what == COPY);
+    return near || what == ONE || what == COPY || run->node->device_count * run->node->numa_count <= FEW_PAIRS;
+}
+
 /* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where quick looks more closely. */
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int numa, int device, bool near)
 {
@@ -86,10 +96,11 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                 bool by_kernel = what >= READ, main = kind == GPU_MEMORY_PINNED;
                 /* To read the host's memory is a way from it, to write it one to it. */
                 if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) || what == (back ? READ : WRITE) ||
-                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !main && (!near || what == BOTH)))
+                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !is_quick(run, kind, what, near)))
                     continue;
                 struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE,
                                         .phase = main ? GPU_PHASE_RATES : GPU_PHASE_DETAIL,
+                                        .rank = near ? 0 : 1,
                                         .from = back ? device : numa,
                                         .to = back ? numa : device,
                                         .variant = VARIANT(what, kind),

@@ -6,7 +6,7 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(64) << 20) /* 0.2 ms by NVLink 4 */
-#define ALL_PAIRS   12                   /* up to so many every pair gets a whole curve in the quick profile */
+#define ALL_PAIRS   12                   /* up to so many quick looks at every pair as full does */
 #define ALIKE       0.05                 /* rates that differ by less */
 #define CACHES      4                    /* times the last cache: what a leg in own memory moves at least */
 
@@ -111,19 +111,26 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
     return true;
 }
 
+/* Every pair is looked at as closely as any other: in the full profile, and where there are few. */
+static bool wants_all(const struct gpu_run *run)
+{
+    return run->wanted.profile == GPU_FULL || run->node->device_count * (run->node->device_count - 1) <= ALL_PAIRS;
+}
+
 static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = axes_of(cell);
-    int count = run->node->device_count;
-    bool all = run->wanted.profile == GPU_FULL || count * (count - 1) <= ALL_PAIRS;
     return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
-                              !all && !stands_for_others(run, cell->from, cell->to), budget_ns);
+                              !wants_all(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
 }
 
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
 {
-    bool ok = true;
+    bool ok = true, all = wants_all(run);
     for (int way = 0; way < WAY_COUNT; way++) {
+        /* Both ways at once is the same from either end, and is near the sum of one-way copies by kernel whatever they do. */
+        if (!all && ways[way].both && (from > to || way == KERNEL_READ_BOTH || way == KERNEL_WRITE_BOTH))
+            continue;
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
                                 .phase = GPU_PHASE_RATES,
@@ -134,10 +141,11 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .axes = axes_of,
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
-        if (ways[way].both)
+        bool first = stands_for_others(run, from, to);
+        if (ways[way].both || (!all && !first && way != ENGINE_WRITE && way != KERNEL_COPY))
             continue;
         cell.phase = GPU_PHASE_CURVES;
-        cell.rank = stands_for_others(run, from, to) ? 0 : 1;
+        cell.rank = first ? 0 : 1;
         cell.is_more = true;
         cell.measure = measure_curve;
         ok = ok && gpu_cells_add(run, cells, &cell);

@@ -4,8 +4,8 @@
 
 #include "probe_clock.h"
 
-#define SHORT_NS  100e3 /* a leg's length */
-#define LONG_NS   500e3
+#define SHORT_NS  60e3 /* a leg's length */
+#define LONG_NS   300e3
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
@@ -14,40 +14,33 @@
 
 #define SPREAD_NS  150e3 /* of the operations that a time is taken from */
 #define SPREAD_MAX 16
+#define LONGEST_NS 150e3 /* of an operation after which no larger one is measured */
 
 #define CALLS     40 /* the lowest decile needs 36 for an interval */
 #define CALLS_MIN 8
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
-/* So many bytes in as few operations as the span allows, and no fewer than these. */
-static void set_bytes(struct gpu_flow *flow, double bytes, uint64_t least, unsigned operations)
+/* The operations that so many bytes need at least. */
+static unsigned operations(const struct gpu_flow *flow, double bytes)
 {
-    uint64_t most = flow->span / GRAIN * GRAIN;
-    uint64_t all = bytes < (double)least ? least : (uint64_t)bytes;
-    uint64_t count = (all + most - 1) / most;
-    count = count < operations ? operations : count;
-    flow->count = count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
-    uint64_t each = round_up(all / flow->count);
+    double count = ceil(bytes / (double)(flow->span / GRAIN * GRAIN));
+    return count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
+}
+
+/* So many bytes in so many operations. */
+static void set_bytes(struct gpu_flow *flow, double bytes, unsigned count)
+{
+    uint64_t most = flow->span / GRAIN * GRAIN, each = round_up((uint64_t)(bytes / count));
+    flow->count = count;
     flow->op.bytes = each < GRAIN ? GRAIN : each > most ? most : each;
     flow->advance = flow->op.bytes;
 }
 
 static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
 
-/* One leg in which every flow takes about ns at its expected rate (bytes per ns), in as many operations as the longest leg needs: what starting them costs
- * is then the same in all. */
-static bool run_leg(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double ns,
-                    double longest_ns, uint64_t least, enum gpu_fault *ret_fault, struct probe_why *why)
-{
-    for (size_t i = 0; i < count; i++) {
-        set_bytes(&flows[i], expected[i] * longest_ns, least, 1);
-        set_bytes(&flows[i], expected[i] * ns, least, flows[i].count);
-    }
-    return gpu_trial_run(trial, flows, count, ret_fault, why);
-}
-
-/* Both legs; the rates, in bytes per ns, by their differences. */
+/* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as the others at its expected rate,
+ * and as many operations in one leg as in the other, so that what each operation costs is in no difference. */
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, uint64_t least,
                      double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -56,13 +49,16 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
     for (size_t i = 0; i < count; i++)
         shorter = fmax(shorter, (double)least / expected[i]);
     double longer = shorter + LONG_NS - SHORT_NS;
-    if (!run_leg(trial, flows, count, expected, shorter, longer, least, ret_fault, why))
+    for (size_t i = 0; i < count; i++)
+        set_bytes(&flows[i], expected[i] * shorter, operations(&flows[i], expected[i] * longer));
+    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes[i] = moved(&flows[i]);
         ns[i] = flows[i].ns;
+        set_bytes(&flows[i], expected[i] * longer, flows[i].count);
     }
-    if (!run_leg(trial, flows, count, expected, longer, longer, least, ret_fault, why))
+    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (flows[i].ns - ns[i]);
@@ -81,7 +77,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++)
-        set_bytes(&flows[i], (double)FIRST, least < FIRST ? FIRST : least, 1);
+        set_bytes(&flows[i], (double)(least < FIRST ? FIRST : least), operations(&flows[i], (double)least));
     for (int again = 0; again < 2; again++)
         if (!gpu_trial_run(trial, flows, count, ret_fault, why))
             return false;
@@ -132,28 +128,27 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
 /* One size on its way to a time. */
 struct size {
     struct gpu_flow flow;
-    unsigned most; /* operations in the longer of two queues */
+    unsigned most; /* operations in a queue */
     double samples[PROBE_STATS_MAX];
     unsigned n;
     bool enough;
 };
 
+/* What follows the first operation of a queue, which alone waits for the start. */
 static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns, enum gpu_fault *ret_fault,
                       struct probe_why *why)
 {
-    size->flow.count = 1;
-    if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
-        return false;
-    double alone = size->flow.ns;
+    size->flow.mark = 1;
     size->flow.count = size->most;
     if (!gpu_trial_run(trial, &size->flow, 1, ret_fault, why))
         return false;
-    *ret_ns = (size->flow.ns - alone) / (size->most - 1);
+    *ret_ns = (size->flow.ns - size->flow.mark_ns) / (size->most - 1);
     return true;
 }
 
+/* Finds how many operations to time at once; *ret_ns: about what one takes. */
 static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, uint64_t bytes, struct size *ret_size,
-                       enum gpu_fault *ret_fault, struct probe_why *why)
+                       double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns;
     *ret_size = (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
@@ -161,6 +156,7 @@ static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_
     if (!time_once(trial, ret_size, &ns, ret_fault, why))
         return false;
     double fit = SPREAD_NS / fmax(ns, 1);
+    *ret_ns = ns;
     ret_size->most = 1 + (fit > SPREAD_MAX ? SPREAD_MAX : fit < 1 ? 1 : (unsigned)fit);
     return true;
 }
@@ -174,17 +170,19 @@ static void shuffle(size_t *order, size_t count, struct probe_random *random)
     }
 }
 
-bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples, size_t count,
-                    struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples,
+                    size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     struct size sizes[GPU_RATE_SIZES_MAX];
-    size_t order[GPU_RATE_SIZES_MAX], left = count;
+    size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    for (size_t i = 0; i < count; i++) {
-        order[i] = i;
-        if (!begin_size(trial, op, span, (uint64_t)samples[i].bytes, &sizes[i], ret_fault, why))
+    for (double ns = 0; count < *ret_count && ns < LONGEST_NS; count++) {
+        order[count] = count;
+        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, &sizes[count], &ns, ret_fault, why))
             return false;
     }
+    left = count;
     while (left > 0) {
         shuffle(order, count, random);
         for (size_t i = 0; i < count; i++) {
@@ -206,6 +204,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
         if (!(samples[i].ns.low > 0))
             samples[i].ns.low = samples[i].ns.high = NAN;
     }
+    *ret_count = count;
     return true;
 }
 

@@ -2,9 +2,9 @@
  * Rates of flows alone or together, and times of single operations by size; both by differences, so that neither what starting
  * and timing cost nor the resolution of events is in them.
  *
- * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1), with T2 - T1 about 0.4 ms.
+ * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1), with T2 - T1 about 0.24 ms.
  * Flows that run together are given bytes so that all end at the same time: else the last ones would be measured alone. The time
- * of an operation is what one more of them takes in a queue, (T(n) - T(1)) / (n - 1).
+ * of an operation is what each takes in a queue behind the first.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,10 +24,12 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
                        struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
                        struct probe_why *why);
 
-/* samples come with their bytes, at most span each, and get their ns. Each repetition takes all sizes in random order. Operations
- * step through the span, so that a cache as large as that does not hold what they move. */
-bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples, size_t count,
-                    struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault, struct probe_why *why);
+/* samples come with their bytes, ascending and at most span each, and get their ns; *ret_count becomes how many did: none is
+ * larger than the first that takes 0.15 ms. Each repetition takes all sizes in random order. Operations step
+ * through the span, so that a cache as large as that does not hold what they move. */
+bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples,
+                    size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why);
 
 /* What the caller's clock sees of one operation, launch to synchronised: median, and the lowest decile. */
 bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, int64_t budget_ns, struct probe_summary *ret_median,

@@ -6,6 +6,8 @@
 #include "probe_clock.h"
 
 #define LEAST_BYTES  4096
+#define FEW_BYTES    (UINT64_C(64) << 10)
+#define FEW_STEP     64
 #define CALLED_SHORT (UINT64_C(4) << 20)
 #define CALLED_LONG  (UINT64_C(32) << 20)
 
@@ -37,10 +39,10 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
 size_t gpu_transfer_sizes(uint64_t most, bool few, struct probe_sample *ret_samples)
 {
     size_t count = 0;
-    uint64_t step = few ? 256 : 4;
-    for (uint64_t bytes = LEAST_BYTES; bytes < most && count < GPU_RATE_SIZES_MAX - 1; bytes *= step)
+    uint64_t bytes = few ? FEW_BYTES : LEAST_BYTES;
+    for (uint64_t step = few ? FEW_STEP : 4; bytes < most && count < (few ? 1 : GPU_RATE_SIZES_MAX - 1); bytes *= step)
         ret_samples[count++] = (struct probe_sample){.bytes = (int64_t)bytes};
-    ret_samples[count++] = (struct probe_sample){.bytes = (int64_t)most};
+    ret_samples[count++] = (struct probe_sample){.bytes = (int64_t)(bytes < most ? bytes : most)};
     return count;
 }
 
@@ -54,10 +56,10 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const 
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    size_t count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
+    size_t one = 1, count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
-    if (!gpu_rate_times(run->trial, &flow.op, flow.span, samples, count, &run->random, budget_ns * 8 / 10, &fault, &why) ||
-        !gpu_rate_times(run->trial, &flow.op, flow.span, &least, 1, &run->random, budget_ns / 10, &fault, &why) ||
+    if (!gpu_rate_times(run->trial, &flow.op, flow.span, samples, &count, &run->random, budget_ns * 8 / 10, &fault, &why) ||
+        !gpu_rate_times(run->trial, &flow.op, flow.span, &least, &one, &run->random, budget_ns / 10, &fault, &why) ||
         !gpu_rate_call(run->trial, &flow.op, budget_ns / 10, &call, &low, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count, call.value,
@@ -71,13 +73,14 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, cons
     struct probe_sample sample = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
     struct probe_summary call, low;
     struct probe_axes called = *axes;
+    size_t one = 1;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     probe_axes_add(&called, "clock", "call");
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why) && gpu_run_failed(run, cell, &called, fault, &why);
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
-    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, 1, &run->random, budget_ns / 2, &fault, &why)
+    bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random, budget_ns / 2, &fault, &why)
                   ? gpu_run_value(run, cell, axes, &sample.ns)
                   : gpu_run_failed(run, cell, axes, fault, &why);
     if (!ok)

@@ -13,7 +13,7 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
                        const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
                        int64_t budget_ns, struct probe_summary *ret_rate);
 
-/* Times of one operation at sizes from 4 KiB up to most bytes, a factor of four apart, or, few, only at three of them. */
+/* Times of one operation at sizes from 4 KiB up to most bytes, a factor of four apart, or, few, at 64 KiB and 4 MiB. */
 bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                         const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns);
 

@@ -11,7 +11,7 @@
     UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
 
 struct lane {
-    gpu_event start, stop;
+    gpu_event start, mark, stop;
 };
 
 /* What a trial has on one device. */
@@ -52,6 +52,7 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
         return false;
     for (int i = 0; i < GPU_STREAMS; i++)
         if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault, why) ||
+            !check(trial, api->event_new(api, &post->lanes[i].mark), device, "event", ret_fault, why) ||
             !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault, why))
             return false;
     return true;
@@ -102,10 +103,10 @@ void gpu_trial_free(struct gpu_trial *trial)
         if (post->sink != 0)
             api->free(api, post->sink);
         for (int j = 0; j < GPU_STREAMS; j++) {
-            if (post->lanes[j].start != NULL)
-                api->event_free(api, post->lanes[j].start);
-            if (post->lanes[j].stop != NULL)
-                api->event_free(api, post->lanes[j].stop);
+            gpu_event events[] = {post->lanes[j].start, post->lanes[j].mark, post->lanes[j].stop};
+            for (size_t k = 0; k < sizeof events / sizeof *events; k++)
+                if (events[k] != NULL)
+                    api->event_free(api, events[k]);
         }
     }
     if (trial->word != NULL)
@@ -230,6 +231,7 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, e
 struct flow_arg {
     const struct gpu_trial *trial;
     const struct gpu_flow *flow;
+    gpu_event mark;
 };
 
 static int enqueue_flow(void *arg, gpu_stream stream)
@@ -239,6 +241,8 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     uint64_t offset = 0;
     for (unsigned i = 0; i < flow->count; i++) {
         int code = enqueue_op(at->trial, &flow->op, offset, stream);
+        if (code == 0 && flow->mark > 0 && i + 1 == flow->mark)
+            code = at->trial->node->api->event_record(at->trial->node->api, at->mark, stream);
         if (code != 0)
             return code;
         offset += flow->advance;
@@ -248,16 +252,29 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     return 0;
 }
 
+static bool read_mark(struct gpu_trial *trial, const struct strand *strand, gpu_event mark, double *ret_ns,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = trial->node->api;
+    gpu_event start = trial->posts[strand->device].lanes[strand->stream].start;
+    return enter(trial, strand->device, ret_fault, why) &&
+           check(trial, api->event_elapsed(api, start, mark, ret_ns), strand->device, "time", ret_fault, why);
+}
+
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
                    struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
+    int next[GPU_DEVICES_MAX] = {0};
     *ret_fault = GPU_FAULT_OTHER;
     if (count > GPU_TRIAL_FLOWS_MAX)
         return probe_why_set(why, "too many flows at once");
     for (size_t i = 0; i < count; i++) {
-        args[i] = (struct flow_arg){trial, &flows[i]};
+        /* The mark's event is the lane's, which run gives out in this order. */
+        int lane = next[flows[i].op.device]++;
+        args[i] =
+            (struct flow_arg){trial, &flows[i], lane < GPU_STREAMS ? trial->posts[flows[i].op.device].lanes[lane].mark : NULL};
         strands[i] = (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
     }
     if (!run(trial, strands, count, ret_fault, why))
@@ -265,6 +282,8 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
     for (size_t i = 0; i < count; i++) {
         flows[i].ns = strands[i].ns;
         flows[i].began_ns = strands[i].began_ns;
+        if (flows[i].mark > 0 && !read_mark(trial, &strands[i], args[i].mark, &flows[i].mark_ns, ret_fault, why))
+            return false;
     }
     return true;
 }

@@ -40,7 +40,9 @@ struct gpu_flow {
     unsigned count;   /* operations, back to back */
     uint64_t advance; /* each operation starts so many bytes further than the last one, within span; 0: all on the same bytes */
     uint64_t span;    /* of to and of from; at least op.bytes */
+    unsigned mark;    /* not 0: after so many operations the time is looked at as well */
     double ns;        /* result: from the start of the first to the end of the last */
+    double mark_ns;   /* result: from the start of the first to the mark */
     double began_ns;  /* result: after the first flow of the trial on the same device began */
 };
 

@@ -7,7 +7,7 @@
 #include "gpu_kernels.h"
 #include "gpu_path.h"
 
-#define BYTES  ((UINT64_C(4) << 20) + 48) /* over many pages, and not a whole number of anything but 16 */
+#define BYTES  (UINT64_C(256) << 10)
 #define WORDS  (BYTES / 8)
 #define POISON 0xA5
 
