@@ -3,87 +3,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "gpu_cuda_calls.h"
 #include "gpu_dl.h"
 
-/* The driver's functions with the names of its binary interface: _v2 are those whose sizes became 64 bits wide. Those without an
- * ending of cuMemAdvise and cuMemPrefetchAsync name a device by its number, which all drivers since CUDA 8 have. */
-#define CALLS(NEEDED, WANTED)                                                                                                    \
-    NEEDED(cuInit, (unsigned flags))                                                                                             \
-    NEEDED(cuDriverGetVersion, (int *version))                                                                                   \
-    NEEDED(cuGetErrorString, (int code, const char **text))                                                                      \
-    NEEDED(cuDeviceGetCount, (int *count))                                                                                       \
-    NEEDED(cuDeviceGet, (int *device, int ordinal))                                                                              \
-    NEEDED(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                        \
-    NEEDED(cuDeviceGetName, (char *name, int size, int device))                                                                  \
-    WANTED(cuDeviceGetUuid, (unsigned char *bytes, int device))                                                                  \
-    NEEDED(cuDeviceGetPCIBusId, (char *address, int size, int device))                                                           \
-    NEEDED(cuDeviceTotalMem_v2, (size_t * bytes, int device))                                                                    \
-    NEEDED(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))                                                          \
-    NEEDED(cuDevicePrimaryCtxRetain, (gpu_context * context, int device))                                                        \
-    NEEDED(cuDevicePrimaryCtxRelease_v2, (int device))                                                                           \
-    NEEDED(cuCtxSetCurrent, (gpu_context context))                                                                               \
-    NEEDED(cuDeviceCanAccessPeer, (int *can, int device, int peer))                                                              \
-    NEEDED(cuCtxEnablePeerAccess, (gpu_context peer, unsigned flags))                                                            \
-    NEEDED(cuMemAlloc_v2, (gpu_address * address, size_t bytes))                                                                 \
-    NEEDED(cuMemFree_v2, (gpu_address address))                                                                                  \
-    NEEDED(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                     \
-    NEEDED(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                        \
-    NEEDED(cuMemFreeHost, (void *memory))                                                                                        \
-    NEEDED(cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))                                                   \
-    NEEDED(cuMemHostUnregister, (void *memory))                                                                                  \
-    NEEDED(cuMemHostGetDevicePointer_v2, (gpu_address * address, void *memory, unsigned flags))                                  \
-    WANTED(cuMemAllocManaged, (gpu_address * address, size_t bytes, unsigned flags))                                             \
-    WANTED(cuMemAdvise, (gpu_address address, size_t bytes, int advice, int device))                                             \
-    WANTED(cuMemPrefetchAsync, (gpu_address address, size_t bytes, int device, gpu_stream stream))                               \
-    NEEDED(cuStreamCreate, (gpu_stream * stream, unsigned flags))                                                                \
-    NEEDED(cuStreamDestroy_v2, (gpu_stream stream))                                                                              \
-    NEEDED(cuStreamSynchronize, (gpu_stream stream))                                                                             \
-    NEEDED(cuStreamWaitEvent, (gpu_stream stream, gpu_event event, unsigned flags))                                              \
-    NEEDED(cuStreamQuery, (gpu_stream stream))                                                                                   \
-    NEEDED(cuEventCreate, (gpu_event * event, unsigned flags))                                                                   \
-    NEEDED(cuEventDestroy_v2, (gpu_event event))                                                                                 \
-    NEEDED(cuEventRecord, (gpu_event event, gpu_stream stream))                                                                  \
-    NEEDED(cuEventElapsedTime, (float *ms, gpu_event from, gpu_event to))                                                        \
-    NEEDED(cuMemcpyAsync, (gpu_address to, gpu_address from, size_t bytes, gpu_stream stream))                                   \
-    WANTED(cuMemcpy, (gpu_address to, gpu_address from, size_t bytes))                                                           \
-    NEEDED(cuMemcpyPeerAsync, (gpu_address to, gpu_context to_context, gpu_address from, gpu_context from_context, size_t bytes, \
-                               gpu_stream stream))                                                                               \
-    NEEDED(cuMemsetD8Async, (gpu_address to, unsigned char byte, size_t bytes, gpu_stream stream))                               \
-    NEEDED(cuModuleLoadData, (gpu_module * module, const void *image))                                                           \
-    NEEDED(cuModuleUnload, (gpu_module module))                                                                                  \
-    NEEDED(cuModuleGetFunction, (gpu_function * function, gpu_module module, const char *name))                                  \
-    NEEDED(cuLaunchKernel,                                                                                                       \
-           (gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,        \
-            unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
-
-struct calls {
-#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
-    CALLS(MEMBER, MEMBER)
-};
-
 static const struct gpu_dl_call call_table[] = {
-#define NEEDED(name, arguments) {#name, offsetof(struct calls, name), true},
-#define WANTED(name, arguments) {#name, offsetof(struct calls, name), false},
-    CALLS(NEEDED, WANTED)};
-
-/* Of the driver's enumerations. */
-enum {
-    CONTEXT_SPIN = 0x01,
-    CONTEXT_MAP_HOST = 0x08,
-    HOST_PORTABLE = 0x01,
-    HOST_MAPPED = 0x02,
-    ATTACH_GLOBAL = 0x01,
-    STREAM_NON_BLOCKING = 0x01,
-    SET_PREFERRED = 3,
-    UNSET_PREFERRED = 4,
-    SET_ACCESSED_BY = 5,
-    UNSET_ACCESSED_BY = 6,
-    DEVICE_CPU = -1,
-    NOT_READY = 600,
-    PEER_ALREADY = 704,
-    NOT_SUPPORTED = 801,
-    UNKNOWN = 999
-};
+#define NEEDED(name, arguments) {#name, offsetof(struct gpu_cuda_calls, name), true},
+#define WANTED(name, arguments) {#name, offsetof(struct gpu_cuda_calls, name), false},
+    GPU_CUDA_CALLS(NEEDED, WANTED)};
 
 static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_MULTIPROCESSORS] = 16,   [GPU_ATTRIBUTE_CLOCK_KHZ] = 13,  [GPU_ATTRIBUTE_L2_BYTES] = 38,
@@ -92,7 +18,7 @@ static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 100, [GPU_ATTRIBUTE_HOST_NUMA] = 134, [GPU_ATTRIBUTE_MEMORY_NUMA] = 131,
 };
 
-static const struct calls *calls_of(const struct gpu_api *api) { return api->calls; }
+static const struct gpu_cuda_calls *calls_of(const struct gpu_api *api) { return api->calls; }
 
 static const char *text(const struct gpu_api *api, int code)
 {
@@ -150,7 +76,7 @@ static int device_uuid(const struct gpu_api *api, int device, char *buffer, size
     int code = calls_of(api)->cuDeviceGet(&handle, device);
     if (code == 0)
         code = calls_of(api)->cuDeviceGetUuid(bytes, handle);
-    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? UNKNOWN : code;
+    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? CUDA_UNKNOWN : code;
 }
 
 static int device_pci(const struct gpu_api *api, int device, char *buffer, size_t size)
@@ -160,7 +86,7 @@ static int device_pci(const struct gpu_api *api, int device, char *buffer, size_
     int code = calls_of(api)->cuDeviceGet(&handle, device);
     if (code == 0)
         code = calls_of(api)->cuDeviceGetPCIBusId(address, sizeof address, handle);
-    return code == 0 && !gpu_dl_pci(address, buffer, size) ? UNKNOWN : code;
+    return code == 0 && !gpu_dl_pci(address, buffer, size) ? CUDA_UNKNOWN : code;
 }
 
 static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_bytes)
@@ -175,16 +101,16 @@ static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_byt
     return code;
 }
 
-/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are theirs as well. The thread that waits for
- * a device spins: a wake-up costs more than what is measured. */
+/* The device's primary context is the one that NCCL and cuBLAS work in, so memory and streams are theirs as well. The thread that
+ * waits for a device spins: a wake-up costs more than what is measured. */
 static int open_context(const struct gpu_api *api, int device, gpu_context *ret_context)
 {
-    const struct calls *calls = calls_of(api);
+    const struct gpu_cuda_calls *calls = calls_of(api);
     int handle;
     gpu_context context = NULL;
     int code = calls->cuDeviceGet(&handle, device);
     if (code == 0)
-        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CONTEXT_SPIN | CONTEXT_MAP_HOST);
+        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CUDA_CONTEXT_SPIN | CUDA_CONTEXT_MAP_HOST);
     if (code == 0)
         code = calls->cuDevicePrimaryCtxRetain(&context, handle);
     if (code != 0)
@@ -228,7 +154,7 @@ static int access_peer(const struct gpu_api *api, int peer, gpu_context peer_con
 {
     (void)peer;
     int code = calls_of(api)->cuCtxEnablePeerAccess(peer_context, 0);
-    return code == PEER_ALREADY ? 0 : code;
+    return code == CUDA_PEER_ALREADY ? 0 : code;
 }
 
 static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
@@ -257,8 +183,8 @@ static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kin
 {
     void *memory;
     if (kind != GPU_HOST_PINNED)
-        return NOT_SUPPORTED;
-    int code = calls_of(api)->cuMemHostAlloc(&memory, bytes, HOST_PORTABLE | HOST_MAPPED);
+        return CUDA_NOT_SUPPORTED;
+    int code = calls_of(api)->cuMemHostAlloc(&memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
     if (code == 0)
         *ret_memory = memory;
     return code;
@@ -268,8 +194,8 @@ static int host_free(const struct gpu_api *api, void *memory) { return calls_of(
 
 static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
 {
-    return kind != GPU_HOST_PINNED ? NOT_SUPPORTED
-                                   : calls_of(api)->cuMemHostRegister_v2(memory, bytes, HOST_PORTABLE | HOST_MAPPED);
+    return kind != GPU_HOST_PINNED ? CUDA_NOT_SUPPORTED
+                                   : calls_of(api)->cuMemHostRegister_v2(memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
 }
 
 static int host_unregister(const struct gpu_api *api, void *memory) { return calls_of(api)->cuMemHostUnregister(memory); }
@@ -288,7 +214,7 @@ static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *r
     gpu_address address;
     if (calls_of(api)->cuMemAllocManaged == NULL)
         return GPU_MISSING;
-    int code = calls_of(api)->cuMemAllocManaged(&address, bytes, ATTACH_GLOBAL);
+    int code = calls_of(api)->cuMemAllocManaged(&address, bytes, CUDA_ATTACH_GLOBAL);
     if (code == 0)
         *ret_address = address;
     return code;
@@ -296,7 +222,7 @@ static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *r
 
 static int managed_advise(const struct gpu_api *api, gpu_address address, size_t bytes, enum gpu_advice advice, int device)
 {
-    int handle = DEVICE_CPU;
+    int handle = CUDA_DEVICE_CPU;
     int code = 0;
     if (calls_of(api)->cuMemAdvise == NULL)
         return GPU_MISSING;
@@ -307,19 +233,19 @@ static int managed_advise(const struct gpu_api *api, gpu_address address, size_t
     switch (advice) {
     case GPU_ADVISE_HOST:
     case GPU_ADVISE_DEVICE:
-        return calls_of(api)->cuMemAdvise(address, bytes, SET_PREFERRED, handle);
+        return calls_of(api)->cuMemAdvise(address, bytes, CUDA_SET_PREFERRED, handle);
     case GPU_ADVISE_ACCESSED_BY:
-        return calls_of(api)->cuMemAdvise(address, bytes, SET_ACCESSED_BY, handle);
+        return calls_of(api)->cuMemAdvise(address, bytes, CUDA_SET_ACCESSED_BY, handle);
     case GPU_ADVISE_NONE:
-        code = calls_of(api)->cuMemAdvise(address, bytes, UNSET_PREFERRED, handle);
-        return code != 0 ? code : calls_of(api)->cuMemAdvise(address, bytes, UNSET_ACCESSED_BY, handle);
+        code = calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_PREFERRED, handle);
+        return code != 0 ? code : calls_of(api)->cuMemAdvise(address, bytes, CUDA_UNSET_ACCESSED_BY, handle);
     }
-    return NOT_SUPPORTED;
+    return CUDA_NOT_SUPPORTED;
 }
 
 static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
 {
-    int handle = DEVICE_CPU;
+    int handle = CUDA_DEVICE_CPU;
     int code = 0;
     if (calls_of(api)->cuMemPrefetchAsync == NULL)
         return GPU_MISSING;
@@ -331,7 +257,7 @@ static int managed_prefetch(const struct gpu_api *api, gpu_address address, size
 static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
 {
     gpu_stream stream;
-    int code = calls_of(api)->cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+    int code = calls_of(api)->cuStreamCreate(&stream, CUDA_STREAM_NON_BLOCKING);
     if (code == 0)
         *ret_stream = stream;
     return code;
@@ -349,7 +275,7 @@ static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event 
 static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
 {
     int code = calls_of(api)->cuStreamQuery(stream);
-    if (code != 0 && code != NOT_READY)
+    if (code != 0 && code != CUDA_NOT_READY)
         return code;
     *ret_done = code == 0;
     return 0;
@@ -414,10 +340,14 @@ static int module_load(const struct gpu_api *api, const void *image, gpu_module 
 
 static int module_unload(const struct gpu_api *api, gpu_module module) { return calls_of(api)->cuModuleUnload(module); }
 
+/* Drivers that load kernels when they are first launched would wait for what runs, and a kernel may run until one is launched: so
+ * it is loaded now. Those without cuFuncLoad have done it with the first call. */
 static int module_function(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function)
 {
     gpu_function function;
     int code = calls_of(api)->cuModuleGetFunction(&function, module, name);
+    if (code == 0 && calls_of(api)->cuFuncLoad != NULL)
+        code = calls_of(api)->cuFuncLoad(function);
     if (code == 0)
         *ret_function = function;
     return code;
@@ -480,7 +410,7 @@ struct gpu_api *gpu_cuda_new(struct probe_why *why)
         .launch = launch,
     };
     static const char *const libraries[] = {"libcuda.so.1", NULL};
-    struct calls *calls = malloc(sizeof *calls);
+    struct gpu_cuda_calls *calls = malloc(sizeof *calls);
     struct gpu_api *api = malloc(sizeof *api);
     struct gpu_dl_found found;
     if (calls == NULL || api == NULL)

@@ -4,87 +4,13 @@
 #include <stdlib.h>
 
 #include "gpu_dl.h"
-
-/* Those of HIP's functions that are the same from version 5 to 7: none with a structure but the 16 bytes of a UUID. */
-#define CALLS(NEEDED, WANTED)                                                                                                    \
-    NEEDED(hipInit, (unsigned flags))                                                                                            \
-    NEEDED(hipDriverGetVersion, (int *version))                                                                                  \
-    NEEDED(hipGetDeviceCount, (int *count))                                                                                      \
-    NEEDED(hipDeviceGetAttribute, (int *value, int attribute, int device))                                                       \
-    NEEDED(hipDeviceGetName, (char *name, int size, int device))                                                                 \
-    WANTED(hipDeviceGetUuid, (unsigned char *bytes, int device))                                                                 \
-    NEEDED(hipDeviceGetPCIBusId, (char *address, int size, int device))                                                          \
-    NEEDED(hipDeviceTotalMem, (size_t * bytes, int device))                                                                      \
-    NEEDED(hipSetDevice, (int device))                                                                                           \
-    WANTED(hipSetDeviceFlags, (unsigned flags))                                                                                  \
-    WANTED(hipDeviceReset, (void))                                                                                               \
-    NEEDED(hipDeviceCanAccessPeer, (int *can, int device, int peer))                                                             \
-    NEEDED(hipDeviceEnablePeerAccess, (int peer, unsigned flags))                                                                \
-    NEEDED(hipMalloc, (void **memory, size_t bytes))                                                                             \
-    NEEDED(hipFree, (void *memory))                                                                                              \
-    NEEDED(hipMemGetInfo, (size_t * free, size_t * total))                                                                       \
-    NEEDED(hipHostMalloc, (void **memory, size_t bytes, unsigned flags))                                                         \
-    NEEDED(hipHostFree, (void *memory))                                                                                          \
-    NEEDED(hipHostRegister, (void *memory, size_t bytes, unsigned flags))                                                        \
-    NEEDED(hipHostUnregister, (void *memory))                                                                                    \
-    NEEDED(hipHostGetDevicePointer, (void **address, void *memory, unsigned flags))                                              \
-    WANTED(hipMallocManaged, (void **memory, size_t bytes, unsigned flags))                                                      \
-    WANTED(hipMemAdvise, (const void *address, size_t bytes, int advice, int device))                                            \
-    WANTED(hipMemPrefetchAsync, (const void *address, size_t bytes, int device, gpu_stream stream))                              \
-    NEEDED(hipStreamCreateWithFlags, (gpu_stream * stream, unsigned flags))                                                      \
-    NEEDED(hipStreamDestroy, (gpu_stream stream))                                                                                \
-    NEEDED(hipStreamSynchronize, (gpu_stream stream))                                                                            \
-    NEEDED(hipStreamWaitEvent, (gpu_stream stream, gpu_event event, unsigned flags))                                             \
-    NEEDED(hipStreamQuery, (gpu_stream stream))                                                                                  \
-    NEEDED(hipEventCreateWithFlags, (gpu_event * event, unsigned flags))                                                         \
-    NEEDED(hipEventDestroy, (gpu_event event))                                                                                   \
-    NEEDED(hipEventRecord, (gpu_event event, gpu_stream stream))                                                                 \
-    NEEDED(hipEventElapsedTime, (float *ms, gpu_event from, gpu_event to))                                                       \
-    NEEDED(hipMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, gpu_stream stream))                              \
-    WANTED(hipMemcpy, (void *to, const void *from, size_t bytes, int kind))                                                      \
-    NEEDED(hipMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device, size_t bytes, gpu_stream stream))    \
-    NEEDED(hipMemsetAsync, (void *to, int byte, size_t bytes, gpu_stream stream))                                                \
-    NEEDED(hipModuleLoadData, (gpu_module * module, const void *image))                                                          \
-    NEEDED(hipModuleUnload, (gpu_module module))                                                                                 \
-    NEEDED(hipModuleGetFunction, (gpu_function * function, gpu_module module, const char *name))                                 \
-    NEEDED(hipModuleLaunchKernel,                                                                                                \
-           (gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,        \
-            unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
-
-/* What words a code is the only one that gives no code. */
-struct calls {
-    const char *(*hipGetErrorString)(int code);
-#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
-    CALLS(MEMBER, MEMBER)
-};
+#include "gpu_hip_calls.h"
 
 static const struct gpu_dl_call call_table[] = {
-#define NEEDED(name, arguments) {#name, offsetof(struct calls, name), true},
-#define WANTED(name, arguments) {#name, offsetof(struct calls, name), false},
-    CALLS(NEEDED, WANTED){"hipGetErrorString", offsetof(struct calls, hipGetErrorString), true},
+#define NEEDED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), true},
+#define WANTED(name, arguments) {#name, offsetof(struct gpu_hip_calls, name), false},
+    GPU_HIP_CALLS(NEEDED, WANTED){"hipGetErrorString", offsetof(struct gpu_hip_calls, hipGetErrorString), true},
 };
-
-/* Of HIP's enumerations, the same numbers from version 5 to 7. */
-enum {
-    SCHEDULE_SPIN = 0x1,
-    HOST_PORTABLE = 0x1,
-    HOST_MAPPED = 0x2,
-    HOST_COHERENT = 0x40000000,
-    REGISTER_COARSE = 0x8,
-    ATTACH_GLOBAL = 0x1,
-    STREAM_NON_BLOCKING = 0x1,
-    COPY_DEFAULT = 4,
-    SET_PREFERRED = 3,
-    UNSET_PREFERRED = 4,
-    SET_ACCESSED_BY = 5,
-    UNSET_ACCESSED_BY = 6,
-    DEVICE_CPU = -1,
-    NOT_READY = 600,
-    PEER_ALREADY = 704,
-    NOT_SUPPORTED = 801,
-    UNKNOWN = 999
-};
-#define HOST_NONCOHERENT 0x80000000U
 
 /* NUMA nodes have no number here: the nearest one has in late versions only. */
 #define NO_ATTRIBUTE (-1)
@@ -99,10 +25,11 @@ static const int attribute_number[GPU_ATTRIBUTE_COUNT] = {
     [GPU_ATTRIBUTE_MANAGED] = 9,
     [GPU_ATTRIBUTE_PAGEABLE] = 65,
     [GPU_ATTRIBUTE_PAGEABLE_BY_HOST] = 66,
-    [GPU_ATTRIBUTE_HOST_NUMA] = NO_ATTRIBUTE, [GPU_ATTRIBUTE_MEMORY_NUMA] = NO_ATTRIBUTE,
+    [GPU_ATTRIBUTE_HOST_NUMA] = NO_ATTRIBUTE,
+    [GPU_ATTRIBUTE_MEMORY_NUMA] = NO_ATTRIBUTE,
 };
 
-static const struct calls *calls_of(const struct gpu_api *api) { return api->calls; }
+static const struct gpu_hip_calls *calls_of(const struct gpu_api *api) { return api->calls; }
 
 static void *pointer(gpu_address address) { return (void *)(uintptr_t)address; }
 
@@ -154,14 +81,14 @@ static int device_uuid(const struct gpu_api *api, int device, char *buffer, size
     if (calls_of(api)->hipDeviceGetUuid == NULL)
         return GPU_MISSING;
     int code = calls_of(api)->hipDeviceGetUuid(bytes, device);
-    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? UNKNOWN : code;
+    return code == 0 && !gpu_dl_uuid(bytes, buffer, size) ? HIP_UNKNOWN : code;
 }
 
 static int device_pci(const struct gpu_api *api, int device, char *buffer, size_t size)
 {
     char address[32] = "";
     int code = calls_of(api)->hipDeviceGetPCIBusId(address, sizeof address, device);
-    return code == 0 && !gpu_dl_pci(address, buffer, size) ? UNKNOWN : code;
+    return code == 0 && !gpu_dl_pci(address, buffer, size) ? HIP_UNKNOWN : code;
 }
 
 static int device_bytes(const struct gpu_api *api, int device, uint64_t *ret_bytes)
@@ -179,7 +106,7 @@ static int open_context(const struct gpu_api *api, int device, gpu_context *ret_
 {
     int code = calls_of(api)->hipSetDevice(device);
     if (code == 0 && calls_of(api)->hipSetDeviceFlags != NULL)
-        (void)calls_of(api)->hipSetDeviceFlags(SCHEDULE_SPIN);
+        (void)calls_of(api)->hipSetDeviceFlags(HIP_SCHEDULE_SPIN);
     if (code == 0)
         code = calls_of(api)->hipFree(NULL);
     if (code == 0)
@@ -213,7 +140,7 @@ static int access_peer(const struct gpu_api *api, int peer, gpu_context peer_con
 {
     (void)peer_context;
     int code = calls_of(api)->hipDeviceEnablePeerAccess(peer, 0);
-    return code == PEER_ALREADY ? 0 : code;
+    return code == HIP_PEER_ALREADY ? 0 : code;
 }
 
 static int alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
@@ -240,10 +167,10 @@ static int space(const struct gpu_api *api, size_t *ret_free, size_t *ret_total)
 
 static int host_alloc(const struct gpu_api *api, size_t bytes, enum gpu_host_kind kind, void **ret_memory)
 {
-    unsigned flags = HOST_PORTABLE | HOST_MAPPED;
+    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED;
     void *memory;
     if (kind != GPU_HOST_PINNED)
-        flags |= kind == GPU_HOST_COHERENT ? HOST_COHERENT : HOST_NONCOHERENT;
+        flags |= kind == GPU_HOST_COHERENT ? HIP_HOST_COHERENT : HIP_HOST_NONCOHERENT;
     int code = calls_of(api)->hipHostMalloc(&memory, bytes, flags);
     if (code == 0)
         *ret_memory = memory;
@@ -255,7 +182,7 @@ static int host_free(const struct gpu_api *api, void *memory) { return calls_of(
 /* Registered memory is coherent unless it is asked for otherwise. */
 static int host_register(const struct gpu_api *api, void *memory, size_t bytes, enum gpu_host_kind kind)
 {
-    unsigned flags = HOST_PORTABLE | HOST_MAPPED | (kind == GPU_HOST_NONCOHERENT ? REGISTER_COARSE : 0);
+    unsigned flags = HIP_HOST_PORTABLE | HIP_HOST_MAPPED | (kind == GPU_HOST_NONCOHERENT ? HIP_REGISTER_COARSE : 0);
     return calls_of(api)->hipHostRegister(memory, bytes, flags);
 }
 
@@ -275,7 +202,7 @@ static int managed_alloc(const struct gpu_api *api, size_t bytes, gpu_address *r
     void *memory;
     if (calls_of(api)->hipMallocManaged == NULL)
         return GPU_MISSING;
-    int code = calls_of(api)->hipMallocManaged(&memory, bytes, ATTACH_GLOBAL);
+    int code = calls_of(api)->hipMallocManaged(&memory, bytes, HIP_ATTACH_GLOBAL);
     if (code == 0)
         *ret_address = (uintptr_t)memory;
     return code;
@@ -287,30 +214,30 @@ static int managed_advise(const struct gpu_api *api, gpu_address address, size_t
         return GPU_MISSING;
     switch (advice) {
     case GPU_ADVISE_HOST:
-        return calls_of(api)->hipMemAdvise(pointer(address), bytes, SET_PREFERRED, DEVICE_CPU);
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, HIP_DEVICE_CPU);
     case GPU_ADVISE_DEVICE:
-        return calls_of(api)->hipMemAdvise(pointer(address), bytes, SET_PREFERRED, device);
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_PREFERRED, device);
     case GPU_ADVISE_ACCESSED_BY:
-        return calls_of(api)->hipMemAdvise(pointer(address), bytes, SET_ACCESSED_BY, device);
+        return calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_SET_ACCESSED_BY, device);
     case GPU_ADVISE_NONE: {
-        int code = calls_of(api)->hipMemAdvise(pointer(address), bytes, UNSET_PREFERRED, device);
-        return code != 0 ? code : calls_of(api)->hipMemAdvise(pointer(address), bytes, UNSET_ACCESSED_BY, device);
+        int code = calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_PREFERRED, device);
+        return code != 0 ? code : calls_of(api)->hipMemAdvise(pointer(address), bytes, HIP_UNSET_ACCESSED_BY, device);
     }
     }
-    return NOT_SUPPORTED;
+    return HIP_NOT_SUPPORTED;
 }
 
 static int managed_prefetch(const struct gpu_api *api, gpu_address address, size_t bytes, int device, gpu_stream stream)
 {
     if (calls_of(api)->hipMemPrefetchAsync == NULL)
         return GPU_MISSING;
-    return calls_of(api)->hipMemPrefetchAsync(pointer(address), bytes, device >= 0 ? device : DEVICE_CPU, stream);
+    return calls_of(api)->hipMemPrefetchAsync(pointer(address), bytes, device >= 0 ? device : HIP_DEVICE_CPU, stream);
 }
 
 static int stream_new(const struct gpu_api *api, gpu_stream *ret_stream)
 {
     gpu_stream stream;
-    int code = calls_of(api)->hipStreamCreateWithFlags(&stream, STREAM_NON_BLOCKING);
+    int code = calls_of(api)->hipStreamCreateWithFlags(&stream, HIP_STREAM_NON_BLOCKING);
     if (code == 0)
         *ret_stream = stream;
     return code;
@@ -328,7 +255,7 @@ static int stream_after(const struct gpu_api *api, gpu_stream stream, gpu_event 
 static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_done)
 {
     int code = calls_of(api)->hipStreamQuery(stream);
-    if (code != 0 && code != NOT_READY)
+    if (code != 0 && code != HIP_NOT_READY)
         return code;
     *ret_done = code == 0;
     return 0;
@@ -361,13 +288,13 @@ static int event_elapsed(const struct gpu_api *api, gpu_event from, gpu_event to
 
 static int copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
 {
-    return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, COPY_DEFAULT, stream);
+    return calls_of(api)->hipMemcpyAsync(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT, stream);
 }
 
 static int copy_now(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes)
 {
     return calls_of(api)->hipMemcpy == NULL ? GPU_MISSING
-                                            : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, COPY_DEFAULT);
+                                            : calls_of(api)->hipMemcpy(pointer(to), pointer(from), bytes, HIP_COPY_DEFAULT);
 }
 
 static int copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
@@ -459,9 +386,10 @@ struct gpu_api *gpu_hip_new(struct probe_why *why)
         .launch = launch,
     };
     static const char *const libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL};
-    struct calls *calls = malloc(sizeof *calls);
+    struct gpu_hip_calls *calls = malloc(sizeof *calls);
     struct gpu_api *api = malloc(sizeof *api);
     struct gpu_dl_found found;
+    (void)setenv("GPU_MAX_HW_QUEUES", "8", 0); /* 4 by default, shared by more streams in turn: those would wait for each other */
     if (calls == NULL || api == NULL)
         probe_why_write(why, "out of memory");
     else if (gpu_dl_open(libraries, call_table, sizeof call_table / sizeof call_table[0], calls, &found, why)) {

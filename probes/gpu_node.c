@@ -14,8 +14,8 @@
 #include "probe_clock.h"
 #include "probe_file.h"
 
-/* What CUDA, and HIP, say on a machine without devices. */
-enum { NO_DEVICE = 100, INVALID_DEVICE = 101 };
+/* What CUDA and HIP say on a machine without devices, and CUDA when NVSwitch is not set up. */
+enum { NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_READY = 802 };
 
 static bool fail_device(struct gpu_device *device, const struct gpu_api *api, const char *doing, int code)
 {
@@ -55,6 +55,8 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
     const struct gpu_api *api = node->api;
     int count;
     int code = api->count(api, &count);
+    if (code == NO_DEVICE || code == INVALID_DEVICE)
+        return true;
     if (code != 0)
         return probe_why_set(why, "%s does not count its devices: %s", api->library, api->text(api, code));
     for (int i = 0; i < count && node->device_count < GPU_DEVICES_MAX; i++) {
@@ -247,9 +249,10 @@ static bool start(struct gpu_node *node, const char *root, struct probe_why *why
         return false;
     if (node->device_count > 0)
         return true;
+    bool none = code == 0 || code == NO_DEVICE || code == INVALID_DEVICE;
     if (!gpu_access_denied(root, api->name, why))
-        probe_why_write(why, "%s: %s", api->library,
-                        code == 0 || code == NO_DEVICE || code == INVALID_DEVICE ? "there is no GPU" : api->text(api, code));
+        probe_why_write(why, "%s: %s%s", api->library, none ? "there is no GPU" : api->text(api, code),
+                        code == NOT_READY ? ": is nvidia-fabricmanager running?" : "");
     return false;
 }
 

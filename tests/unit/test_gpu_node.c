@@ -38,6 +38,8 @@ static const char *fake_text(const struct gpu_api *api, int code)
 static int fake_init(const struct gpu_api *api) { return fake_of(api)->init_code; }
 static int fake_count(const struct gpu_api *api, int *ret_count)
 {
+    if (fake_of(api)->count < 0)
+        return -fake_of(api)->count;
     *ret_count = fake_of(api)->count;
     return 0;
 }
@@ -345,6 +347,15 @@ static void test_runtimes_that_do_not_start(void **state)
     world->fake.count = 0;
     assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
     assert_string_equal(world->why.text, "libfake.so: there is no GPU");
+    world->fake.count = -100; /* as HIP says it */
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
+    assert_string_equal(world->why.text, "libfake.so: there is no GPU");
+    world->fake.count = -2;
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
+    assert_string_equal(world->why.text, "libfake.so does not count its devices: out of memory");
+    world->fake.init_code = 802;
+    assert_false(gpu_node_open(&world->api, "/nonexistent", NULL, NULL, &world->node, &world->why));
+    assert_string_equal(world->why.text, "libfake.so: some error: is nvidia-fabricmanager running?");
 }
 
 static void put(const char *root, const char *path, const char *text)
