@@ -205,7 +205,7 @@ $(BUILD)/unit/test_gpu_api: | $(FORWARD) $(BUILD)/standin/cuda/libcuda.so.1
 # with nothing in them, in place of what else of a real node's the program could find.
 STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_files.c kernels.c kernels_bytes.c memory.c model.c model_paths.c share.c world.c world_flags.c)
 STANDIN_CC   = $(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fvisibility=hidden -iquote probes -iquote tests/standin -shared -Wl,-soname,$(@F)
-STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2)
+STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 paths)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
@@ -230,6 +230,9 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
 $(BUILD)/obj/tests/unit/test_standin_driver.o: DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
 $(BUILD)/unit/test_standin_driver: | $(STANDINS)
+$(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $(filter %.c,$^) -lm
 .PHONY: standins
 standins: $(STANDINS)
 

@@ -10,7 +10,7 @@
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
 #define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
-#define LOOKS     3
+#define LOOKS       6 /* fewer are enough unless flows share something unequally */
 
 #define SPREAD_NS  150e3 /* of the operations that a time is taken from */
 #define SPREAD_MAX 16

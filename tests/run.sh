@@ -98,7 +98,7 @@ run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
 
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-if build sanitizers all units examples SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
+if build sanitizers all units examples standins SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
     each asan "$BUILD/san-address-undefined/unit/test_*" env
     # This build of the daemon also checks its own replies against the interface files.
     each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"

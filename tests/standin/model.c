@@ -363,7 +363,7 @@ bool model_read(const char *path, struct model **ret_model, char *ret_why, size_
     struct model *model = calloc(1, sizeof *model);
     bool ok = false;
     if (reader != NULL && model != NULL) {
-        *model = (struct model){.bytes_max = 256 << 10};
+        *model = (struct model){.bytes_max = 5 << 20};
         reader->model = model;
         model->device[MODEL_DEVICES_MAX - 1].memory_numa = -1;
         for (int i = 0; i < MODEL_DEVICES_MAX * MODEL_DEVICES_MAX; i++)

@@ -1,0 +1,56 @@
+"""Programs on virtual nodes: tests/standin."""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("BIN", HERE.parent / "build/bin")).resolve()
+STANDIN = BIN.parent / "standin"
+NODES = HERE / "standin/nodes"
+RUN = HERE / "standin/run.sh"
+
+
+@contextlib.contextmanager
+def described(name, *lines):
+    """The description of a node, with these lines more."""
+    with tempfile.NamedTemporaryFile("w", suffix=".node") as file:
+        file.write(f"include {NODES / name}.node\n" + "".join(line + "\n" for line in lines))
+        file.flush()
+        yield file.name
+
+
+def command(node, *arguments):
+    return [RUN, node, BIN / "berth-probe-gpu", *arguments]
+
+
+ENVIRONMENT = {**os.environ, "STANDIN": str(STANDIN)}
+
+
+def measured(node, *arguments, status=0):
+    """The records of a whole run."""
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=250)
+    assert done.returncode == status, (done.returncode, done.stderr[-2000:])
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def put_in(node, sets):
+    """What the description says of sets of flows, each a list of (mechanism, how, kind, from, to): lists of (bytes/s, ns)."""
+    text = "".join(";".join(" ".join(flow) for flow in flows) + "\n" for flows in sets)
+    done = subprocess.run([STANDIN / "paths", node], input=text, capture_output=True, text=True, check=True)
+    return [[tuple(float(number) for number in flow.split()) for flow in line.split(";")] for line in done.stdout.splitlines()]
+
+
+@contextlib.contextmanager
+def probe_folder(node):
+    """A folder to be the daemon's for probes, whose berth-probe-gpu is the real one on the virtual node; the others are the real ones."""
+    with tempfile.TemporaryDirectory(prefix="berth-probe-") as folder:
+        for program in BIN.glob("berth-probe-*"):
+            (pathlib.Path(folder) / program.name).symlink_to(program)
+        wrapper = pathlib.Path(folder) / "berth-probe-gpu"
+        wrapper.unlink()
+        wrapper.write_text(f"#!/bin/sh\nSTANDIN={STANDIN} exec {' '.join(str(part) for part in command(node))} \"$@\"\n")
+        wrapper.chmod(0o755)
+        yield folder

@@ -1,0 +1,307 @@
+"""berth-probe-gpu on virtual nodes, by both runtimes' names: what was put in comes out, and every fault is told from a measurement.
+
+What goes in is asked of the description itself (tests/standin/paths.c) for every cell and set, and the figures that everybody knows of these nodes are here by hand."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+from virtual_node import ENVIRONMENT, NODES, command, described, measured, probe_folder, put_in
+
+WITHIN = 0.01
+NUMBER = 0
+
+
+def flows_of(record):
+    """What moves in a cell, and how its value is made of the rates: (flows, factor)."""
+    metric, axes, a, b = record["metric"], record.get("axes", {}), record["from"], record["to"]
+    kind, how = axes.get("kind", "pinned"), axes.get("how", "copy")
+    both = axes.get("direction") == "both"
+    if metric == "host_gpu_copy_engine":
+        return [("engine", "write", kind, a, b)] + ([("engine", "write", kind, b, a)] if both else []), 1
+    if metric == "gpu_gpu_copy_engine":
+        driven = "read" if axes.get("direction") == "read" else "write"
+        return [("engine", driven, "pinned", a, b)] + ([("engine", "write", "pinned", b, a)] if both else []), 1
+    if metric == "host_gpu_kernel":
+        gpu, numa = (a, b) if b.startswith("numa") else (b, a)
+        return [("kernel", "copy", kind, a, b) if how == "copy" else ("kernel", how, kind, gpu, numa)], 1
+    if metric == "gpu_gpu_kernel":
+        return [("kernel", how, "pinned", a, b)] + ([("kernel", how, "pinned", b, a)] if both else []), 1
+    if metric == "memory_bandwidth":
+        how = axes.get("how", "read")
+        return [("kernel", how, "pinned", a, b)], 2 if how == "copy" else 1
+    return None, 0
+
+
+def is_near(found, wanted, within=WITHIN):
+    return abs(found - wanted) <= within * wanted
+
+
+def at_rest(record):
+    """At its default size, and in memory that stays where it is."""
+    axes = record.get("axes", {})
+    return "bytes" not in axes and "noise" not in axes and axes.get("kind") not in ("migrating", "system")
+
+
+def check_curves(node, records):
+    """Every size of every curve takes what is before the first byte and its bytes; so do the overheads. How many curves there were."""
+    cells = [(record, *flows_of(record)) for record in records if "samples" in record and at_rest(record) and flows_of(record)[0]]
+    for (record, _, factor), ((rate, ns),) in zip(cells, put_in(node, [flows for _, flows, _ in cells])):
+        for sample in record["samples"]:
+            wanted = ns + sample["bytes"] / (rate * factor) * 1e9
+            assert is_near(sample["median_ns"], wanted), (record["metric"], record["from"], record["to"], record["axes"], sample, wanted)
+        assert is_near(record["t0_queue_ns"], ns), (record["metric"], record["from"], record["to"], record["t0_queue_ns"], ns)
+    return len(cells)
+
+
+def check_values(node, records):
+    """Every rate is what was put in; how many there were of each metric."""
+    cells = [(record, *flows_of(record)) for record in records if "value" in record and at_rest(record) and flows_of(record)[0]]
+    counts = {}
+    for (record, flows, factor), rates in zip(cells, put_in(node, [flows for _, flows, _ in cells])):
+        wanted = sum(rate for rate, _ in rates) * factor
+        assert is_near(record["value"], wanted), (record, wanted)
+        counts[record["metric"]] = counts.get(record["metric"], 0) + 1
+    return counts
+
+
+def check_latencies(node, records, call_ns):
+    """16 bytes: what is before the first byte, and in the caller's eyes what the calls around it cost."""
+    cells = [record for record in records if record["record"] == "value" and record["metric"] == "copy_latency"]
+    flows = [[("engine", "write", "pinned", record["from"], record["to"])] for record in cells]
+    for record, ((rate, ns),) in zip(cells, put_in(node, flows)):
+        wanted = ns + 16e9 / rate + (call_ns if record["axes"].get("clock") == "call" else 0)
+        assert is_near(record["value"], wanted), (record, wanted)
+    return len(cells)
+
+
+def check_sets(node, records, within=WITHIN):
+    """Every flow of every set gets what it should among the others."""
+    sets = [record for record in records if record["record"] == "set"]
+    mechanism = {"host_gpu_copy_engine_concurrent": ("engine", "write"), "gpu_gpu_copy_engine_concurrent": ("engine", "write"),
+                 "host_gpu_kernel_concurrent": ("kernel", "copy"), "gpu_gpu_kernel_concurrent": ("kernel", "copy")}
+    asked = [[(*mechanism[record["metric"]], "pinned", flow["from"], flow["to"]) for flow in record["flows"]] for record in sets]
+    for record, rates in zip(sets, put_in(node, asked)):
+        for flow, (wanted, _) in zip(record["flows"], rates):
+            assert is_near(flow["bytes_per_s"], wanted, within), (record["metric"], flow, wanted)
+    return len(sets)
+
+
+def value(records, metric, a, b, **axes):
+    found = [record["value"] for record in records if "value" in record and record["metric"] == metric and record["from"] == a and
+             record["to"] == b and record.get("axes", {}) == axes]
+    assert len(found) == 1, (metric, a, b, axes, found)
+    return found[0]
+
+
+def total(records, metric, names, to_host):
+    """The sum of the set of these gpus' copies in one direction."""
+    for record in records:
+        if record["record"] != "set" or record["metric"] != metric:
+            continue
+        gpus = sorted(flow["from"] if to_host else flow["to"] for flow in record["flows"])
+        if gpus == sorted(names) and all(flow["to" if to_host else "from"].startswith("numa") for flow in record["flows"]):
+            return sum(flow["bytes_per_s"] for flow in record["flows"])
+    raise AssertionError(("no such set", names))
+
+
+LONG = ("--budget-ns", "60000000000")
+RATES = ("--metrics", "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,memory_bandwidth,copy_latency,"
+         "host_gpu_copy_engine_concurrent,gpu_gpu_copy_engine_concurrent", *LONG)
+
+
+def ended(records, status="complete"):
+    assert records[0]["record"] == "run" and records[-1]["record"] == "end", records[-1]
+    assert records[-1]["status"] == status, records[-1]
+    assert records[0]["backend"] == "standin", records[0]
+    return records
+
+
+def whole(name, devices, numas, call_ns):
+    node = NODES / f"{name}.node"
+    records = ended(measured(node, *LONG))
+    assert not [record for record in records if record["record"] == "finding"]
+    counts = check_values(node, records)
+    pairs = devices * (devices - 1)
+    assert counts["gpu_gpu_copy_engine"] >= 2 * pairs and counts["gpu_gpu_kernel"] >= 3 * pairs, counts
+    assert counts["host_gpu_copy_engine"] >= 2 * devices * numas and counts["host_gpu_kernel"] >= 2 * devices * numas, counts
+    assert counts["memory_bandwidth"] == 3 * devices, counts
+    assert check_latencies(node, records, call_ns) >= 2 * (pairs + 2 * devices)
+    assert check_sets(node, records) > devices * devices
+    assert check_curves(node, records) >= devices
+    return records
+
+
+def test_mi250x():
+    """Eight GCDs: 50 GB/s of SDMA or three quarters of a single link, also over three hops; kernels with the links' width; one port for two GCDs."""
+    records = whole("mi250x", 8, 4, 1800 + 4000 + 25)
+    gcd = [f"0000:{bus}:00.0" for bus in ("c1", "c6", "c9", "ce", "d1", "d6", "d9", "de")]
+    for a, b, engine, kernel, ns in ((0, 1, 50e9, 174e9, 10600), (1, 7, 50e9, 87e9, 18000), (3, 5, 50e9, 87e9, 18000), (0, 6, 50e9, 87e9, 12000),
+                                     (0, 2, 37.5e9, 43.5e9, 9500), (0, 4, 37.5e9, 43.5e9, 12000)):
+        for x, y in ((gcd[a], gcd[b]), (gcd[b], gcd[a])):
+            assert is_near(value(records, "gpu_gpu_copy_engine", x, y), engine)
+            assert is_near(value(records, "gpu_gpu_kernel", x, y), kernel)
+            assert is_near(value(records, "copy_latency", x, y), ns)
+    host = "host_gpu_copy_engine_concurrent"
+    assert is_near(total(records, host, gcd[:1], True), 28.3e9)
+    assert is_near(total(records, host, gcd[0:2], True), 28.3e9)
+    assert is_near(total(records, host, [gcd[0], gcd[2]], True), 56.6e9)
+    assert is_near(total(records, host, gcd, True), 113.2e9)
+    assert is_near(value(records, "memory_bandwidth", gcd[5], gcd[5], how="copy"), 1400e9)
+
+
+def test_h200x4():
+    """Four H200: what they get of the host's memory together is no constant."""
+    records = whole("h200x4", 4, 1, 1400 + 2500 + 20)
+    gpu = [f"0000:00:0{number}.0" for number in (6, 7, 8, 9)]
+    host = "host_gpu_copy_engine_concurrent"
+    for count, up, down in ((1, 55.43e9, 55.57e9), (2, 110.86e9, 111.14e9), (3, 157.2e9, 166.6e9), (4, 164.5e9, 220.5e9)):
+        assert is_near(total(records, host, gpu[:count], True), up), count
+        assert is_near(total(records, host, gpu[:count], False), down), count
+    assert is_near(value(records, "gpu_gpu_copy_engine", gpu[0], gpu[3]), 396.4e9)
+    assert is_near(value(records, "gpu_gpu_copy_engine", gpu[0], gpu[3], direction="read"), 394.1e9)
+    assert is_near(value(records, "gpu_gpu_copy_engine", gpu[0], gpu[3], direction="both"), 779e9)
+
+
+def test_gh200_quad():
+    records = whole("gh200-quad", 4, 4, 1300 + 2600 + 20)
+    assert is_near(value(records, "host_gpu_copy_engine", "numa2", "0029:01:00.0"), 346e9)
+    assert is_near(value(records, "host_gpu_copy_engine", "numa1", "0029:01:00.0"), 90e9)
+    assert is_near(value(records, "gpu_gpu_copy_engine", "0009:01:00.0", "0039:01:00.0"), 132.75e9)
+
+
+def test_mi300a():
+    records = whole("mi300a", 4, 4, 1700 + 3500 + 25)
+    assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0", how="read"), 3200e9)
+    assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0", how="read"), 100e9)
+
+
+def test_repeatable():
+    """The same seed gives the same record, to the last digit, but for when it was and what opening took."""
+    def said():
+        return [record for record in measured(NODES / "h200x4.node", "--seed", "7") if record["record"] in ("value", "set", "skip", "samples", "progress")]
+    first = said()
+    assert len(first) > 500 and first == said()
+
+
+def test_disciplines():
+    """Shared otherwise, flows do not end together, and what they get meanwhile is known less well."""
+    for discipline in ("proportional", "unfair"):
+        with described("mi250x", f"discipline {discipline}") as node:
+            records = ended(measured(node, "--metrics", "host_gpu_copy_engine_concurrent,gpu_gpu_copy_engine_concurrent", *LONG))
+            assert check_sets(node, records, 0.04) > 100
+
+
+def test_noise():
+    """With noise of a percent a cell is still right, and its interval says that there is some."""
+    with described("h200x4", "noise 0.01 3") as node:
+        records = ended(measured(node, "--metrics", "gpu_gpu_copy_engine", *LONG))
+        rates = [record for record in records if "value" in record and at_rest(record) and "direction" not in record["axes"]]
+        assert len(rates) == 12
+        for record in rates:
+            assert abs(record["value"] - 396.4e9) < 0.02 * 396.4e9 and record["low"] < record["value"] < record["high"], record
+
+
+def test_wrong_bytes():
+    """A path that breaks bytes is a finding; all others are none."""
+    with described("mi250x", "path engine * 1 3 wrong", "path kernel write 4 6 wrong") as node:
+        found = {(record["code"], record["from"], record["to"]) for record in measured(node) if record["record"] == "finding"}
+        assert found == {("wrong-bytes", "0000:c6:00.0", "0000:ce:00.0"), ("wrong-bytes", "0000:d1:00.0", "0000:d9:00.0")}, found
+
+
+def reasons(records, *places):
+    return {record["why"] for record in records if record["record"] == "skip" and record["from"] in places and record["to"] in places}
+
+
+def test_no_peer():
+    with described("h200x4", "nopeer 0 1") as node:
+        records = ended(measured(node, "--metrics", "gpu_gpu_kernel", *LONG))
+        here, there = "0000:00:06.0", "0000:00:07.0"
+        assert any("has no access to the memory of" in why for why in reasons(records, here, there)), reasons(records, here, there)
+        assert not [record for record in records if record["record"] == "value" and (record["from"], record["to"]) == (here, there)]
+        assert is_near(value(records, "gpu_gpu_kernel", there, here, how="read"), 376.3e9)
+
+
+def test_out_of_memory():
+    """A device that gives no memory is left out with the reason; the others are measured."""
+    with described("h200x4", "fault cuMemAlloc_v2 0 2 memory") as node:
+        done = subprocess.run(command(node), capture_output=True, text=True, env=ENVIRONMENT, timeout=100)
+        assert "out of memory" in done.stdout + done.stderr and done.returncode in (0, 70), (done.returncode, done.stderr)
+    with described("h200x4", *(f"fault cuMemHostRegister_v2 {call} * memory" for call in (1, 2, 3, 4))) as node:
+        records = measured(node, "--metrics", "host_gpu_copy_engine")
+        whys = {record["why"] for record in records if record["record"] == "skip"}
+        assert whys and all("out of memory" in why for why in whys), whys
+
+
+def test_lost():
+    """A device that is lost ends the run: what was measured before stays, and the end says so."""
+    for kind in ("lost", "sticky"):
+        with described("h200x4", f"fault cuMemcpyPeerAsync 400 * {kind}") as node:
+            records = measured(node, status=70)
+            assert records[-1]["record"] == "end" and records[-1]["status"] == "failed", records[-1]
+            assert [record for record in records if record["record"] == "value"]
+
+
+def is_alive(process):
+    return process.poll() is None
+
+
+def begun(process, cell):
+    """Reads until the cell that hangs is said to begin."""
+    last = None
+    for line in process.stdout:
+        record = json.loads(line)
+        if record["record"] == "progress":
+            last = record.get("cell")
+            if last is not None and last.startswith(cell):
+                return last
+    raise AssertionError(("ended before", last))
+
+
+def test_hang():
+    """A call that never returns: the last progress names the cell, and both a stop and a kill end the process."""
+    for number, limit in ((signal.SIGTERM, 3), (signal.SIGKILL, 3)):
+        with described("mi250x", "fault hipMemcpyPeerAsync 1 * hang") as node:
+            process = subprocess.Popen(command(node, "--metrics", "copy_latency"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
+            begun(process, "copy_latency 0000:")
+            time.sleep(0.5)
+            assert is_alive(process)
+            begin = time.monotonic()
+            process.send_signal(number)
+            rest = process.communicate(timeout=30)[0]
+            assert time.monotonic() - begin < limit
+            if number == signal.SIGTERM:
+                assert json.loads(rest.splitlines()[-1])["status"] == "cancelled", rest[-500:]
+
+
+def test_folder():
+    """As a daemon starts it: with an environment of nothing, from a folder of probes."""
+    with probe_folder(NODES / "h200x4.node") as folder:
+        done = subprocess.run([os.path.join(folder, "berth-probe-gpu"), "--metrics", "gpu_gpu_copy_engine"], env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+                              capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0 and '"backend":"standin"' in done.stdout.splitlines()[0], done.stderr
+
+
+def test_nothing_installed():
+    """Without the stand-in there is no virtual GPU, whatever the environment says of a description."""
+    with contextlib.ExitStack():
+        done = subprocess.run([command("x")[2], "--backend", "hip"], env={"BERTH_STANDIN": str(NODES / "mi250x.node")}, capture_output=True, text=True, timeout=60)
+        assert "MI250X" not in done.stdout and "standin" not in done.stdout, done.stdout[:500]
+
+
+if __name__ == "__main__":
+    failed = 0
+    wanted = os.environ.get("TESTS", "").split()
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (wanted and name not in wanted):
+            continue
+        NUMBER += 1
+        try:
+            test()
+            print(f"ok {NUMBER} - {name[5:]}", flush=True)
+        except Exception as error:  # pylint: disable=broad-except
+            failed = 1
+            print(f"not ok {NUMBER} - {name[5:]}\n# {type(error).__name__}: {str(error)[:1500]}", flush=True)
+    raise SystemExit(failed)
