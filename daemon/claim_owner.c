@@ -45,7 +45,7 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
     if (code != BERTH_OK)
         return err_set(err, code, "%s", why.detail);
     if (peer->uid != 0 && process.uid != peer->uid)
-        return err_set(err, BERTH_PERMISSION_DENIED, "process %" PRId64 " is not yours", pid);
+        return err_set(err, BERTH_PERMISSION_DENIED, "owner_pid: process %" PRId64 " is not yours", pid);
     *ret = (struct claim_owner){.pid = (pid_t)pid, .start_ticks = before};
     return BERTH_OK;
 }

@@ -51,17 +51,18 @@ static bool cover_init(struct cover *cover, const struct graph *graph, const str
     return true;
 }
 
-static enum berth_code already(const struct claim *by, const char *place, struct berth_err *err)
+static enum berth_code already(const struct claim *by, uid_t uid, const char *place, struct berth_err *err)
 {
     char text[96];
     claim_describe(by, text, sizeof text);
     err_text(err, 0, place);
     err_text(err, 1, text);
-    return err_set(err, BERTH_ALREADY_CLAIMED, "%s is claimed by %s", place, text);
+    return err_set(err, BERTH_ALREADY_CLAIMED, "%s is claimed already, by %s%s", place, text, by->uid == uid ? ", a claim of your own" : "");
 }
 
 /* Whether a claim for computing that stands shares something with the cover. */
-static enum berth_code check_compute(const struct graph *graph, const struct cover *cover, const struct claim *other, struct berth_err *err)
+static enum berth_code check_compute(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+                                     struct berth_err *err)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = other->places; claim_next_place(&at, name);) {
@@ -70,7 +71,7 @@ static enum berth_code check_compute(const struct graph *graph, const struct cov
             continue;
         const struct cpuset *cpus = claim_cpus(graph_place(graph, place));
         if (cover->part[place] || (cpus != NULL && cpuset_intersects(cpus, &cover->cpus)))
-            return already(other, name, err);
+            return already(other, claim->uid, name, err);
     }
     return BERTH_OK;
 }
@@ -90,7 +91,7 @@ static enum berth_code check_profiling(const struct graph *graph, const struct c
         place_id place = graph_find(graph, name);
         for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
             if (cover->gpu[g] && claim_is_inside(graph, place, g) && !may_share(graph_place(graph, g), claim, other))
-                return already(other, graph_place(graph, g)->name, err);
+                return already(other, claim->uid, graph_place(graph, g)->name, err);
     }
     return BERTH_OK;
 }
@@ -251,7 +252,7 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
     for (size_t i = 0; code == BERTH_OK && i < claims->count; i++) {
         const struct claim *other = claims->item[i];
         if (other->purpose == spec->purpose && other != spec)
-            code = spec->purpose == CLAIM_COMPUTE ? check_compute(graph, &cover, other, err) : check_profiling(graph, &cover, spec, other, err);
+            code = spec->purpose == CLAIM_COMPUTE ? check_compute(graph, &cover, spec, other, err) : check_profiling(graph, &cover, spec, other, err);
     }
     cover_done(&cover);
     return code;

@@ -83,7 +83,7 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
         return code;
     const struct service_method *method = dispatch->method;
     if (method->row != NULL && method->row->access == ACCESS_ADMIN && !peer->is_admin)
-        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators", name);
+        return err_set(err, BERTH_PERMISSION_DENIED, "%s is for administrators: root, the user that berthd runs as, and the group in its configuration", name);
     if (method->own == NULL && (method->row == NULL || method->row->handle == NULL)) {
         err_text(err, 0, name);
         return err_set(err, BERTH_METHOD_NOT_IMPLEMENTED, "this version does not answer %s", name);

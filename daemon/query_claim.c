@@ -171,7 +171,7 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
         return code;
     const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
     if (claim != NULL && claim->uid != call->peer->uid && !call->peer->is_admin)
-        return err_set(err, BERTH_PERMISSION_DENIED, "claim %s is not yours", claim->id);
+        return err_set(err, BERTH_PERMISSION_DENIED, "claim %s is not yours to release: it is of uid %ju", claim->id, (uintmax_t)claim->uid);
     *ret = claim;
     return BERTH_OK;
 }

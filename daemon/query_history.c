@@ -136,7 +136,7 @@ static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_e
     char path[96];
     struct berth_err why = {0};
     if (json_object_size(where) > AXES_MAX)
-        return err_set(err, BERTH_INVALID_PARAMETER, "more than %d axes", AXES_MAX);
+        return err_invalid(err, "where", "more than %d axes", AXES_MAX);
     json_object_foreach(where, axis, value)
     {
         text[2 * count] = axis;

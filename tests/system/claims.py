@@ -28,7 +28,8 @@ def what_is_inside_is_covered():
         by = f"{numa['claim']} of uid {os.getuid()} (key a)"
         for inner in ("core0", "pu64", "llc1", "gpu4", "module2", "package0", "machine0", "numa0"):
             error, reply = claim(daemon, inner)
-            assert error == PLACEMENT + "AlreadyClaimed" and reply == {"place": "numa0", "by": by}, (inner, error, reply)
+            assert error == PLACEMENT + "AlreadyClaimed" and reply == {
+                "place": "numa0", "by": by, "detail": f"numa0 is claimed already, by {by}, a claim of your own"}, (inner, error, reply)
         for outer in ("numa1", "gpu0", "core32"):
             assert claimed(daemon, outer)["places"] == [outer]
         assert claim(daemon, "package0", purpose="profiling")[0] is None, "profiling stands beside computing"
@@ -49,7 +50,8 @@ def gpus_of_amd_share_one_configuration():
             error, reply = claim(daemon, "numa3", purpose="profiling", configuration=other)
             assert error == PLACEMENT + "AlreadyClaimed" and reply["place"] in ("gpu0", "gpu1"), (error, reply)
         error, reply = claim(daemon, "core0", purpose="profiling")
-        assert error == INVALID and reply == {"parameter": "places"}, (error, reply)
+        assert error == INVALID and reply == {
+            "parameter": "places", "detail": "places: core0 is and has no gpu, and profiling is claimed for gpus"}, (error, reply)
 
 
 def gpus_of_nvidia_are_not_shared():
@@ -74,15 +76,18 @@ def wrong_requests_name_what_is_wrong():
             "configuration": {"configuration": "x"}, "owner_pid": {"owner_pid": 0},
             "owner_cgroup": {"owner_cgroup": "/proc/self"}}.items():
             error, reply = call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 9, **request})
-            assert error == INVALID and reply == {"parameter": field}, (field, error, reply)
+            assert error == INVALID and reply["parameter"] == field and reply["detail"].startswith(field + ": "), (field, error, reply)
         for cgroup in ("/sys/fs/cgroup/../../tmp", "/sys/fs/cgroup/", "/sys/fs/cgroup/a/./b"):
-            assert claim(daemon, "core0", owner_cgroup=cgroup) == (INVALID, {"parameter": "owner_cgroup"}), cgroup
-        assert claim(daemon, "core0", owner_pid=os.getpid(), owner_cgroup="/sys/fs/cgroup/a") == (INVALID, {"parameter": "owner_cgroup"})
+            error, reply = claim(daemon, "core0", owner_cgroup=cgroup)
+            assert error == INVALID and reply["parameter"] == "owner_cgroup" and reply["detail"], (cgroup, error, reply)
+        error, reply = claim(daemon, "core0", owner_pid=os.getpid(), owner_cgroup="/sys/fs/cgroup/a")
+        assert error == INVALID and reply["parameter"] == "owner_cgroup" and reply["detail"], (error, reply)
         for owner, why in {("owner_pid", 2**22 + 7): "there is no process 4194311", ("owner_cgroup", "/sys/fs/cgroup/not-there"): "is no cgroup"}.items():
             error, reply = claim(daemon, "core0", **dict([owner]))
             assert error == GONE and reply["parameter"] == owner[0] and why in reply["detail"], (error, reply)
         assert claim(daemon, "gpu77")[0] == PLACEMENT + "NoSuchPlace"
-        assert call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute"}) == (INVALID, {"parameter": "ttl_s"})
+        assert call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute"}) == (
+            INVALID, {"parameter": "ttl_s", "detail": "ttl_s: it is missing"})
         assert release(daemon)[0] == INVALID and release(daemon, claim="c", key="k")[0] == INVALID
         assert release(daemon, claim="c12345678")[1]["released"] == 0 and release(daemon, key="nobody's")[1]["released"] == 0
         assert not listed(daemon)
@@ -99,7 +104,8 @@ def the_same_key_renews():
                               "configuration": {"configuration": "d"}, "owner_pid": {"owner_pid": os.getpid()}}.items():
             request = {"places": ["gpu0", "gpu1"], "purpose": "profiling", "configuration": "c", "key": "job", "ttl_s": 9, **change}
             error, reply = call(daemon.socket, PLACEMENT + "Claim", request)
-            assert error == PLACEMENT + "KeyMismatch" and reply == {"key": "job", "field": field}, (field, error, reply)
+            assert error == PLACEMENT + "KeyMismatch" and reply == {
+                "key": "job", "field": field, "detail": f"the claim under the key job has other {field}"}, (field, error, reply)
         assert list(listed(daemon).values())[0]["expires_at_s"] - again["expires_at_s"] in (-1, 0, 1)
         assert release(daemon, key="job")[1]["released"] == 1 and not listed(daemon)
 
@@ -288,6 +294,9 @@ def users_claim_what_is_theirs():
         node = daemon.call("io.berth.Fabric.GetNode")
         nic = PLACEMENT + "NoSuchPlace" if not any(p["name"] == "nic0" for p in node["places"]) else DENIED
         assert errors == [PLACEMENT + "AlreadyClaimed", DENIED, None, None, nic, DENIED, None], replies
+        assert "own" not in replies[0][1]["detail"] and "core0 is claimed already, by " in replies[0][1]["detail"], replies[0]
+        assert replies[1][1] == {"detail": f"claim {mine['claim']} is not yours to release: it is of uid {os.getuid()}"}, replies[1]
+        assert replies[5][1] == {"detail": f"owner_pid: process {os.getpid()} is not yours"}, replies[5]
         assert replies[2][1]["released"] == 0, "the key of somebody else is another key"
         theirs = replies[3][1]["claim"]
         assert theirs["uid"] == 65534 and {c["claim"] for c in replies[6][1]["claims"]} == {mine["claim"], theirs["claim"]}
@@ -359,16 +368,23 @@ def the_command_says_what_is_not_permitted():
         got = claimed(daemon, "core0")
         tool = str(daemon.directory / "berth")
         shutil.copy(BIN / "berth", tool)
-        child = os.fork()
-        if child == 0:
-            status = 1
-            with contextlib.suppress(Exception):
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-                status = subprocess.run([tool, "--socket", daemon.socket, "release", got["claim"]], capture_output=True).returncode
-            os._exit(status)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 77
+        for words, said in ((["release", got["claim"]], f"claim {got['claim']} is not yours to release: it is of uid 0"), (["claim", "core0", "--ttl", "5"], "by"),
+                            (["probe"], "io.berth.Health.Probe is for administrators: root, the user that berthd runs as, and the group in its configuration")):
+            done = subprocess.run([tool, "--socket", daemon.socket, *words], capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
+            if said == "by":
+                assert done.returncode == 75 and "own" not in done.stderr, done
+            else:
+                assert (done.returncode, done.stderr) == (77, f"berth: {said}\n"), done
+
+
+def the_command_says_what_is_wrong():
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0")
+        status, _, error = command(daemon, "claim", "core0", "--ttl", "5")
+        assert status == 75 and error.startswith("berth: core0 is claimed already, by ") and error.endswith(", a claim of your own\n"), (status, error)
+        status, _, error = command(daemon, "claim", "core0", "--profiling", "--ttl", "5")
+        assert (status, error) == (
+            64, "berth: claim: places: core0 is and has no gpu, and profiling is claimed for gpus (berth claim --help shows how)\n"), (status, error)
 
 
 TESTS = [
@@ -393,6 +409,7 @@ TESTS = [
     a_user_has_a_quota,
     the_command_claims_lists_and_releases,
     the_command_says_what_is_not_permitted,
+    the_command_says_what_is_wrong,
 ]
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
          BERTH_ERROR_NO_SUCH_PLACE, "io.berth.Placement.NoSuchPlace", "no gpu9, there is gpu0"},
         {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":\"tasks\"}}", BERTH_ERROR_INVALID_PARAMETER,
          "org.varlink.service.InvalidParameter", "a parameter is missing, unknown or of the wrong type (parameter tasks)"},
+        {"{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":\"tasks\",\"detail\":\"tasks: it is missing\"}}",
+         BERTH_ERROR_INVALID_PARAMETER, "org.varlink.service.InvalidParameter", "tasks: it is missing"},
         {"{\"error\":\"io.berth.Future.Fancy\",\"parameters\":{\"n\":3}}", BERTH_ERROR_OTHER, "io.berth.Future.Fancy",
          "the daemon refused: io.berth.Future.Fancy (n 3)"},
         {"{\"error\":\"io.berth.Health.Busy\",\"parameters\":{\"detail\":\"\\u001b[31m\\u009b\"}}", BERTH_ERROR_BUSY, "io.berth.Health.Busy", " [31m  "},

@@ -97,8 +97,10 @@ static void test_errors(void **state)
         "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,\"available\":-2,\"detail\":\"only two\"}}");
     err.detail[0] = '\0';
     assert_error(&reply, &err, "{\"error\":\"a.b.NotEnough\",\"parameters\":{\"what\":\"gpus\",\"wanted\":4,\"available\":-2}}");
-    err = (struct berth_err){.code = BERTH_PERMISSION_DENIED, .detail = "is not sent"};
-    assert_error(&reply, &err, "{\"error\":\"org.varlink.service.PermissionDenied\",\"parameters\":{}}");
+    err = (struct berth_err){.code = BERTH_PERMISSION_DENIED, .detail = "not yours"};
+    assert_error(&reply, &err, "{\"error\":\"org.varlink.service.PermissionDenied\",\"parameters\":{\"detail\":\"not yours\"}}");
+    err = (struct berth_err){.code = BERTH_EXPECTED_MORE, .detail = "is not sent"};
+    assert_error(&reply, &err, "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}");
     err = (struct berth_err){.code = BERTH_IO, .detail = "a disk"};
     assert_error(&reply, &err, "{\"error\":\"a.b.Unavailable\",\"parameters\":{\"detail\":\"a disk\"}}");
     err.detail[0] = '\0';

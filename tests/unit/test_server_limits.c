@@ -243,7 +243,7 @@ static void test_long_message(void **state)
         if (length <= 10000) {
             hears(c, NULL);
         } else {
-            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message'}}");
+            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more than 10000 bytes'}}");
             hears_the_end(c);
         }
         text[length - 2] = text[length - 1] = ' ';
@@ -257,7 +257,7 @@ static void test_long_message(void **state)
     hears_nothing(c);
     sem_post(&d->release);
     hears(c, "{'parameters':{'worked':true}}");
-    hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message'}}");
+    hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more than 10000 bytes'}}");
     hears_the_end(c);
     client_free(c);
     free(text);
@@ -407,7 +407,8 @@ static void test_access(void **state)
         skip();
     struct daemon *d = *state;
     static const char *const probe_call = "{'method':'io.berth.Health.Probe'}";
-    static const char *const denied = "{'error':'org.varlink.service.PermissionDenied','parameters':{}}";
+    static const char *const denied = "{'error':'org.varlink.service.PermissionDenied','parameters':{'detail':'io.berth.Health.Probe is for administrators: "
+                                      "root, the user that berthd runs as, and the group in its configuration'}}";
     struct client *root = client_new(d), *nobody = client_as(d, NOBODY, 4711, 0);
     say(root, probe_call);
     hears(root, "{'parameters':{'left':0}}");
