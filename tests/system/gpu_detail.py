@@ -1,0 +1,201 @@
+"""Latencies over sizes, flags, streaming operations, numbers of blocks and matrix products on virtual nodes, whose numbers are known. Prints TAP."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("BIN", "build/bin")).resolve()
+STANDIN = pathlib.Path(os.environ.get("STANDIN", "build/standin")).resolve()
+H200 = [f"0000:00:0{6 + i}.0" for i in range(4)]
+GCD = [f"0000:{bus}:00.0" for bus in ("c1", "c6", "c9", "ce", "d1", "d6", "d9", "de")]
+NUMA_OF_GCD = ["numa3", "numa3", "numa1", "numa1", "numa0", "numa0", "numa2", "numa2"]
+FREE, MORE_FREE = "805306368", "1610612736"  # host memory: with more of it, buffers are as large as on a real node
+
+
+class Run:
+    """What the probe printed on a virtual node with what the text adds to its description."""
+
+    def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "node"
+            text = (TESTS / "standin" / "nodes" / f"{node}.node").read_text()
+            file.write_text(f"{text.replace(FREE, MORE_FREE) if roomy else text}\n{more}\n")
+            command = [str(TESTS / "standin" / "run.sh"), str(file), str(BIN / "berth-probe-gpu"), "--profile", profile, "--metrics", ",".join(metrics)]
+            done = subprocess.run(command + (["--places", ",".join(places)] if places else []), env={**os.environ, "STANDIN": str(STANDIN)},
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=200)
+        self.status, self.error = done.returncode, done.stderr
+        self.records = [json.loads(line) for line in done.stdout.splitlines()]
+
+    def all(self, kind, metric):
+        return [r for r in self.records if r["record"] == kind and r.get("metric") == metric]
+
+    def one(self, record, metric, source, target, /, **axes):
+        """The record of that cell, which is there once; axes as words, defaults left out."""
+        found = [r for r in self.all(record, metric) if (r["from"], r["to"]) == (source, target) and r.get("axes", {}) == axes]
+        assert len(found) == 1, (metric, source, target, axes, found, self.error)
+        return found[0]
+
+    def value(self, metric, source, target, /, **axes):
+        return self.one("value", metric, source, target, **axes)["value"]
+
+
+def near(value, expected, share=0.01):
+    assert abs(value / expected - 1) <= share, f"{value} is not {expected}"
+
+
+def latencies_are_those_of_each_memory():
+    run = Run("mi250x", ["memory_latency"], places=GCD[:1])
+    assert run.status == 0, run.error
+    pair, own_numa = GCD[1], NUMA_OF_GCD[0]
+    for other in GCD:
+        near(run.value("memory_latency", GCD[0], other), 690 if other == GCD[0] else 890 if other == pair else 1150)
+    for numa in set(NUMA_OF_GCD):
+        near(run.value("memory_latency", GCD[0], numa), 1480 if numa == own_numa else 1570)
+
+
+def latencies_over_sizes_show_each_cache():
+    run = Run("mi250x", ["memory_latency"], places=GCD[:1])
+    own = {int(r["axes"]["bytes"]): r["value"] for r in run.all("value", "memory_latency") if r["from"] == r["to"] and "bytes" in r["axes"]}
+    assert len(own) >= 24 and min(own) == 8192 and max(own) >= 4 * (8 << 20), sorted(own)
+    for lines, ns in own.items():
+        near(ns, 125 if lines <= 16 << 10 else 230 if lines <= 8 << 20 else 690)
+    sizes = {int(r["axes"]["bytes"]) for r in run.all("value", "memory_latency") if r["to"] == GCD[1] and "bytes" in r["axes"]}
+    assert min(sizes) == 65536 and max(sizes) == 64 << 20, sizes
+
+
+def quick_has_the_latencies_of_own_peer_and_near_memory():
+    run = Run("mi250x", ["memory_latency"], profile="quick", places=GCD[:1])
+    assert run.status == 0, run.error
+    near(run.value("memory_latency", GCD[0], GCD[0]), 690)
+    near(run.value("memory_latency", GCD[0], GCD[2]), 1150)
+    near(run.value("memory_latency", GCD[2], GCD[0]), 1150)
+    near(run.value("memory_latency", GCD[0], NUMA_OF_GCD[0]), 1480)
+    assert all(r["axes"] == {} for r in run.all("value", "memory_latency")), "one size is enough for that"
+
+
+def flags_lie_in_each_memory():
+    run = Run("mi250x", ["gpu_pingpong"], places=GCD[:1])
+    assert run.status == 0, run.error
+    for other in GCD[1:]:
+        for axes, ns in (({"flag": "from"}, 2300), ({}, 2150), ({"flag": "reader"}, 1900)):
+            expected = ns if other == GCD[1] else {2300: 2600, 2150: 2400, 1900: 2100}[ns]
+            near(run.value("gpu_pingpong", GCD[0], other, **axes), expected)
+            near(run.value("gpu_pingpong", other, GCD[0], **axes), expected)
+    # The thread of the host is one of this machine's, on whatever node that is; the flag in its memory is measured there.
+    host = [r for r in run.all("value", "gpu_pingpong") if r["from"].startswith("numa")]
+    assert host and all(r["axes"] == {"flag": "from"} and r["to"] == GCD[0] for r in host), host
+    for record in host:
+        near(record["value"], 2900)
+    for record in run.all("skip", "gpu_pingpong"):
+        why = "no CPU that may be used" if record["axes"] == {"flag": "from"} else "gives the host no flag in the memory"
+        assert why in record["why"] and record["from"].startswith("numa"), record
+
+
+def slope(samples):
+    a, b = samples[-2:]
+    return (b["bytes"] - a["bytes"]) / (b["median_ns"] - a["median_ns"]) * 1e9
+
+
+def streaming_operations():
+    # A kernel takes 2.2 us before its first byte, and so does the one that adds up the partial sums of BS3, BS4 and BS5.
+    run = Run("h200x4", ["gpu_stream"], places=H200[:1])
+    assert run.status == 0, run.error
+    counts = {"bs1": 16, "bs2": 24, "bs3": 8, "bs4": 16, "bs5": 48}
+    for test in range(1, 8):
+        name = f"bs{test}"
+        record = run.one("value", "gpu_stream", H200[0], H200[0], **({} if test == 1 else {"test": name}))
+        samples = record["samples"]
+        sizes = [s["bytes"] for s in samples]
+        assert sizes == sorted(set(sizes)) and len(sizes) >= 8 and sizes[0] <= 16384 and sizes[-1] > 4 * 62914560, sizes
+        assert all(size % counts.get(name, 4) == 0 for size in sizes), sizes
+        near(slope(samples), 4200e9)
+        near(record["t0_queue_ns"], samples[0]["median_ns"])
+        near(record["t0_queue_ns"], 4400 if 3 <= test <= 5 else 2200, 0.05)
+        assert record["t0_call_ns"] > record["t0_queue_ns"] + 2000, "launch and synchronisation are in it"
+    quick = Run("h200x4", ["gpu_stream"], profile="quick", places=H200[:1])
+    near(slope(quick.one("value", "gpu_stream", H200[0], H200[0])["samples"]), 4200e9)
+    assert len(quick.all("value", "gpu_stream")) == 1
+
+
+def blocks_share_the_memory():
+    # A block has 16 bytes for each thread and load under way, over the latency of a load; all together no more than the memory gives.
+    run = Run("mi250x", ["memory_bandwidth"], places=GCD[:1])
+    assert run.status == 0, run.error
+    for how in ("read", "write", "copy"):
+        axes = {} if how == "read" else {"how": how}
+        rates = {int(r["axes"]["threads"]): r["value"] for r in run.all("value", "memory_bandwidth")
+                 if "threads" in r["axes"] and {k: v for k, v in r["axes"].items() if k != "threads"} == axes}
+        assert sorted(rates) == [1, 2, 4, 8, 16, 32, 64, 110, 220], rates
+        for blocks in (2, 4, 8, 16):
+            near(rates[blocks], blocks * rates[1])
+        near(rates[220], 1400e9)
+        near(run.value("memory_bandwidth", GCD[0], GCD[0], **axes), 1400e9)
+
+
+def products_with_operands_in_each_memory():
+    run = Run("h200x4", ["matrix_product"], places=H200[:1], roomy=True)
+    assert run.status == 0, run.error
+    near(run.value("matrix_product", H200[0], H200[0]), 2 * 4096**3 / 45e12 * 1e9 + 3 * 4096**2 * 4 / 4200e9 * 1e9)
+    for there, rate in ((H200[1], 370e9), ("numa0", 51.5e9)):
+        found = {"".join(sorted(set(r["axes"]) & set("abc"))): r for r in run.all("value", "matrix_product") if (r["from"], r["to"]) == (H200[0], there)}
+        assert sorted(found) == ["a", "abc", "b", "c"], found
+        side = {int(r["axes"].get("n", 4096)) for r in found.values()}
+        assert len(side) == 1 and side <= {4096, 2048, 1024} and (there == "numa0" or side == {4096}), "smaller only where the host has little memory"
+        n = side.pop()
+        flops_ns, matrix_ns = 2 * n**3 / 45e12 * 1e9, n**2 * 4 / rate * 1e9
+        for operand in "abc":
+            near(found[operand]["value"] - flops_ns, matrix_ns, 0.35)
+        assert found["abc"]["value"] > flops_ns + 1.5 * matrix_ns, found
+    blas = [r for r in run.all("skip", "matrix_product") if r["axes"].get("by") == "blas"]
+    assert blas and all("stand-in" in r["why"] or "libcublas" in r["why"] for r in blas), blas
+    assert not [r for r in run.all("skip", "matrix_product") if "by" not in r["axes"]]
+
+
+METRICS = ["memory_latency", "gpu_pingpong", "matrix_product"]
+
+
+def memory_that_is_not_reached_is_not_measured():
+    run = Run("h200x4", METRICS, "nopeer 0 1\nnopeer 1 0", places=H200[:1])
+    assert run.status == 0, run.error
+    for metric in METRICS:
+        for record in run.all("value", metric) + run.all("skip", metric):
+            if {record["from"], record["to"]} == set(H200[:2]):
+                assert record["record"] == "skip" and "has no access to the memory of" in record["why"], record
+    assert run.value("memory_latency", H200[0], H200[2]) > 0
+
+
+def a_kernel_that_does_not_start_costs_its_cell_alone():
+    run = Run("h200x4", ["gpu_pingpong"], "fault cuLaunchKernel 40 1 unsupported", places=H200[1:2])
+    assert run.status == 0, run.error
+    failed = [r for r in run.all("skip", "gpu_pingpong") if "operation not supported" in r["why"]]
+    assert len(failed) == 1 and len([r for r in run.all("value", "gpu_pingpong") if "numa" not in r["from"]]) == 17, failed
+
+
+def a_lost_device_ends_the_run():
+    run = Run("h200x4", ["gpu_stream"], "fault cuLaunchKernel 600 0 lost", places=H200[:1])
+    assert run.status != 0 and run.records[-1]["status"] == "failed", (run.status, run.records[-1], run.error)
+
+
+def main():
+    tests = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
+             flags_lie_in_each_memory, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
+             memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
+    print(f"1..{len(tests)}")
+    broken = 0
+    for number, test in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            print(f"not ok {number} - {test.__name__}")
+            print("".join(f"# {line}\n" for line in traceback.format_exc()[-3000:].splitlines()), flush=True)
+            broken = 1
+    sys.exit(broken)
+
+
+if __name__ == "__main__":
+    main()
