@@ -161,6 +161,18 @@ static const char *last_pci(const struct ui_node *node, const struct ui_place *f
     return place->pci == NULL ? "?" : same_device(first, place) ? place->pci + strcspn(place->pci, ".") : place->pci;
 }
 
+/* What its driver says that a person looks for first. */
+static void describe_gpu(const struct ui_place *gpu, char *text)
+{
+    const char *links = ui_place_detail(gpu, "nvlinks"), *up = ui_place_detail(gpu, "nvlinks_up"), *processes = ui_place_detail(gpu, "processes");
+    if (same_text(ui_place_detail(gpu, "state"), "lost"))
+        add(text, "lost");
+    if (links != NULL && up != NULL)
+        add(text, "%s%s%s NVLinks", up, same_text(links, up) ? "" : " of ", same_text(links, up) ? "" : links);
+    if (processes != NULL && strcmp(processes, "0") != 0)
+        add(text, "in use by %s process%s", processes, strcmp(processes, "1") == 0 ? "" : "es");
+}
+
 static void describe(const struct drawing *drawing, const int *group, size_t count, char *text)
 {
     const struct ui_node *node = drawing->node;
@@ -214,6 +226,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         ui_host_link(drawing->ui, node, group[0], link, sizeof link);
         if (*link != '\0')
             add(text, "%s", link);
+        if (place->kind == UI_GPU && count == 1)
+            describe_gpu(place, text);
     }
 }
 

@@ -29,6 +29,7 @@ struct options {
     const char *backend;    /* NULL: the first that has devices */
     const char *variant[2]; /* axis and value */
     bool table, child, facts;
+    const char *root; /* of the facts; NULL this machine */
 };
 
 enum option_key {
@@ -43,6 +44,7 @@ enum option_key {
     OPT_WITHOUT,
     OPT_VARIANT,
     OPT_FACTS,
+    OPT_ROOT,
     OPT_TABLE,
     OPT_CHILD
 };
@@ -59,6 +61,7 @@ static const struct probe_option list[] = {
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
     {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for", OPT_VARIANT},
     {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them", OPT_FACTS},
+    {"root", "DIR", "with --facts: read /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 below DIR", OPT_ROOT},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
@@ -127,6 +130,9 @@ static int take_option(int key, char *text, void *arg)
         return status;
     case OPT_FACTS:
         options->facts = true;
+        return -1;
+    case OPT_ROOT:
+        options->root = text;
         return -1;
     case OPT_TABLE:
         options->table = true;
@@ -216,10 +222,10 @@ static int measure(const struct options *options, struct probe_out *out)
     return 0;
 }
 
-static int print_facts(struct probe_out *out)
+static int print_facts(const char *root, struct probe_out *out)
 {
     struct probe_why why = {0};
-    int status = gpu_facts_print("", out, &why);
+    int status = gpu_facts_print(root != NULL ? root : "", out, &why);
     if (why.text[0] != '\0')
         fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
     return status;
@@ -239,7 +245,7 @@ int main(int argc, char **argv)
     struct probe_why why = {0};
     if (status < 0) {
         if (probe_stop_prepare(options.child, &why) && probe_stop_start(&stop, &why)) {
-            status = options.facts ? print_facts(&out) : measure(&options, stop.out);
+            status = options.facts ? print_facts(options.root, &out) : measure(&options, stop.out);
         } else {
             fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
             status = EXIT_BUG;

@@ -49,6 +49,25 @@ static const char small[] =
     "{'name':'pu0','kind':'pu','parent':'core0','cpus':'0','details':{}},{'name':'pu1','kind':'pu','parent':'core1','cpus':'1','details':{}}"
     "],'links':[],'software':{'kernel':'6.1'},'disagreements':[]," BASIS "}";
 
+static void what_a_driver_says_of_gpus(void **state)
+{
+    (void)state;
+    expect("{'name':'vm','places':["
+           "{'name':'machine0','kind':'machine','parent':null,'details':{}},"
+           "{'name':'numa0','kind':'numa','parent':'machine0','capacity_bytes':8589934592,'details':{}},"
+           "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'18','processes':'0'}},"
+           "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'H200','details':{'nvlinks':'18','nvlinks_up':'16','processes':'2'}},"
+           "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'H200','details':{'state':'lost'}}"
+           "],'links':[],'software':{},'disagreements':[]," BASIS "}",
+           false,
+           "vm  1 NUMA node, 3 gpus\n"
+           "\n"
+           "numa0    8 GiB, no cpus\n"
+           "|- gpu0  H200, 18 NVLinks\n"
+           "|- gpu1  H200, 16 of 18 NVLinks, in use by 2 processes\n"
+           "`- gpu2  H200, lost\n");
+}
+
 static void a_small_machine(void **state)
 {
     (void)state;
@@ -190,7 +209,7 @@ static void colour_is_only_on_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_machine),
+        cmocka_unit_test(a_small_machine), cmocka_unit_test(what_a_driver_says_of_gpus),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
         cmocka_unit_test(what_is_known_and_no_more),
         cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),

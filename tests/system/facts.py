@@ -1,0 +1,122 @@
+"""What the GPU drivers say: berth-probe-gpu --facts, and what a daemon answers of a node that has its records. Prints TAP."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from varlink import Connection  # noqa: E402
+
+FABRIC = "io.berth.Fabric."
+PROBE = BIN / "berth-probe-gpu"
+
+
+def facts(root):
+    process = subprocess.run([PROBE, "--facts", "--root", root], capture_output=True, text=True, timeout=20)
+    assert process.returncode == 0, process
+    return [json.loads(line) for line in process.stdout.splitlines()], process.stderr
+
+
+def folder_with(folder, node, records):
+    """A copy of a test node that has these facts."""
+    shutil.copytree(NODES / node, folder)
+    description = json.loads((folder / "node.json").read_text())
+    (folder / "node.json").write_text(json.dumps({**description, "facts": "facts.jsonl"}))
+    (folder / "facts.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def gpu(number, **more):
+    return {"record": "device", "gpu": f"gpu{number}", "vendor": "nvidia", "pci": f"0000:00:{6 + number:02x}.0", "model": "NVIDIA H200",
+            "bytes": 150754820096, "nvlinks": 18, "nvlinks_up": 18, "pcie_width": 16, "pcie_width_max": 16, "processes": 0, **more}
+
+
+def a_node_without_a_gpu_says_so():
+    with tempfile.TemporaryDirectory() as root:
+        start = time.monotonic()
+        records, said = facts(root)
+        took = time.monotonic() - start
+    assert [record["record"] for record in records] == ["run", "end"], records
+    assert said.startswith("berth-probe-gpu: no GPU: there is no libnvidia-ml.so.1; "), said
+    assert records[1]["elapsed_ns"] < 3e8, took
+
+
+def a_kfd_tree_becomes_devices_and_links():
+    with tempfile.TemporaryDirectory() as name:
+        root, node = pathlib.Path(name) / "root", pathlib.Path(name) / "node"
+        (root / "sys/class/kfd/kfd").mkdir(parents=True)
+        shutil.copytree(NODES / "mi250x/kfd/topology", root / "sys/class/kfd/kfd/topology")
+        for numa, cpus in enumerate(["0-15", "16-31", "32-47", "48-63"]):
+            place = root / f"sys/devices/system/node/node{numa}"
+            place.mkdir(parents=True)
+            (place / "cpulist").write_text(cpus + "\n")
+        records, _ = facts(root)
+        devices = [record for record in records if record["record"] == "device"]
+        links = [record for record in records if record["record"] == "link"]
+        assert len(devices) == 8 and all(device["vendor"] == "amd" for device in devices), devices
+        assert {(link["from"], link["to"], link["width"]) for link in links if link["kind"] == "xgmi" and link["to"].startswith("gpu")} == {
+            ("gpu0", "gpu1", 4), ("gpu2", "gpu3", 4), ("gpu4", "gpu5", 4), ("gpu6", "gpu7", 4), ("gpu0", "gpu6", 2), ("gpu2", "gpu4", 2),
+            ("gpu0", "gpu2", 1), ("gpu1", "gpu3", 1), ("gpu1", "gpu5", 1), ("gpu3", "gpu7", 1), ("gpu4", "gpu6", 1), ("gpu5", "gpu7", 1)}, links
+        assert sorted((link["from"], link["to"]) for link in links if link["to"].startswith("numa")) == [
+            ("gpu0", "numa3"), ("gpu1", "numa3"), ("gpu2", "numa1"), ("gpu3", "numa1"), ("gpu4", "numa0"), ("gpu5", "numa0"), ("gpu6", "numa2"),
+            ("gpu7", "numa2")], links
+        # They agree with what the daemon reads itself.
+        folder_with(node, "mi250x", records)
+        with Daemon("--node", NODES / "mi250x") as plain, Daemon("--node", node) as told:
+            before, after = plain.call(FABRIC + "GetNode"), told.call(FABRIC + "GetNode")
+        assert after["disagreements"] == before["disagreements"], after["disagreements"]
+        shape = lambda answer: sorted((link["from"], link["to"], link["kind"], link["width"]) for link in answer["links"])
+        assert shape(after) == shape(before)
+        assert [place["name"] for place in after["places"]] == [place["name"] for place in before["places"]]
+
+
+def places_have_what_was_said_and_health_judges_it():
+    records = [
+        {"record": "run", "schema": 1, "probe": "gpu", "backend": "facts", "started_at": 1790000000, "conditions": {"driver": "580.95.05", "cuda": "13.0"}},
+        gpu(0), gpu(1, processes=2, pids="4711,4712"), gpu(2, nvlinks_up=16, ecc_uncorrected=1, throttle="hardware-thermal"), gpu(3, state="lost", nvlinks_up=0),
+        *({"record": "link", "from": f"gpu{i}", "to": "switch0", "kind": "nvlink", "width": width, "nominal_bytes_per_s": width * 26562000000, "state": "up"}
+          for i, width in enumerate([18, 18, 16])),
+        {"record": "end", "status": "complete", "elapsed_ns": 5}]
+    with tempfile.TemporaryDirectory() as name:
+        node = pathlib.Path(name) / "node"
+        folder_with(node, "h200x4", records)
+        with Daemon("--node", node) as daemon:
+            answer, health = daemon.call(FABRIC + "GetNode"), daemon.call("io.berth.Health.Check")
+            places = {place["name"]: place for place in answer["places"]}
+            assert places["gpu1"]["details"]["processes"] == "2" and places["gpu1"]["details"]["pids"] == "4711,4712", places["gpu1"]
+            assert places["gpu0"]["capacity_bytes"] == 150754820096 and answer["software"]["cuda"] == "13.0"
+            assert ("gpu2", "switch0", 16) in {(link["from"], link["to"], link["width"]) for link in answer["links"]}, answer["links"]
+            found = {(finding["code"], finding["place"]): finding for finding in health["findings"]}
+            assert found["gpu-lost", "gpu3"]["severity"] == "critical" and health["drain"] and health["verdict"] == "unhealthy", health
+            assert found["link-degraded", "gpu2"]["text"] == "16 of its 18 NVLinks are active; a gpu like it has 18", found
+            assert found["memory-errors", "gpu2"]["value"] == 1 and found["throttled", "gpu2"]["severity"] == "warning", found
+            assert found["gpu-in-use", "gpu1"]["severity"] == "info", found
+            drawn = subprocess.run([BIN / "berth", "--socket", daemon.socket, "topo"], capture_output=True, text=True, timeout=20).stdout
+            assert "16 of 18 NVLinks" in drawn and "in use by 2 processes" in drawn and "lost" in drawn, drawn
+            with Connection(daemon.socket) as connection:
+                files = {reply["file"]: reply["text"] for error, reply in connection.stream(FABRIC + "Record") if error is None}
+            assert [json.loads(line) for line in files["facts.jsonl"].splitlines()] == records
+
+
+TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it]
+
+
+def main():
+    failed = False
+    print(f"1..{len(TESTS)}")
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Exception:
+            failed = True
+            print(f"not ok {number} - {test.__name__}")
+            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), flush=True)
+    return failed
+
+
+sys.exit(main())
