@@ -51,6 +51,8 @@ struct gpu_device {
     bool usable;
     struct probe_why why;               /* when not usable: what failed; then only name is sure to be there */
     struct gpu_shape read, write, copy; /* for its own memory; see gpu_tune.h */
+    struct gpu_shape peer[3], host[3];  /* the same in a peer's memory and in the host's */
+    unsigned tuned;                     /* which of the three were measured: bits of enum gpu_tune_target */
 };
 
 struct gpu_node {

@@ -18,6 +18,7 @@
 #include "gpu_cells_sets.h"
 #include "gpu_cells_stream.h"
 #include "gpu_cells_touch.h"
+#include "gpu_cells_tune.h"
 #include "gpu_image.h"
 #include "gpu_tune.h"
 #include "gpu_verify.h"
@@ -25,17 +26,19 @@
 
 #define HOST_BYTES   ((size_t)64 << 20) /* for each device, of each host buffer, and no less than twice that */
 #define DEVICE_BYTES ((size_t)1 << 30)
+#define SHAPES_SIZE  2048
 #define WARM_NS      50000000
 
 #define CELL_LEAST_NS INT64_C(2000000)
 #define CELL_QUICK_NS INT64_C(30000000)
+#define CELL_TUNE_NS  INT64_C(200000000)
 #define CELL_FULL_NS  INT64_C(200000000)
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {
-    gpu_verify,      gpu_cells_host,     gpu_cells_peer,       gpu_cells_sets,   gpu_cells_touch,
-    gpu_cells_kinds, gpu_cells_noise,    gpu_cells_collective, gpu_cells_blocks, gpu_cells_stream,
-    gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,
+    gpu_verify,       gpu_cells_tune,  gpu_cells_host,     gpu_cells_peer,       gpu_cells_sets,
+    gpu_cells_touch,  gpu_cells_kinds, gpu_cells_noise,    gpu_cells_collective, gpu_cells_blocks,
+    gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,
 };
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
@@ -112,7 +115,7 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     if (run->report->out == NULL)
         return true;
     const struct gpu_node *node = run->node;
-    char shapes[1024];
+    char shapes[SHAPES_SIZE];
     int usable = 0;
     for (int i = 0; i < node->device_count; i++)
         usable += node->device[i].usable;
@@ -129,7 +132,7 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     probe_line_integer(&line, "driver", driver);
     probe_line_integer(&line, "devices", node->device_count);
     probe_line_integer(&line, "usable_devices", usable);
-    if (usable > 0)
+    if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
     probe_line_text(&line, "kernels", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : gpu_image_included());
     probe_line_text(&line, "profile", options->wanted.profile == GPU_FULL ? "full" : "quick");
@@ -146,6 +149,8 @@ static int64_t time_at(const struct gpu_run *run, double share)
 static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left, int64_t now_ns)
 {
     int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
+    if (cell->phase == GPU_PHASE_TUNE)
+        most = CELL_TUNE_NS;
     int64_t share = (time_at(run, phase_ends[cell->phase]) - now_ns) / (int64_t)left;
     return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
 }
@@ -271,7 +276,6 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
                                     struct gpu_probe_times *ret_times, struct probe_why *why)
 {
     struct gpu_run *run = calloc(1, sizeof *run);
-    bool known[GPU_DEVICES_MAX];
     int driver = 0;
     enum gpu_probe_status status = GPU_PROBE_FAILED;
     *ret_times = (struct gpu_probe_times){0};
@@ -288,7 +292,7 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
     if (options->shapes != NULL)
-        gpu_tune_take(node, driver, options->shapes, known);
+        gpu_tune_take(node, driver, options->shapes);
     size_t host_bytes = HOST_BYTES * (node->device_count < 2 ? 2 : node->device_count > 8 ? 8 : (size_t)node->device_count);
     if (gpu_trial_new(node, &run->trial, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
         ret_times->prepare_ns = probe_clock_ns() - run->started_ns;
@@ -309,9 +313,18 @@ bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
         return true;
     struct probe_line line;
     char key[32];
+    char shapes[SHAPES_SIZE];
+    int driver = 0;
+    (void)node->api->version(node->api, &driver); /* stays 0 */
+    gpu_tune_print(node, driver, shapes, sizeof shapes);
     probe_line_begin(&line, "end");
     probe_line_text(&line, "status", gpu_probe_status_name(status));
     probe_line_integer(&line, "elapsed_ns", elapsed_ns);
+    if (shapes[0] != '\0') {
+        probe_line_open(&line, "conditions");
+        probe_line_text(&line, "shapes", shapes);
+        probe_line_close(&line);
+    }
     probe_line_open(&line, "statistics");
     probe_line_integer(&line, "driver_ns", node->driver_ns);
     probe_line_integer(&line, "open_ns", node->open_ns);

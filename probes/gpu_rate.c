@@ -71,7 +71,8 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
     return true;
 }
 
-/* What the flows get together, roughly: looks until a look finds what the last one led to expect. */
+/* What the flows get together, roughly: looks until a look finds what the last one led to expect. One alone need not be known so
+ * well, because no other one has to end with it. */
 static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, double *ret_expected,
                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -83,7 +84,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
             return false;
     for (size_t i = 0; i < count; i++)
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
-    bool far = true;
+    bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
         if (!run_legs(trial, flows, count, ret_expected, least, rates, ret_fault, why))
             return false;
@@ -113,6 +114,7 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
         enough = true;
         for (size_t i = 0; i < count; i++) {
             samples[i][n] = rates[i] * 1e9;
+            expected[i] = count == 1 ? rates[i] : expected[i];
             sum += rates[i] * 1e9;
             enough &= probe_stats_enough(samples[i], n + 1, late);
         }

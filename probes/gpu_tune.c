@@ -3,10 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "NVIDIA H200/13000" */
-static void name_of(const struct gpu_device *device, int driver, char *ret_name, size_t size)
+#define HOWS 3
+
+static const char *const prefixes[GPU_TUNE_TARGET_COUNT] = {"", "peer-", "host-"};
+static const char *const hows[HOWS] = {"read", "write", "copy"};
+
+struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, enum gpu_how how)
 {
-    snprintf(ret_name, size, "%s/%d", device->model, driver);
+    if (target != GPU_TUNE_OWN)
+        return target == GPU_TUNE_PEER ? &device->peer[how] : &device->host[how];
+    return how == GPU_HOW_READ ? &device->read : how == GPU_HOW_WRITE ? &device->write : &device->copy;
 }
 
 void gpu_tune_default(struct gpu_node *node)
@@ -15,44 +21,66 @@ void gpu_tune_default(struct gpu_node *node)
         struct gpu_device *device = &node->device[i];
         int processors = device->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
         unsigned grid = processors > 0 ? (unsigned)processors : 64;
-        /* A kernel for CUDA has the latency of memory covered by many loads of few threads, one for AMD by many threads. */
-        if (node->api->takes_cuda)
-            device->read = device->write = device->copy = (struct gpu_shape){.block = 512, .grid = 2 * grid, .unroll = 8};
-        else
-            device->read = device->write = device->copy = (struct gpu_shape){.block = 256, .grid = 8 * grid, .unroll = 4};
+        /* What covers the latency of memory is many loads of few threads with CUDA, and many threads on AMD's devices. */
+        struct gpu_shape shape = node->api->takes_cuda ? (struct gpu_shape){.block = 512, .grid = 2 * grid, .unroll = 8}
+                                                       : (struct gpu_shape){.block = 256, .grid = 8 * grid, .unroll = 4};
+        for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
+            for (int how = 0; how < HOWS; how++)
+                *gpu_tune_shape(device, (enum gpu_tune_target)target, (enum gpu_how)how) = shape;
+        device->tuned = 0;
     }
 }
 
-static bool is_shape(const struct gpu_shape *shape)
+/* "NVIDIA H200/13000: " */
+static int write_name(const struct gpu_device *device, int driver, char *text, size_t size)
 {
-    return shape->block >= 32 && shape->block <= 1024 && shape->block % 32 == 0 && shape->grid >= 1 && shape->grid <= 1U << 20 &&
-           (shape->unroll == 1 || shape->unroll == 2 || shape->unroll == 4 || shape->unroll == 8 || shape->unroll == 12 ||
-            shape->unroll == 16);
+    return snprintf(text, size, "%s/%d: ", device->model, driver);
 }
 
-void gpu_tune_take(struct gpu_node *node, int driver, const char *text, bool *ret_known)
+/* " host-copy 256x132u4" within the text of one model, which ends at a semicolon. */
+static bool find_shape(const char *text, enum gpu_tune_target target, int how, struct gpu_shape *ret_shape)
+{
+    char key[32];
+    int length = snprintf(key, sizeof key, " %s%s ", prefixes[target], hows[how]);
+    const char *end = strchr(text, ';'), *found = strstr(text, key);
+    struct gpu_shape shape;
+    if (found == NULL || (end != NULL && found > end) ||
+        sscanf(found + length, "%5ux%7uu%2u", &shape.block, &shape.grid, &shape.unroll) != 3)
+        return false;
+    *ret_shape = shape;
+    return shape.block >= 32 && shape.block <= 1024 && shape.block % 32 == 0 && shape.grid >= 1 && shape.grid <= 1U << 20 &&
+           (shape.unroll == 12 || (shape.unroll >= 1 && shape.unroll <= 16 && (shape.unroll & (shape.unroll - 1)) == 0));
+}
+
+void gpu_tune_take(struct gpu_node *node, int driver, const char *text)
 {
     for (int i = 0; i < node->device_count; i++) {
         struct gpu_device *device = &node->device[i];
-        struct gpu_shape shapes[3];
         char name[96];
-        name_of(device, driver, name, sizeof name);
+        size_t length = (size_t)write_name(device, driver, name, sizeof name);
         const char *found = text;
-        size_t length = strlen(name);
-        ret_known[i] = false;
-        while ((found = strstr(found, name)) != NULL && !((found == text || found[-1] == ' ') && found[length] == ':'))
+        while ((found = strstr(found, name)) != NULL && found != text && strncmp(found - 2, "; ", 2) != 0)
             found += length;
-        if (found == NULL ||
-            sscanf(found + length, ": read %ux%uu%u write %ux%uu%u copy %ux%uu%u", &shapes[0].block, &shapes[0].grid,
-                   &shapes[0].unroll, &shapes[1].block, &shapes[1].grid, &shapes[1].unroll, &shapes[2].block, &shapes[2].grid,
-                   &shapes[2].unroll) != 9 ||
-            !is_shape(&shapes[0]) || !is_shape(&shapes[1]) || !is_shape(&shapes[2]))
-            continue;
-        device->read = shapes[0];
-        device->write = shapes[1];
-        device->copy = shapes[2];
-        ret_known[i] = true;
+        for (int target = 0; found != NULL && target < GPU_TUNE_TARGET_COUNT; target++) {
+            struct gpu_shape shapes[HOWS];
+            bool all = true;
+            for (int how = 0; how < HOWS; how++)
+                all = all && find_shape(found + length - 1, (enum gpu_tune_target)target, how, &shapes[how]);
+            if (!all)
+                continue;
+            for (int how = 0; how < HOWS; how++)
+                *gpu_tune_shape(device, (enum gpu_tune_target)target, (enum gpu_how)how) = shapes[how];
+            device->tuned |= 1U << target;
+        }
     }
+}
+
+static bool is_new_model(const struct gpu_node *node, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (node->device[i].tuned != 0 && strcmp(node->device[i].model, node->device[index].model) == 0)
+            return false;
+    return node->device[index].tuned != 0;
 }
 
 void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, size_t size)
@@ -60,18 +88,21 @@ void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, siz
     size_t used = 0;
     ret_text[0] = '\0';
     for (int i = 0; i < node->device_count; i++) {
-        const struct gpu_device *device = &node->device[i];
-        bool before = !device->usable;
-        for (int j = 0; j < i && !before; j++)
-            before = node->device[j].usable && strcmp(node->device[j].model, device->model) == 0;
-        if (before || used >= size)
+        struct gpu_device device = node->device[i];
+        char text[512];
+        if (!is_new_model(node, i))
             continue;
-        char name[96];
-        name_of(device, driver, name, sizeof name);
-        int length =
-            snprintf(ret_text + used, size - used, "%s%s: read %ux%uu%u write %ux%uu%u copy %ux%uu%u", used > 0 ? "; " : "", name,
-                     device->read.block, device->read.grid, device->read.unroll, device->write.block, device->write.grid,
-                     device->write.unroll, device->copy.block, device->copy.grid, device->copy.unroll);
-        used += length > 0 ? (size_t)length : 0;
+        int length = write_name(&device, driver, text, sizeof text) - 1; /* each shape brings its blank */
+        for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
+            for (int how = 0; how < HOWS && (device.tuned >> target & 1); how++) {
+                const struct gpu_shape *shape = gpu_tune_shape(&device, (enum gpu_tune_target)target, (enum gpu_how)how);
+                length += snprintf(text + length, sizeof text - (size_t)length, " %s%s %ux%uu%u", prefixes[target], hows[how],
+                                   shape->block, shape->grid, shape->unroll);
+            }
+        size_t needed = (size_t)length + (used > 0 ? 2 : 0);
+        if (used + needed >= size)
+            return;
+        snprintf(ret_text + used, size - used, "%s%s", used > 0 ? "; " : "", text);
+        used += needed;
     }
 }

@@ -1,10 +1,10 @@
 /**
- * How streaming kernels are launched: block, grid and unroll for reading, writing and copying in a device's own memory; found by
- * measuring, once for each model and driver.
+ * How streaming kernels are launched: block, grid and unroll for reading, writing and copying in a device's own memory, in a
+ * peer's and in the host's; found by measuring, once for each model and driver.
  *
- * As text, a model's shapes are "MODEL/DRIVER: read 512x264u8 write 512x132u12 copy 512x132u12" (threads of a block, blocks,
- * accesses of a thread before the next step); several models are separated by "; ". The text stands in the run's conditions and
- * comes back by the option --shapes.
+ * As text, a model's shapes are "MODEL/DRIVER: read 512x264u8 write 512x132u12 copy 512x132u12 peer-read ... host-copy 256x132u4"
+ * (threads of a block, blocks, accesses of a thread before the next step), without what was not measured; several models are
+ * separated by "; ". The text is a condition of the run and comes back by the option --shapes.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,12 +12,17 @@
 
 #include "gpu_run.h"
 
+enum gpu_tune_target { GPU_TUNE_OWN, GPU_TUNE_PEER, GPU_TUNE_HOST, GPU_TUNE_TARGET_COUNT };
+
 /* Where tuning starts from, and what is used without it. */
 void gpu_tune_default(struct gpu_node *node);
 
-/* Takes the shapes of the models that the text has for this driver, and which devices have shapes now; text that is none is
- * skipped. */
-void gpu_tune_take(struct gpu_node *node, int driver, const char *text, bool *ret_known);
+/* Takes what the text has for the models here and this driver; a target of which all three shapes are there counts as tuned. Text
+ * that is none is skipped. */
+void gpu_tune_take(struct gpu_node *node, int driver, const char *text);
 
-/* The shapes of all models here, each once; cut to fit. */
+/* What was tuned, each model once; cut to fit. */
 void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, size_t size);
+
+/* The device's shape for reading, writing or copying in that memory. */
+struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, enum gpu_how how);

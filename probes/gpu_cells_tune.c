@@ -1,0 +1,199 @@
+#include "gpu_cells_tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_path.h"
+#include "gpu_tune.h"
+#include "probe_clock.h"
+
+#define AGAIN   8     /* shapes that are tried again */
+#define AS_FAST 1.005 /* times the best */
+#define WANTED  250e3 /* ns that one trial takes */
+#define FIRST   (UINT64_C(8) << 20)
+#define GRAIN   UINT64_C(4096)
+#define CACHES  4 /* times the last cache: what is moved in own memory at least */
+
+size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_tries)
+{
+    static const unsigned blocks[] = {256, 512, 1024}, waves[] = {1, 2, 4, 8}, unrolls[] = {1, 2, 4, 8, 12, 16};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (size_t j = 0; j < sizeof waves / sizeof *waves; j++)
+            for (size_t k = 0; k < sizeof unrolls / sizeof *unrolls; k++)
+                /* More threads than a multiprocessor holds only wait. */
+                if (blocks[i] * waves[j] <= 4096)
+                    ret_tries[count++] = (struct gpu_cells_try){
+                        .shape = {blocks[i], waves[j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64), unrolls[k]}};
+    return count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Infinite for what was not measured. */
+static double median(const struct gpu_cells_try *one)
+{
+    double ns[GPU_CELLS_TUNE_TIMES];
+    if (one->count == 0)
+        return INFINITY;
+    memcpy(ns, one->ns, one->count * sizeof *ns);
+    qsort(ns, one->count, sizeof *ns, compare);
+    return ns[one->count / 2];
+}
+
+static uint64_t threads_of(const struct gpu_cells_try *one) { return (uint64_t)one->shape.block * one->shape.grid; }
+
+size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        least = fmin(least, median(&tries[i]));
+    size_t best = count;
+    for (size_t i = 0; i < count; i++)
+        if (median(&tries[i]) <= AS_FAST * least && (best == count || threads_of(&tries[i]) < threads_of(&tries[best])))
+            best = i;
+    return best == count ? 0 : best;
+}
+
+/* A shape that the device refuses, as one with too many registers, is none; only a lost device ends it. */
+static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, struct gpu_cells_try *one, enum gpu_fault *ret_fault,
+                      struct probe_why *why)
+{
+    flow->op.shape = one->shape;
+    if (gpu_trial_run(run->trial, flow, 1, ret_fault, why)) {
+        one->ns[one->count++] = flow->ns;
+        return true;
+    }
+    return *ret_fault != GPU_FAULT_LOST;
+}
+
+/* Bytes that take about as long as wanted with the shape at hand. */
+static bool find_bytes(struct gpu_run *run, struct gpu_flow *flow, uint64_t least, enum gpu_fault *ret_fault,
+                       struct probe_why *why)
+{
+    flow->count = 1;
+    flow->op.bytes = least > FIRST ? least : FIRST;
+    flow->op.bytes = flow->op.bytes < flow->span ? flow->op.bytes : flow->span / GRAIN * GRAIN;
+    for (int i = 0; i < 2; i++)
+        if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
+            return false;
+    double bytes = fmin((double)flow->op.bytes * WANTED / fmax(flow->ns, 1), (double)flow->span);
+    uint64_t wanted = (uint64_t)fmax(bytes, (double)least) / GRAIN * GRAIN;
+    flow->op.bytes = wanted < GRAIN ? GRAIN : wanted > flow->span ? flow->span / GRAIN * GRAIN : wanted;
+    return true;
+}
+
+static int compare_tries(const void *a, const void *b)
+{
+    double x = median(a), y = median(b);
+    return (x > y) - (x < y);
+}
+
+static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, int64_t end_ns, struct gpu_shape *ret_shape,
+                 enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
+    size_t count = gpu_cells_tune_shapes(run->node->device[device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], tries);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = probe_random_below(&run->random, i);
+        struct gpu_cells_try kept = tries[i - 1];
+        tries[i - 1] = tries[other];
+        tries[other] = kept;
+    }
+    for (size_t i = 0; i < count && probe_clock_ns() < end_ns; i++)
+        if (!try_shape(run, flow, &tries[i], ret_fault, why))
+            return false;
+    qsort(tries, count, sizeof *tries, compare_tries);
+    size_t again = count < AGAIN ? count : AGAIN;
+    for (int round = 1; round < GPU_CELLS_TUNE_TIMES; round++)
+        for (size_t i = 0; i < again && tries[i].count > 0; i++)
+            if (tries[i].count < GPU_CELLS_TUNE_TIMES && !try_shape(run, flow, &tries[i], ret_fault, why))
+                return false;
+    size_t best = gpu_cells_tune_best(tries, again);
+    if (tries[best].count == 0)
+        return probe_why_set(why, "no shape could be launched");
+    *ret_shape = tries[best].shape;
+    return true;
+}
+
+/* A whole target of a model at once, so that it is tuned or not. */
+static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    enum gpu_tune_target target = (enum gpu_tune_target)cell->variant;
+    int device = cell->from >= 0 ? cell->from : cell->to;
+    int cache = run->node->device[device].attribute[GPU_ATTRIBUTE_L2_BYTES];
+    struct gpu_shape shapes[3];
+    struct probe_why why = {0};
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    for (int how = GPU_HOW_READ; how <= GPU_HOW_COPY; how++) {
+        struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)how};
+        struct gpu_flow flow;
+        /* What reads the host's memory goes from it, what writes it to it. */
+        bool back = target == GPU_TUNE_HOST && how == GPU_HOW_WRITE;
+        int64_t end_ns = probe_clock_ns() + budget_ns / 3;
+        if (!gpu_path_flow(run, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
+            !find_bytes(run, &flow, target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault, &why) ||
+            !tune(run, &flow, device, end_ns, &shapes[how], &fault, &why))
+            return gpu_run_failed(run, cell, NULL, fault, &why);
+    }
+    for (int i = 0; i < run->node->device_count; i++) {
+        struct gpu_device *other = &run->node->device[i];
+        if (strcmp(other->model, run->node->device[device].model) != 0)
+            continue;
+        for (int how = GPU_HOW_READ; how <= GPU_HOW_COPY; how++)
+            *gpu_tune_shape(other, target, (enum gpu_how)how) = shapes[how];
+        other->tuned |= 1U << target;
+    }
+    return true;
+}
+
+/* The first usable device of each model does it for all. */
+static bool is_first(const struct gpu_node *node, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (node->device[i].usable && strcmp(node->device[i].model, node->device[index].model) == 0)
+            return false;
+    return node->device[index].usable && node->device[index].kernel[GPU_KERNEL_GATE] != NULL;
+}
+
+static int first_peer(const struct gpu_node *node, int device)
+{
+    for (int i = 0; i < node->device_count; i++)
+        if (i != device && node->device[device].access[i])
+            return i;
+    return -1;
+}
+
+bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    bool ok = true;
+    for (int i = 0; i < run->node->device_count; i++) {
+        int peer = first_peer(run->node, i);
+        const struct {
+            enum probe_metric metric;
+            int from, to;
+            bool there;
+        } targets[] = {
+            [GPU_TUNE_OWN] = {PROBE_MEMORY_BANDWIDTH, i, i, true},
+            [GPU_TUNE_PEER] = {PROBE_GPU_GPU_KERNEL, i, peer, peer >= 0},
+            [GPU_TUNE_HOST] = {PROBE_HOST_GPU_KERNEL, GPU_CELL_NUMA(gpu_run_near(run, i)), i, run->node->numa_count > 0},
+        };
+        for (int target = 0; is_first(run->node, i) && target < GPU_TUNE_TARGET_COUNT; target++) {
+            struct gpu_cell cell = {.metric = targets[target].metric,
+                                    .phase = GPU_PHASE_TUNE,
+                                    .from = targets[target].from,
+                                    .to = targets[target].to,
+                                    .variant = target,
+                                    .is_more = true,
+                                    .measure = measure};
+            if (targets[target].there && !(run->node->device[i].tuned >> target & 1))
+                ok = ok && gpu_cells_add(run, cells, &cell);
+        }
+    }
+    return ok;
+}
