@@ -3,14 +3,43 @@
 #include "cmd.h"
 #include "ui_answer.h"
 
-enum { OVERLAP, BOTH, CPUS, GPUS, OPTIONS };
+enum { OVERLAP, BOTH, MEANWHILE, CPUS, GPUS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
     [BOTH] = {.name = "both", .help = "as many bytes go the other way at the same time"},
+    [MEANWHILE] = {.name = "meanwhile", .value = "FROM,TO,SIZE", .help = "what begins to move at the same time; may be repeated"},
     [CPUS] = {.name = "cpus", .value = "LIST", .help = "for a caller on these cpus; default those this command may run on"},
     [GPUS] = {.name = "gpus", .value = "LIST", .help = "for a caller with these gpus; default those this command may open"},
 };
+
+static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
+{
+    int64_t bytes;
+    json_t *parts = cmd_list(text);
+    if (parts == NULL)
+        return cmd_fail_memory();
+    const char *size = json_string_value(json_array_get(parts, 2));
+    int status = CMD_DONE;
+    if (json_array_size(parts) != 3 || size == NULL || !cmd_parse_size(size, &bytes))
+        status = cmd_usage(cmd, "--meanwhile takes FROM,TO,SIZE, such as gpu1,numa0,64M, not %.60s", text);
+    else if (json_array_append_new(transfers, json_pack("{s:O,s:O,s:I}", "from", json_array_get(parts, 0), "to", json_array_get(parts, 1), "bytes",
+                                                        (json_int_t)bytes)) != 0)
+        status = cmd_fail_memory();
+    json_decref(parts);
+    return status;
+}
+
+static int set_meanwhile(struct cmd *cmd, json_t *request)
+{
+    json_t *transfers = json_array();
+    const char *text;
+    size_t position = 0;
+    int status = json_object_set_new(request, "meanwhile", transfers) == 0 ? CMD_DONE : cmd_fail_memory();
+    while (status == CMD_DONE && (text = cmd_value_next(cmd, &options[MEANWHILE], &position)) != NULL)
+        status = add_meanwhile(cmd, transfers, text);
+    return status;
+}
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
@@ -24,6 +53,9 @@ static int make_request(struct cmd *cmd, json_t *request)
         json_object_set_new(request, "overlap", json_boolean(cmd_has(cmd, &options[OVERLAP]))) != 0 ||
         json_object_set_new(request, "both_directions", json_boolean(cmd_has(cmd, &options[BOTH]))) != 0)
         return cmd_fail_memory();
+    int status = set_meanwhile(cmd, request);
+    if (status != CMD_DONE)
+        return status;
     return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
 }
 

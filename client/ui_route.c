@@ -32,7 +32,12 @@ static void put_option(struct ui_table *table, const json_t *option)
         ui_put(&way, "%s", i > 0 ? " and " : "");
         put_way(&way, segment);
     }
+    const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
     ui_prediction(&time, json_object_get(option, "predicted"));
+    if (*shared != '\0') {
+        ui_put(&time, ", shares ");
+        ui_text(&time, shared);
+    }
     ui_cell(table, "%s", way.text == NULL ? "" : way.text);
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
     ui_done(&time);

@@ -140,13 +140,17 @@ struct prediction plan_move_queued(const struct move *move, double bytes)
     return times((struct prediction){t0_ns + ns / move->bytes_per_s, t0_ns + ns / move->high, t0_ns + ns / move->low}, move->slowdown);
 }
 
+double plan_move_start_ns(const struct move *move)
+{
+    return !isnan(move->t0_queue_ns) ? move->t0_queue_ns : move->curve != NULL ? move->curve->fit.piece[0].t0_ns : 0;
+}
+
 struct prediction plan_move_called(const struct move *move, double bytes)
 {
     struct prediction time = plan_move_queued(move, bytes);
     if (isnan(move->t0_call_ns))
         return time;
-    double queued_ns = !isnan(move->t0_queue_ns) ? move->t0_queue_ns : move->curve != NULL ? move->curve->fit.piece[0].t0_ns : 0;
-    double more_ns = fmax(move->t0_call_ns - queued_ns, 0);
+    double more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
     return (struct prediction){time.time_ns + more_ns, time.low_ns + more_ns, time.high_ns + more_ns};
 }
 

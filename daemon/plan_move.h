@@ -33,6 +33,9 @@ bool plan_move_both(const struct snapshot *snap, struct move *move);
 /* The time of one transfer that is queued already behind others. Without a curve and without t0_queue_ns, what starting it costs counts as 0. NAN never. */
 struct prediction plan_move_queued(const struct move *move, double bytes);
 
+/* The part of that time in which no byte moves. */
+double plan_move_start_ns(const struct move *move);
+
 /* What the caller's clock sees of one call: the same, with starting it; as queued where that is not known. */
 struct prediction plan_move_called(const struct move *move, double bytes);
 

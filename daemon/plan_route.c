@@ -14,6 +14,7 @@ struct work {
     const struct route_request *request;
     struct route_answer answer;
     size_t room;
+    struct move meanwhile[ROUTE_MEANWHILE_MAX];
 };
 
 /* ---- the time of one option ---- */
@@ -148,6 +149,56 @@ static enum berth_code add_options(struct work *work, struct berth_err *err)
         code = add_best_via(work, PLACE_GPU, MOVE_COPY_ENGINE, err);
     if (code == BERTH_OK && !overlap)
         code = add_best_via(work, PLACE_GPU, MOVE_KERNEL, err);
+    return code;
+}
+
+/* ---- what moves meanwhile ---- */
+
+static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
+{
+    const struct route_request *request = work->request;
+    const struct graph *graph = work->snap->graph;
+    if (request->meanwhile_count > ROUTE_MEANWHILE_MAX)
+        return err_invalid(err, "meanwhile", "at most %d transfers are weighed", ROUTE_MEANWHILE_MAX);
+    for (size_t i = 0; i < request->meanwhile_count; i++) {
+        const struct route_transfer *other = &request->meanwhile[i];
+        struct move *move = &work->meanwhile[i], kernel;
+        bool engine = plan_move_find(work->snap, other->from, other->to, MOVE_COPY_ENGINE, move);
+        bool by_kernel = plan_move_find(work->snap, other->from, other->to, MOVE_KERNEL, &kernel);
+        if (!engine && !by_kernel)
+            return err_invalid(err, "meanwhile", "nothing is known of a transfer from %s to %s", graph_place(graph, other->from)->name, graph_place(graph, other->to)->name);
+        double bytes = (double)other->bytes;
+        if (by_kernel && kernel.rate != NULL && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))
+            *move = kernel;
+    }
+    return BERTH_OK;
+}
+
+/* Each hop takes as much longer as it does when all begin at once. */
+static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
+{
+    const struct route_request *request = work->request;
+    struct step_flow flows[STEP_FLOWS_MAX] = {0};
+    struct move hops[ROUTE_HOPS_MAX];
+    size_t count = 0;
+    for (; count < option->hop_count; count++) {
+        hops[count] = option->hop[count];
+        flows[count] = (struct step_flow){.move = &hops[count], .bytes = (double)request->bytes};
+    }
+    for (size_t i = 0; i < request->meanwhile_count; i++)
+        flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
+    enum berth_code code = plan_step(work->snap, flows, count, err);
+    double most = 1;
+    for (size_t i = 0; code == BERTH_OK && i < option->hop_count; i++) {
+        double slower = flows[i].time.time_ns / plan_move_queued(&option->hop[i], flows[i].bytes).time_ns;
+        option->hop[i].slowdown *= fmax(slower, 1);
+        if (slower > most && flows[i].shared != NULL) {
+            most = slower;
+            option->shared = flows[i].shared;
+        }
+    }
+    if (code == BERTH_OK)
+        option->predicted = plan_route_time(option, (double)request->bytes, &option->chunk_bytes);
     return code;
 }
 
@@ -293,6 +344,10 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     enum berth_code code = check(work, err);
     if (code == BERTH_OK)
         code = add_options(work, err);
+    if (code == BERTH_OK)
+        code = find_meanwhile(work, err);
+    for (size_t i = 0; code == BERTH_OK && i < answer->count && work->request->meanwhile_count > 0; i++)
+        code = share(work, &answer->option[i], err);
     if (code == BERTH_OK && answer->count == 0) {
         bool peers = graph_place(graph, work->request->from)->kind == graph_place(graph, work->request->to)->kind;
         err_text(err, 0, metric_info(peers ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
@@ -307,8 +362,11 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         qsort(answer->option, answer->count, sizeof *answer->option, compare);
     for (size_t i = 0; i < answer->count && code == BERTH_OK; i++)
         code = cite(work, &answer->option[i], err);
-    find_crossovers(answer);
-    answer->b80_bytes = b80(&answer->option[0]);
+    answer->b80_bytes = NAN;
+    if (work->request->meanwhile_count == 0) {
+        find_crossovers(answer);
+        answer->b80_bytes = b80(&answer->option[0]);
+    }
     warn(work);
     return code;
 }

@@ -4,17 +4,26 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_move.h"
+#include "plan_step.h"
 
 #define ROUTE_HOPS_MAX      3
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_CHUNK_LEAST   65536
+
+#define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_HOPS_MAX)
+
+struct route_transfer {
+    place_id from, to;
+    int64_t bytes;
+};
 
 struct route_request {
     place_id from, to;
     int64_t bytes;
     bool overlap;         /* the gpus must stay free to compute: no kernels */
     bool both;            /* as many bytes go the other way meanwhile */
+    const struct route_transfer *meanwhile; /* begin with it, each in the way that is fastest alone */
+    size_t meanwhile_count; /* at most ROUTE_MEANWHILE_MAX */
     const struct allowed *allowed;
 };
 
@@ -26,6 +35,7 @@ struct route_option {
     bool unknown_both;        /* both directions were asked for, and what they get of a hop was not measured */
     double chunk_bytes;       /* 0: in one piece */
     struct prediction predicted;
+    const struct resource_found *shared; /* of the snapshot: what it shares with what moves meanwhile and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
 };
 
@@ -38,14 +48,14 @@ struct route_crossover {
 struct route_answer {
     struct route_option *option; /* owned; fastest first */
     size_t count;
-    struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes */
+    struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;
-    double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown */
+    double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or something moves meanwhile */
     struct plan_evidence evidence;
     struct plan_warnings warnings;
 };
 
-/* Fails with INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
+/* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err);
 void plan_route_done(struct route_answer *answer);
 

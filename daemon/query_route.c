@@ -10,8 +10,6 @@
 #include "request.h"
 #include "visible.h"
 
-#define MEANWHILE_MAX 1024
-
 static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
 
 /* What a program calls for one hop. AMD's runtime copies between gpus by kernel itself when it is told to at its start; elsewhere a
@@ -36,13 +34,13 @@ static bool needs_kernels(const struct graph *graph, const struct route_option *
     return hop->by == MOVE_KERNEL && is_gpu(graph, hop->from) && is_gpu(graph, hop->to) && visible_vendor(graph_place(graph, hop->driver)) == VENDOR_AMD;
 }
 
-static json_t *prediction_json(const struct prediction *prediction)
+static json_t *prediction_json(const struct prediction *prediction, const struct resource_found *shared)
 {
     json_t *json = json_object();
     bool ok = answer_set(json, "time_ns", json_real(round(prediction->time_ns))) &&
               answer_set(json, "low_ns", isfinite(prediction->low_ns) ? json_real(round(prediction->low_ns)) : json_null()) &&
               answer_set(json, "high_ns", isfinite(prediction->high_ns) ? json_real(round(prediction->high_ns)) : json_null()) &&
-              answer_set(json, "bottleneck", json_null());
+              answer_set(json, "bottleneck", shared != NULL ? json_string(shared->name) : json_null());
     if (ok)
         return json;
     json_decref(json);
@@ -78,7 +76,7 @@ static json_t *option_json(const struct snapshot *snap, const struct route_answe
     bool ok = answer_set(json, "segments", segments);
     ok = answer_set(json, "environment", environment) && ok && answer_append(segments, segment_json(graph, option)) &&
          (!forced || answer_set(environment, "HSA_ENABLE_PEER_SDMA", json_string("0"))) && answer_set(json, "needs_restart", json_boolean(forced)) &&
-         answer_set(json, "call", json_string(call)) && answer_set(json, "predicted", prediction_json(&option->predicted)) &&
+         answer_set(json, "call", json_string(call)) && answer_set(json, "predicted", prediction_json(&option->predicted, option->shared)) &&
          answer_set(json, "why", answer_evidence(snap, &answer->evidence, option->why, option->why_count));
     if (ok)
         return json;
@@ -116,24 +114,23 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
     return code;
 }
 
-/* They are checked, and the answer says that they are not weighed. */
-static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params, bool *ret_any, struct berth_err *err)
+static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params, struct route_transfer *transfers, struct route_request *request,
+                                      struct berth_err *err)
 {
     const json_t *array, *item;
     size_t i;
-    enum berth_code code = request_array(params, "meanwhile", MEANWHILE_MAX, &array, err);
+    enum berth_code code = request_array(params, "meanwhile", ROUTE_MEANWHILE_MAX, &array, err);
     json_array_foreach(array, i, item)
     {
-        place_id place;
-        int64_t bytes;
         if (code == BERTH_OK)
-            code = request_place(graph, json_object_get(item, "from"), "meanwhile", &place, err);
+            code = request_place(graph, json_object_get(item, "from"), "meanwhile", &transfers[i].from, err);
         if (code == BERTH_OK)
-            code = request_place(graph, json_object_get(item, "to"), "meanwhile", &place, err);
+            code = request_place(graph, json_object_get(item, "to"), "meanwhile", &transfers[i].to, err);
         if (code == BERTH_OK)
-            code = request_int(item, "bytes", 0, INT64_MAX, 0, &bytes, err);
+            code = request_int(item, "bytes", 0, INT64_MAX, 0, &transfers[i].bytes, err);
     }
-    *ret_any = json_array_size(array) > 0;
+    request->meanwhile = transfers;
+    request->meanwhile_count = json_array_size(array);
     return code;
 }
 
@@ -142,15 +139,13 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     struct allowed allowed = {0};
     struct route_request request = {0};
     struct route_answer answer = {0};
-    bool meanwhile = false;
+    struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
     enum berth_code code = read_request(call->snap->graph, call->params, &allowed, &request, err);
     if (code == BERTH_OK)
-        code = read_meanwhile(call->snap->graph, call->params, &meanwhile, err);
+        code = read_meanwhile(call->snap->graph, call->params, meanwhile, &request, err);
     if (code == BERTH_OK)
         code = plan_route(call->snap, &request, &answer, err);
     if (code == BERTH_OK) {
-        if (meanwhile)
-            plan_warn(&answer.warnings, "what moves meanwhile was not weighed: this version prices each transfer alone");
         json_t *json = json_object();
         if (json != NULL && put_answer(call->snap, &answer, json)) {
             *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};

@@ -103,7 +103,7 @@ def wrong_usage_is_64_and_one_line():
         (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
-        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
+        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--meanwhile", "gpu1,1"], "FROM,TO,SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
         (["claim", "gpu0", "--ttl", "60", "--node", NODE], "would end with this command"), (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
         (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
@@ -159,6 +159,9 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
     status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G")
     assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "already" in out and "copy engine via gpu" in out and "from published facts" in out, out
+    four = [word for i in (1, 2, 3) for word in ("--meanwhile", f"gpu{i},numa0,1G")]
+    status, out, _ = berth("--node", HERE.parent / "nodes/h200x4", "route", "gpu0", "numa0", "1G", *four)
+    assert status == 0 and "26.1 ms" in out and "shares numa0:memory:write" in out, out
     status, out, err = berth("--node", NODE, "route", "gpu0", "gpu9", "1G")
     assert status == 65 and "gpu9" in err, (out, err)
     assert berth("--node", NODE, "route", "gpu0", "core1", "1G")[0] == 64
