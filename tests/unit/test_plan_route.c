@@ -1,6 +1,7 @@
 #include "plan_nodes.h"
 
 #include "plan_route.h"
+#include "transfer.h"
 
 #define GB 1e9
 #define MIB (INT64_C(1) << 20)
@@ -35,18 +36,14 @@ static void starting(struct fixture *f, place_id from, place_id to, const char *
     nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
 }
 
-/* Both overheads of a transfer whose other axes, as transfer_overhead has them, are these. */
-static void overheads(struct fixture *f, place_id from, place_id to, const char *rest, double call_ns, double queue_ns)
+static void overheads(struct fixture *f, place_id from, place_id to, enum metric metric, double call_ns, double queue_ns)
 {
-    char axes[200];
-    snprintf(axes, sizeof axes, "%s", rest);
-    starting(f, from, to, axes, call_ns); /* clock=call is the default */
-    snprintf(axes, sizeof axes, "clock=queue;%s", rest);
+    char axes[TRANSFER_AXES_MAX];
+    transfer_overhead_axes(metric, "", TRANSFER_CALL, axes, sizeof axes);
+    starting(f, from, to, axes, call_ns);
+    transfer_overhead_axes(metric, "", TRANSFER_QUEUE, axes, sizeof axes);
     starting(f, from, to, axes, queue_ns);
 }
-
-#define ENGINE "direction=write;metric=gpu_gpu_copy_engine"
-#define KERNEL "direction=one;how=copy;metric=gpu_gpu_kernel"
 
 static enum berth_code ask(struct fixture *f, struct route_request request)
 {
@@ -88,8 +85,8 @@ static void the_winner_changes_where_the_times_cross(void **state)
     struct fixture f = begin();
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 100);
     rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 25);
-    overheads(&f, gpu(&f, 0), gpu(&f, 1), ENGINE, 8000, 1000);
-    overheads(&f, gpu(&f, 0), gpu(&f, 1), KERNEL, 2000, 1000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 1000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 2000, 1000);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].hop[0].by, MOVE_COPY_ENGINE);
@@ -145,9 +142,9 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 50);
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 3), "", 30);
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 3), gpu(&f, 1), "", 30);
-    overheads(&f, gpu(&f, 0), gpu(&f, 1), ENGINE, 20000, 10000);
-    overheads(&f, gpu(&f, 0), gpu(&f, 2), ENGINE, 20000, 10000);
-    overheads(&f, gpu(&f, 2), gpu(&f, 1), ENGINE, 20000, 10000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 20000, 10000);
+    overheads(&f, gpu(&f, 0), gpu(&f, 2), METRIC_GPU_GPU_COPY_ENGINE, 20000, 10000);
+    overheads(&f, gpu(&f, 2), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 20000, 10000);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
     const struct route_option *best = &f.answer.option[0];
     assert_int_equal(best->hop_count, 2);
