@@ -10,7 +10,7 @@ make --no-print-directory standins "$BUILD/standin/forward/libamdhip64.so.7" BUI
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 virtual=${STANDIN_CUDA-$standin/cuda}
-cells=(--metrics "right_bytes,gpu_gpu_copy_engine,gpu_gpu_kernel,host_gpu_copy_engine,memory_bandwidth" --seed 3)
+cells=(--metrics "gpu_gpu_copy_engine,gpu_gpu_kernel,host_gpu_copy_engine,memory_bandwidth" --seed 3)
 
 # probe ARGUMENT...: with the virtual driver loaded first, as tests/standin/run.sh does, and HIP's forwarder where HIP is looked for
 probe() {
