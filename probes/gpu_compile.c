@@ -123,21 +123,27 @@ static bool compile(const struct compiler *compiler, const char *library, int ar
     return is_compiled;
 }
 
-bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, struct probe_why *why)
+bool gpu_compile(const struct gpu_api *api, int device, void **ret_image, const char **ret_library, struct probe_why *why)
 {
     struct compiler compiler = {0};
     struct gpu_dl_found found;
-    if (!api->takes_cuda)
-        return gpu_dl_open(hiprtc_names, hiprtc_calls, sizeof hiprtc_calls / sizeof hiprtc_calls[0], &compiler, &found, why) &&
-               compile(&compiler, found.library, 0, true, ret_image, why);
-    int major, minor;
-    if (api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MAJOR, &major) != 0 ||
-        api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MINOR, &minor) != 0)
-        return probe_why_set(why, "the driver does not say what architecture the device has");
-    if (!gpu_dl_open(nvrtc_names, nvrtc_calls, sizeof nvrtc_calls / sizeof nvrtc_calls[0], &compiler, &found, why))
+    int major = 0, minor = 0, arch = 0;
+    if (!api->takes_cuda) {
+        if (!gpu_dl_open(hiprtc_names, hiprtc_calls, sizeof hiprtc_calls / sizeof hiprtc_calls[0], &compiler, &found, why))
+            return false;
+    } else {
+        if (api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MAJOR, &major) != 0 ||
+            api->attribute(api, device, GPU_ATTRIBUTE_ARCH_MINOR, &minor) != 0)
+            return probe_why_set(why, "the driver does not say what architecture the device has");
+        if (!gpu_dl_open(nvrtc_names, nvrtc_calls, sizeof nvrtc_calls / sizeof nvrtc_calls[0], &compiler, &found, why))
+            return false;
+        arch = choose_arch(&compiler, 10 * major + minor);
+        if (arch == 0)
+            return probe_why_set(why, "%s compiles nothing that a device of architecture %d.%d runs", found.library, major,
+                                 minor);
+    }
+    if (!compile(&compiler, found.library, arch, arch == 10 * major + minor, ret_image, why))
         return false;
-    int arch = choose_arch(&compiler, 10 * major + minor);
-    if (arch == 0)
-        return probe_why_set(why, "%s compiles nothing that a device of architecture %d.%d runs", found.library, major, minor);
-    return compile(&compiler, found.library, arch, arch == 10 * major + minor, ret_image, why);
+    *ret_library = found.library;
+    return true;
 }

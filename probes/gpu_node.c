@@ -198,28 +198,41 @@ static bool is_same_model(const struct gpu_device *a, const struct gpu_device *b
            a->attribute[GPU_ATTRIBUTE_ARCH_MINOR] == b->attribute[GPU_ATTRIBUTE_ARCH_MINOR];
 }
 
+/* For a device that no built-in image fits; *image is compiled when it is the first of its model. */
+static bool load_compiled(struct gpu_node *node, struct gpu_device *device, void **image, const char **library,
+                          struct probe_why *why)
+{
+    const struct gpu_api *api = node->api;
+    int code = api->enter(api, device->api_device, device->context);
+    if (code != 0)
+        return probe_why_set(why, "entering it: %s", api->text(api, code));
+    if (*image == NULL && !gpu_compile(api, device->api_device, image, library, why))
+        return false;
+    if (!gpu_node_load(api, *image, device, why))
+        return false;
+    node->compiler = *library;
+    return true;
+}
+
 /* Compiles for the models that no built-in image fits, each once. */
 static void compile_missing(struct gpu_node *node, const struct opening *openings)
 {
-    const struct gpu_api *api = node->api;
+    bool tried[GPU_DEVICES_MAX] = {false};
     for (int i = 0; i < node->device_count; i++) {
-        struct probe_why compile_why = {0}, why = {0};
         void *image = NULL;
-        if (!node->device[i].usable || node->device[i].module != NULL)
-            continue;
+        const char *library = NULL;
+        bool has_failed = false;
         for (int j = i; j < node->device_count; j++) {
             struct gpu_device *device = &node->device[j];
-            if (!device->usable || device->module != NULL || !is_same_model(device, &node->device[i]))
+            struct probe_why why = {0};
+            if (!device->usable || device->module != NULL || tried[j] || !is_same_model(device, &node->device[i]))
                 continue;
-            int code = api->enter(api, device->api_device, device->context);
-            if (code != 0)
-                fail_device(device, api, "entering it", code);
-            else if (image == NULL && compile_why.text[0] == '\0' &&
-                     !gpu_compile(api, device->api_device, &image, &compile_why) && node->kernels_why.text[0] == '\0')
-                probe_why_write(&node->kernels_why, "%s: %.90s; %.90s", device->name, openings[j].kernels_why.text,
-                                compile_why.text);
-            else if (image != NULL && !gpu_node_load(api, image, device, &why) && node->kernels_why.text[0] == '\0')
-                probe_why_write(&node->kernels_why, "%s: %s", device->name, why.text);
+            tried[j] = true;
+            if (has_failed || load_compiled(node, device, &image, &library, &why))
+                continue;
+            has_failed = image == NULL;
+            if (node->kernels_why.text[0] == '\0')
+                probe_why_write(&node->kernels_why, "%s: %.90s; %.90s", device->name, openings[j].kernels_why.text, why.text);
         }
         free(image);
     }

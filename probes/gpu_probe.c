@@ -135,6 +135,8 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
     probe_line_text(&line, "kernels", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : gpu_image_included());
+    if (node->compiler != NULL)
+        probe_line_text(&line, "kernels_compiled_by", node->compiler);
     probe_line_text(&line, "profile", options->wanted.profile == GPU_FULL ? "full" : "quick");
     probe_line_close(&line);
     return probe_line_write(&line, run->report->out);

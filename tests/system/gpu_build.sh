@@ -51,4 +51,21 @@ ok "the probe is linked to none of the vendors' libraries"
 line=$(cat build/gpu/included.txt)
 "$BIN/berth-probe-gpu" --version | grep -qF "$line"
 ok "--version says what is built in"
+
+# On virtual nodes whose drivers refuse the first image, or every one.
+make --no-print-directory standins BUILD="${BUILD:-build}" >/dev/null
+for node in h200x4:cuModuleLoadData:libnvrtc mi250x:hipModuleLoadData:libhiprtc; do
+    IFS=: read -r name call compiler <<<"$node"
+    for which in 1 0; do
+        printf 'include %s/tests/standin/nodes/%s.node\nfault %s %s * unsupported\n' "$PWD" "$name" "$call" "$which" >"$work/refuses.node"
+        STANDIN=${BUILD:-build}/standin tests/standin/run.sh "$work/refuses.node" "$BIN/berth-probe-gpu" --metrics host_gpu_copy_engine >"$work/out"
+        grep -q '"status":"complete"' "$work/out"
+        if [ "$which" = 1 ]; then
+            head -n 1 "$work/out" | grep -q "\"kernels_compiled_by\":\"$compiler"
+        else
+            head -n 1 "$work/out" | grep '"kernels":"[0-9a-f:.]*: the driver does not load the kernels' | grep -vq kernels_compiled_by
+        fi
+    done
+    ok "$compiler compiles what the driver of $name has no built-in kernels for; copies are measured without kernels, too"
+done
 echo "1..$number"

@@ -85,24 +85,26 @@ static void test_compiled_as_it_runs(void **state)
     struct gpu_api api = {.takes_cuda = true, .attribute = attribute, .calls = &arch};
     struct probe_why why = {0};
     void *image = NULL;
+    const char *library = NULL;
     if (!is_there) {
-        assert_false(gpu_compile(&api, 0, &image, &why));
+        assert_false(gpu_compile(&api, 0, &image, &library, &why));
         assert_string_equal(why.text, "libnvrtc.so.13 is not on this machine");
         skip();
     }
-    assert_true(gpu_compile(&api, 0, &image, &why));
+    assert_true(gpu_compile(&api, 0, &image, &library, &why));
     assert_string_equal(why.text, "");
     assert_memory_equal(image, "\177ELF", 4);
+    assert_memory_equal(library, "libnvrtc.so.", 12);
     free(image);
     image = NULL;
     arch = 81; /* there is no such device: code of the one before, which the driver translates */
-    assert_true(gpu_compile(&api, 0, &image, &why));
+    assert_true(gpu_compile(&api, 0, &image, &library, &why));
     assert_non_null(strstr(image, ".target sm_80"));
     assert_has_kernels(image, strlen(image));
     free(image);
     image = NULL;
     arch = 10;
-    assert_false(gpu_compile(&api, 0, &image, &why));
+    assert_false(gpu_compile(&api, 0, &image, &library, &why));
     assert_non_null(strstr(why.text, "compiles nothing that a device of architecture 1.0 runs"));
     assert_null(image);
 }

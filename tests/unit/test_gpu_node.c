@@ -329,6 +329,7 @@ static void test_no_kernels(void **state)
         assert_null(world->node.device[i].kernel[GPU_KERNEL_GATE]);
     }
     assert_memory_equal(world->node.kernels_why.text, "0000:41:00.0: ", 14);
+    assert_null(world->node.compiler);
     if (gpu_image_built(&world->api, NULL) != NULL)
         assert_non_null(strstr(world->node.kernels_why.text, "no image for the device"));
     assert_nothing_left(world);
