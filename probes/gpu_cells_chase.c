@@ -42,7 +42,7 @@ uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes)
 size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes)
 {
     size_t count = 0;
-    for (uint64_t octave = few ? UINT64_C(64) << 10 : UINT64_C(8) << 10; octave <= most; octave *= few ? 4 : 2)
+    for (uint64_t octave = few ? UINT64_C(32) << 10 : UINT64_C(8) << 10; octave <= most; octave *= few ? 4 : 2)
         for (uint64_t bytes = octave; bytes < 2 * octave && bytes <= most && count < GPU_CELLS_CHASE_SIZES;
              bytes += few ? octave : octave / 2)
             ret_bytes[count++] = bytes;

@@ -13,7 +13,7 @@
 
 bool gpu_cells_chase(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* The sizes, in bytes of lines, that are measured up to most: from 8 KiB, two an octave, or, few, from 64 KiB, one every second
+/* The sizes, in bytes of lines, that are measured up to most: from 8 KiB, two an octave, or, few, from 32 KiB, one every second
  * octave. Returns how many, at most GPU_CELLS_CHASE_SIZES. */
 #define GPU_CELLS_CHASE_SIZES 64
 size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes);

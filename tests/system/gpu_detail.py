@@ -64,7 +64,7 @@ def latencies_over_sizes_show_each_cache():
     for lines, ns in own.items():
         near(ns, 125 if lines <= 16 << 10 else 230 if lines <= 8 << 20 else 690)
     sizes = {int(r["axes"]["bytes"]) for r in run.all("value", "memory_latency") if r["to"] == GCD[1] and "bytes" in r["axes"]}
-    assert min(sizes) == 65536 and max(sizes) == 64 << 20, sizes
+    assert sizes == {32768 << 2 * i for i in range(6)}, sizes
 
 
 def quick_has_the_latencies_of_own_peer_and_near_memory():

@@ -66,8 +66,9 @@ static void sizes_lie_inside_and_beyond_each_cache(void **state)
     assert_true(sizes[count - 1] <= UINT64_C(200) << 20);
     count = gpu_cells_chase_sizes(UINT64_C(64) << 20, true, sizes);
     assert_int_equal(count, 6);
-    assert_int_equal(sizes[0], 64 << 10);
-    assert_int_equal(sizes[5], 64 << 20);
+    assert_int_equal(sizes[0], 32 << 10);
+    assert_int_equal(sizes[3], 2 << 20);
+    assert_int_equal(sizes[5], 32 << 20);
     assert_true(gpu_cells_chase_sizes(UINT64_MAX / 4, false, sizes) <= GPU_CELLS_CHASE_SIZES);
 }
 
