@@ -16,11 +16,13 @@ static const struct cmd_option options[] = {
     [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval instead of its value"},
 };
 
-/* Which direction is better is ListMetrics' to say; without an answer there are no colours, no more. */
-static int find_better(struct cmd *cmd, const char *metric)
+/* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say; without an answer there are no colours, and nothing is
+ * chosen. */
+static int find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
 {
     char *text;
     int better = 0;
+    *ret_defaults = NULL;
     if (berth_call(cmd->berth, "io.berth.Fabric.ListMetrics", NULL, &text) < 0)
         return 0;
     json_t *reply = json_loads(text, 0, NULL);
@@ -29,8 +31,10 @@ static int find_better(struct cmd *cmd, const char *metric)
     json_array_foreach(json_object_get(reply, "metrics"), i, item)
     {
         const char *name = json_string_value(json_object_get(item, "name")), *word = json_string_value(json_object_get(item, "better"));
-        if (name != NULL && word != NULL && strcmp(name, metric) == 0)
-            better = strcmp(word, "higher") == 0 ? 1 : strcmp(word, "lower") == 0 ? -1 : 0;
+        if (name == NULL || word == NULL || strcmp(name, metric) != 0)
+            continue;
+        better = strcmp(word, "higher") == 0 ? 1 : strcmp(word, "lower") == 0 ? -1 : 0;
+        *ret_defaults = json_incref(json_object_get(item, "defaults"));
     }
     json_decref(reply);
     free(text);
@@ -69,8 +73,18 @@ static int run(struct cmd *cmd)
         status = cmd_print_json(cmd->reply);
     } else {
         struct ui ui;
+        json_t *asked = json_object(), *defaults;
+        int better = find_better(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
-        ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]), .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]), .better = find_better(cmd, cmd->operand[0])});
+        if (asked != NULL && cmd_set_where(cmd, asked, &options[WHERE], &options[SIZE]) == CMD_DONE)
+            ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]),
+                                                              .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]),
+                                                              .choice = {json_object_get(asked, "where"), defaults},
+                                                              .better = better});
+        else
+            ui.failed = true;
+        json_decref(asked);
+        json_decref(defaults);
         status = cmd_print(&ui);
     }
     json_decref(reply);
@@ -86,5 +100,6 @@ const struct cmd_command cmd_matrix = {
     .most_operands = 1,
     .run = run,
     .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
-              "marked: n nominal, p published, - none, and why. Many combinations of axes come as one table, an axis down the rows."},
+              "marked: n nominal, p published, - none, and why. Of many combinations of axes those come that --where and the defaults say, or one "
+              "table, an axis down the rows."},
 };

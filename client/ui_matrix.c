@@ -287,6 +287,15 @@ static void put_groups(struct view *view, const struct ui_cells *cells, size_t m
     }
 }
 
+static void put_chosen(struct view *view, const struct ui_cells *cells)
+{
+    for (size_t g = 0; g < cells->count; g++)
+        if (ui_chosen(&cells->group[g], &view->options->choice))
+            put_group(view, &cells->group[g]);
+    put_notes(view);
+    ui_chosen_rest(view->ui, cells, &view->options->choice);
+}
+
 static void put_turned(struct view *view, const struct ui_cells *cells)
 {
     struct ui_cells *turned = ui_pivot(cells);
@@ -331,6 +340,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
         ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; with --full the most" : "");
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
+    else if (cells->count > GROUPS_MOST && ui_chosen_helps(cells, &options->choice))
+        put_chosen(&view, cells);
     else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
         put_turned(&view, cells);
     else

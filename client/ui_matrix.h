@@ -1,15 +1,17 @@
 /**
  * A matrix drawn for a person, from GetMatrix's reply: one table for each combination of axes, coloured from best to worst; where the
- * combinations are many, one axis down the rows (ui_pivot.h), or a list if their cells are few. And ListMetrics' reply as a table.
+ * combinations are many, those that are meant (ui_chosen.h), one axis down the rows (ui_pivot.h), or a list if their cells are few. And ListMetrics' reply as a table.
  */
 #pragma once
 #include <jansson.h>
 
 #include "ui.h"
+#include "ui_chosen.h"
 
 struct ui_matrix_options {
     bool intervals; /* both bounds of each cell instead of its value */
     bool picked;    /* only some axes were asked for */
+    struct ui_choice choice; /* which combinations are meant, where many are there */
     int better;     /* 1 higher, -1 lower, 0 unknown: no colours */
 };
 

@@ -8,6 +8,7 @@
 
 #define LINE_SIZE 512
 #define EACH_MOST 8 /* rates listed one by one */
+#define NAMES_COLUMNS 40 /* of transfers */
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -121,11 +122,23 @@ static double sum_of(const json_t *flows, const char *key)
     return sum;
 }
 
+/* A line of many cut to what a table has room for. */
+static void shorten(char *line, size_t size, size_t count)
+{
+    size_t length = strlen(line), cut = NAMES_COLUMNS;
+    if (length <= NAMES_COLUMNS + 12)
+        return;
+    while (cut > 0 && line[cut] != ' ' && line[cut] != ',')
+        cut--;
+    snprintf(line + cut, size - cut, " ... %zu in all", count);
+}
+
 static void put_set(struct ui_table *table, const json_t *set)
 {
     const json_t *flows = json_object_get(set, "flows"), *reproduced = json_object_get(set, "reproduced");
     char line[LINE_SIZE], number[UI_NUMBER];
     name_flows(flows, line, sizeof line);
+    shorten(line, sizeof line, json_array_size(flows));
     ui_cell(table, "%s", line);
     name_axes(flows, line, sizeof line);
     ui_cell(table, "%s", line);

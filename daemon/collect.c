@@ -83,24 +83,46 @@ static void take_cell(struct collect *collect, const char *text)
     cell->known = cell->from != PLACE_NONE && cell->to != PLACE_NONE;
 }
 
-/* At the gpu that it begins at, else the one where it ends; one finding for each, which names all its paths. */
+static const char *known_code(const char *code)
+{
+    for (size_t i = 0; record_findings[i] != NULL; i++)
+        if (strcmp(record_findings[i], code) == 0)
+            return record_findings[i];
+    return NULL;
+}
+
+/* At the gpu that it begins at, else the one where it ends; one finding for each, which says the first path and counts the others. */
 static void take_finding(struct collect *collect, const struct record *record, struct berth_err *err)
 {
     place_id from = graph_find(collect->graph, record->finding.from), to = graph_find(collect->graph, record->finding.to);
+    const char *code = known_code(record->finding.code);
     if (from == PLACE_NONE || to == PLACE_NONE) {
         err_no_such_place(err, from == PLACE_NONE ? record->finding.from : record->finding.to);
         return;
     }
     const struct place *a = graph_place(collect->graph, from), *b = graph_place(collect->graph, to);
-    const char *place = a->kind != PLACE_GPU && b->kind == PLACE_GPU ? b->name : a->name, *code = record->finding.code;
+    place_id at = a->kind != PLACE_GPU && b->kind == PLACE_GPU ? to : from;
+    size_t i = 0;
+    while (i < collect->wrong_count && (collect->wrong[i].at != at || collect->wrong[i].code != code))
+        i++;
+    if (i == COLLECT_PLACES_MAX)
+        return; /* there are findings enough */
+    const char *place = graph_place(collect->graph, at)->name;
     char text[256];
-    if (strcmp(code, "gpu-lost") == 0)
-        snprintf(text, sizeof text, "%s answers no longer: %.200s", place, record->finding.why);
+    if (i == collect->wrong_count) {
+        collect->wrong_count++;
+        collect->wrong[i].code = code;
+        collect->wrong[i].at = at;
+        collect->wrong[i].paths = 0;
+        if (strcmp(code, "gpu-lost") == 0)
+            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text, "%s answers no longer: %.150s", place, record->finding.why);
+        else
+            snprintf(collect->wrong[i].text, sizeof collect->wrong[i].text, "what goes from %s to %s arrives wrong: %.115s", a->name, b->name, record->finding.why);
+    }
+    if (++collect->wrong[i].paths > 1)
+        snprintf(text, sizeof text, "%s; so do %u more of its paths", collect->wrong[i].text, collect->wrong[i].paths - 1);
     else
-        snprintf(text, sizeof text, "what goes from %s to %s arrives wrong: %.180s", a->name, b->name, record->finding.why);
-    for (size_t i = 0; i < collect->run.note_count; i++)
-        if (strcmp(collect->run.notes[i].code, code) == 0 && strcmp(collect->run.notes[i].place, place) == 0)
-            snprintf(text, sizeof text, "%.195s; %.19s to %.19s too", collect->run.notes[i].text, a->name, b->name);
+        snprintf(text, sizeof text, "%s", collect->wrong[i].text);
     collect_note(collect, NOTE_CRITICAL, code, place, text);
 }
 

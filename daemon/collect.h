@@ -33,9 +33,18 @@ struct collect_cell {
     place_id from, to;
 };
 
+#define COLLECT_PLACES_MAX 256
+
 struct collect {
     struct run run;
     struct collect_cell cell;
+    struct {
+        const char *code; /* of record_findings */
+        place_id at;
+        unsigned paths;
+        char text[200]; /* of the first */
+    } wrong[COLLECT_PLACES_MAX];
+    size_t wrong_count;
     struct collect_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */

@@ -23,14 +23,17 @@ enum berth_code query_list_metrics(const struct call *call, struct outcome *ret,
         json_int_t measured = 0;
         for (size_t i = 0; i < count; i++)
             measured += first[i].source == VALUE_MEASURED && first[i].why_not == NULL;
-        json_t *axes = json_array();
+        json_t *axes = json_array(), *defaults = json_object();
         for (const char *c = info->axes; *c != '\0';) {
-            json_array_append_new(axes, json_stringn(c, strcspn(c, "=,")));
+            char axis[48], value[48];
+            snprintf(axis, sizeof axis, "%.*s", (int)strcspn(c, "=,"), c);
+            json_array_append_new(axes, json_string(axis));
+            json_object_set_new(defaults, axis, json_string(metric_axis_default((enum metric)m, axis, value, sizeof value)));
             c += strcspn(c, ",");
             c += *c == ',';
         }
-        json_array_append_new(metrics, json_pack("{s:s,s:s,s:s,s:o,s:s,s:I,s:I}", "name", info->name, "unit", info->unit, "better",
-                                                 info->higher_is_better ? "higher" : "lower", "axes", axes, "about", info->about, "cells",
+        json_array_append_new(metrics, json_pack("{s:s,s:s,s:s,s:o,s:o,s:s,s:I,s:I}", "name", info->name, "unit", info->unit, "better",
+                                                 info->higher_is_better ? "higher" : "lower", "axes", axes, "defaults", defaults, "about", info->about, "cells",
                                                  (json_int_t)count, "measured", measured));
     }
     json_t *result = json_pack("{s:o,s:o}", "metrics", metrics, "basis", jsonify_basis(call->snap));

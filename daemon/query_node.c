@@ -21,14 +21,19 @@ static json_t *place_json(const struct graph *graph, const struct place *place)
     return object;
 }
 
-/* The best rate measured for a metric from one place to another, whatever the axes. */
+/* The best rate measured for a metric from one place to another one way, whatever the other axes. */
 static double best_measured(const struct values *values, enum metric metric, place_id from, place_id to, double best)
 {
     const struct value *first;
     size_t count = values_range(values, metric, from, &first);
-    for (size_t i = 0; i < count; i++)
-        if (first[i].to == to && first[i].source == VALUE_MEASURED && first[i].why_not == NULL && !(first[i].value <= best))
+    char way[48];
+    for (size_t i = 0; i < count; i++) {
+        if (first[i].to != to || first[i].source != VALUE_MEASURED || first[i].why_not != NULL || first[i].value <= best)
+            continue;
+        const char *direction = axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
+        if (direction == NULL || strcmp(direction, "both") != 0) /* which is the sum of both */
             best = first[i].value;
+    }
     return best;
 }
 
