@@ -1,0 +1,151 @@
+"""From boot to answers on a virtual node of eight GCDs, by the real GPU probe over a stand-in driver. Prints TAP."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES, cells, findings  # noqa: E402
+from varlink import Connection  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent.parent / "standin"
+FABRIC = "io.berth.Fabric."
+PORT, DDR, LINK, WIDE = 28.3e9, 51.2e9, 37.5e9, 50e9  # tests/standin/nodes/mi250x.node
+
+
+@contextlib.contextmanager
+def virtual(extra="", **environment):
+    """A daemon over the recorded node, as a stand-in's, whose GPU probe is the real one on the virtual node with these lines added."""
+    with tempfile.TemporaryDirectory(prefix="berth-virtual-") as folder:
+        node, probes, description = (pathlib.Path(folder) / name for name in ("node", "probes", "description.node"))
+        shutil.copytree(NODES / "mi250x", node)
+        about = json.loads((node / "node.json").read_text())
+        del about["measurements"]
+        (node / "node.json").write_text(json.dumps({**about, "origin": "standin"}))
+        description.write_text(f"include {HERE}/nodes/mi250x.node\nbytes 16777216\n{extra}")
+        probes.mkdir()
+        program = probes / "berth-probe-gpu"
+        program.write_text(f"#!/bin/bash\nSTANDIN={os.environ['STANDIN']} exec {HERE}/run.sh {description} {BIN}/berth-probe-gpu \"$@\"\n")
+        program.chmod(0o755)
+        yield node, probes
+
+
+def daemon_over(node, probes, *arguments, config=""):
+    return Daemon("--node", node, *arguments, config=f"probe_dir = {probes}\ngpu_quick_budget_ms = 60000\n{config}")
+
+
+def probed(daemon, **request):
+    with Connection(daemon.socket, timeout=300) as asker:
+        replies = list(asker.stream("io.berth.Health.Probe", request))
+    assert all(error is None for error, _ in replies), replies[-1]
+    return replies[-1][1]
+
+
+def near(value, expected, share=0.01):
+    return abs(value / expected - 1) <= share
+
+
+def rates(daemon, metric, **axes):
+    reply = daemon.call(FABRIC + "GetMatrix", {"metric": metric, "where": axes})
+    return {(c["from"], c["to"]): c["value"] for c in reply["cells"] if c["source"] == "measured" and c["value"] and c["axes"]["bytes"] == "large"}
+
+
+def berth(*arguments):
+    done = subprocess.run([BIN / "berth", *arguments], capture_output=True, text=True, timeout=120, env={**os.environ, "LANG": "C.UTF-8"})
+    assert done.returncode in (0, 1), (arguments, done.stderr)
+    return done.stdout
+
+
+def from_boot_to_answers():
+    with virtual() as (node, probes), daemon_over(node, probes) as daemon:
+        daemon.wait_ready(300)
+        assert daemon.status()["basis"]["origin"] == "standin"
+        check = daemon.call("io.berth.Health.Check")
+        assert check["origin"] == "standin" and check["verdict"] == "healthy" and not check["drain"], check["findings"][:4]
+
+        host = rates(daemon, "host_gpu_copy_engine", direction="one", kind="pinned")
+        assert len(host) == 64 and all(near(v, PORT) for v in host.values()), host
+        peer = rates(daemon, "gpu_gpu_copy_engine", direction="write")
+        assert len(peer) == 56 and near(peer["gpu0", "gpu1"], WIDE) and near(peer["gpu0", "gpu2"], LINK) and near(peer["gpu2", "gpu0"], LINK), peer
+
+        answer = daemon.call(FABRIC + "GetSets")
+        assert answer["sets"] and all(s["reproduced"] for s in answer["sets"]), [s for s in answer["sets"] if not s["reproduced"]][:3]
+        shared = {s["name"]: s["capacities"] for s in answer["shared"] if s["metric"] == "host_gpu_copy_engine_concurrent"}
+        for module in range(4):
+            for way in ("in", "out"):
+                port = shared[f"module{module}:host-port:{way}"]
+                assert len(port) == 1 and near(port[0]["bytes_per_s"], PORT), (module, way, port)
+        resources = {r["name"] for r in daemon.call(FABRIC + "GetNode")["resources"] if r["inferred"]}
+        assert "module0:host-port:out:host_gpu_copy_engine" in resources, resources
+
+        matrix = berth("--socket", daemon.socket, "matrix", "gpu_gpu_copy_engine")
+        assert "standin" in matrix and "direction=write" in matrix and sum(line.startswith("  gpu") for line in matrix.splitlines()) == 8, matrix
+        topo = berth("--socket", daemon.socket, "topo")
+        assert "measured 174 GB/s" in topo or "200 GB/s   measured" in topo, topo
+
+        with tempfile.TemporaryDirectory() as folder:
+            berth("--socket", daemon.socket, "record", folder + "/node")
+            assert json.loads(pathlib.Path(folder, "node", "node.json").read_text())["origin"] == "standin"
+            with Daemon("--node", folder + "/node") as replayed:
+                for metric in [m["name"] for m in daemon.call(FABRIC + "ListMetrics")["metrics"]]:
+                    assert cells(replayed, metric) == cells(daemon, metric), metric
+                    curves = [d.call(FABRIC + "GetCurves", {"metric": metric})["curves"] for d in (daemon, replayed)]
+                    assert curves[0] == curves[1], metric
+                again = replayed.call(FABRIC + "GetSets")
+                assert again["sets"] == answer["sets"] and again["shared"] == answer["shared"]
+
+
+def a_call_that_never_returns_costs_its_cell():
+    with virtual("fault copy 40 2 hang\n") as (node, probes), daemon_over(node, probes, "--no-probe", config="probe_silence_s = 3\n") as daemon:
+        last = probed(daemon, metrics=["host_gpu_copy_engine"])
+        daemon.wait_ready(60)
+        found = findings(daemon)
+        assert "probe-timeout" in found and "while it measured" in found["probe-timeout"]["text"], found
+        assert any("hung" in text for text in last["skipped"]), last
+        assert daemon.status()["state"] == "ready"
+
+
+def wrong_bytes_are_found():
+    with virtual("path engine * 0 6 wrong\n") as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
+        probed(daemon, profile="quick")
+        daemon.wait_ready(60)
+        check = daemon.call("io.berth.Health.Check")
+        found = [f for f in check["findings"] if f["code"] == "wrong-bytes"]
+        assert check["drain"] and {f["place"] for f in found} == {"gpu0"} and "gpu6" in found[0]["text"], check["findings"][:5]
+
+
+def shapes_go_back_to_the_probe():
+    with virtual() as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
+        program = probes / "berth-probe-gpu"
+        program.write_text(program.read_text().replace("#!/bin/bash\n", f"#!/bin/bash\nprintf '%s\\n' \"$*\" >> {probes}/started\n"))
+        for _ in range(2):
+            probed(daemon, metrics=["gpu_stream"], places=["gpu0"])
+            daemon.wait_ready(60)
+        runs = [line for line in (probes / "started").read_text().splitlines() if "--facts" not in line]
+        assert "--shapes" not in runs[0] and "--shapes" in runs[1] and "MI250X" in runs[1].split("--shapes")[1], runs
+
+
+TESTS = [from_boot_to_answers, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe]
+
+
+def main():
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except Exception:  # every failure is told, whatever it was
+            failed += 1
+            print(f"not ok {number} - {test.__name__}", flush=True)
+            print("".join("# " + line for line in traceback.format_exc().splitlines(True))[:3000], flush=True)
+    print(f"1..{len(TESTS)}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
