@@ -165,6 +165,37 @@ static void odd_cells(void **state)
     }
 }
 
+/* Nine cells each of eight sizes one way and one the other: those at the defaults are drawn, or at what was named, and the rest is told. */
+static void what_is_meant_is_drawn(void **state)
+{
+    (void)state;
+    static char cells[40000];
+    size_t used = 0;
+    for (int bytes = 0; bytes < 9; bytes++)
+        for (int i = 0; i < 9; i++)
+            used += (size_t)snprintf(cells + used, sizeof cells - used,
+                                     "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"axes\":{\"bytes\":\"%s\",\"direction\":\"%s\"},\"value\":%d,\"low\":null,\"high\":null,"
+                                     "\"repetitions\":9,\"source\":\"measured\",\"measured_at_s\":null,\"why_not\":null}",
+                                     used > 0 ? "," : "", i / 3, i % 3, bytes == 0 || bytes == 8 ? "large" : (char[]){(char)('0' + bytes), '\0'}, bytes == 8 ? "read" : "write",
+                                     100 * bytes + i);
+    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "direction", "write"), *where = json_pack("{s:s}", "direction", "read");
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
+    assert_string_equal(ui.text, "m  ns\n\n"
+                                 "  bytes=large direction=write\n"
+                                 "  from      gpu0  gpu1  gpu2\n"
+                                 "  gpu0         0     1     2\n"
+                                 "  gpu1         3     4     5\n"
+                                 "  gpu2         6     7     8\n\n"
+                                 "  more combinations of axes with --where bytes=1|2|3|4|5|6|7, --where direction=read\n");
+    ui_done(&ui);
+    ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
+    assert_non_null(strstr(ui.text, "  bytes=large direction=read\n"));
+    assert_non_null(strstr(ui.text, "  bytes=large direction=write\n")); /* what was asked for by name is all shown; the daemon leaves out what was not */
+    ui_done(&ui);
+    json_decref(defaults);
+    json_decref(where);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +207,7 @@ int main(void)
         cmocka_unit_test(best_and_worst_have_their_colours),
         cmocka_unit_test(wide_matrices_come_in_blocks),
         cmocka_unit_test(odd_cells),
+        cmocka_unit_test(what_is_meant_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
