@@ -360,13 +360,13 @@ static void next_step(struct sched *sched)
     }
 }
 
-/* Only a live node that is not being written changes. */
-static enum berth_code check_idle(const struct sched *sched, bool is_changed, const char *what, struct berth_err *err)
+/* Only a live node that is not being written changes; a probe waits for the write. */
+static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait, const char *what, struct berth_err *err)
 {
     bool probing = sched_probe_is_active(&sched->probe);
     if (!is_changed)
         return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s", sched->snapshot->graph->name, what);
-    if (!probing && sched->writing == 0)
+    if (!probing && (may_wait || sched->writing == 0))
         return BERTH_OK;
     enum berth_code code = err_set(err, BERTH_BUSY, probing ? "a probe is running already (berth cancel stops it)"
                                                             : "the node is being looked at again: ask in a moment");
@@ -376,7 +376,7 @@ static enum berth_code check_idle(const struct sched *sched, bool is_changed, co
 
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done, void *arg, struct berth_err *err)
 {
-    enum berth_code code = check_idle(sched, sched->env.config->node == NULL, "has no baseline to accept", err);
+    enum berth_code code = check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
     struct refresh *refresh = code == BERTH_OK ? new_refresh(sched, REFRESH_ACCEPT) : NULL;
     if (code == BERTH_OK && refresh == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "out of memory");
@@ -394,7 +394,7 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
 
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
 {
-    enum berth_code code = check_idle(sched, can_measure(sched), "cannot be measured", err);
+    enum berth_code code = check_idle(sched, can_measure(sched), true, "cannot be measured", err);
     if (code == BERTH_OK && sched->held) {
         err_text(err, 0, sched->held_by);
         code = err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them)", sched->held_by);

@@ -298,6 +298,34 @@ static void a_driver_that_hangs_holds_nothing_up(void **state)
     end(&rig);
 }
 
+/* What is said before gpus are measured counts afterwards; and who asks to measure meanwhile is not sent away. */
+static void what_a_look_says_counts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct probe_request request = {0};
+    struct berth_err err = {0};
+    uint64_t number;
+    prepare(&rig);
+    put_gpu(&rig);
+    put_facts(&rig, 1);
+    put_probe(&rig, "[ \"$1\" = --facts ] && cat facts");
+    put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexit 0\n", 0755);
+    begin(&rig);
+    assert_true(runs_until(&rig, has_one_process));
+    put_facts(&rig, 2);
+    assert_int_equal(sched_probe(rig.sched, &request, &number, &err), BERTH_OK);
+    assert_true(runs_until(&rig, has_two_processes));
+    put(&rig, "/probes/berth-probe-gpu", "", 0644); /* nobody to ask: the node is looked at again at once */
+    sched_reload(rig.sched);
+    assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
+    assert_false(sched_is_measuring(rig.sched));
+    assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_OK);
+    assert_int_equal(number, 2);
+    assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_BUSY);
+    end(&rig);
+}
+
 static void a_stop_does_not_wait_for_a_driver(void **state)
 {
     (void)state;
@@ -347,6 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_gpu_that_comes_is_asked_about),
         cmocka_unit_test(facts_that_fail_are_a_note),
         cmocka_unit_test(a_driver_that_hangs_holds_nothing_up),
+        cmocka_unit_test(what_a_look_says_counts),
         cmocka_unit_test(a_stop_does_not_wait_for_a_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
