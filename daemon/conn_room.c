@@ -1,6 +1,9 @@
 #include "conn_room.h"
 
+#include <malloc.h>
 #include <stddef.h>
+
+#define SCATTERED_MAX (16u << 20) /* trimming costs about a millisecond */
 
 /* What one user holds. */
 struct usage {
@@ -40,6 +43,12 @@ void conn_room_leave(struct conn_room *room)
         room->rooms->first = room->next;
     if (room->next != NULL)
         room->next->prev = room->prev;
+    struct conn_rooms *rooms = room->rooms;
+    rooms->scattered_bytes += room->outbox->queued_bytes;
+    if (rooms->scattered_bytes < SCATTERED_MAX && (rooms->scattered_bytes == 0 || rooms->first != NULL))
+        return;
+    malloc_trim(0);
+    rooms->scattered_bytes = 0;
 }
 
 bool conn_room_for_call(const struct conn_room *room, const struct server_limits *limits)

@@ -14,6 +14,7 @@ struct conn_rooms {
     struct conn_room *first;
     unsigned asking;
     uint64_t last_ticket;
+    uint64_t scattered_bytes; /* that waited on connections which are gone, since free memory was last given back */
 };
 
 /* One connection's part. A large call asks for room, holds it, and lets go of it. */
@@ -27,6 +28,8 @@ struct conn_room {
 };
 
 void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, uid_t uid, const struct outbox *outbox);
+
+/* The connection is gone, and what waited on it is freed. Memory that many of them left scattered goes back to the system. */
 void conn_room_leave(struct conn_room *room);
 
 /* Whether another call may be taken. */

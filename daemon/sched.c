@@ -1,5 +1,6 @@
 #include "sched.h"
 
+#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,7 @@ static void refresh_work(struct sched_job *job, struct store *store)
         break;
     case REFRESH_DISCOVER:
         refresh_discover(store, refresh->io, NULL, &refresh->facts, &refresh->past, refresh->generation, &refresh->result, &refresh->err);
+        malloc_trim(0); /* discovery leaves much free memory scattered */
         break;
     case REFRESH_ACCEPT:
         accept_baseline(store, refresh->base, refresh->selected, &refresh->past, refresh->generation, &refresh->accepted, &refresh->result, &refresh->err);

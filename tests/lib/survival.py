@@ -88,9 +88,11 @@ class Survivor:
         while self.process.poll() is None:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 connection = Connection(self.socket)
-                assert self.control is None or self.control.ready, f"{PRELOAD} is not there: make survivors"
-                return connection
-            assert time.monotonic() < end, "it does not listen: " + self.said()
+                if self.control is None or self.control.ready:
+                    return connection
+                # A child of the daemon before, which was killed, may hold the socket a moment longer than it.
+                connection.socket.close()
+            assert time.monotonic() < end, f"it does not listen, or {PRELOAD} is not there (make survivors): " + self.said()
             time.sleep(0.001)
         atexit.unregister(self.kill)
         return None

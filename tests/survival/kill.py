@@ -178,11 +178,13 @@ def lives(seed, count):
     folder = scratch()
     control = Control.at(folder / "control")
     known = Known(control, choice)
-    with fake_probe(PROBE) as probes:
+    with contextlib.ExitStack() as stack:
+        probes = stack.enter_context(fake_probe(PROBE))
         program = pathlib.Path(probes) / "berth-probe-cpu"
         pathlib.Path(f"{program}.lines").write_text(LINES)
         pathlib.Path(f"{program}.count").write_text("0\n")
         survivor = Survivor(folder / "d", config=f"probe_dir = {probes}\nhistory_days = 1\ndaily_years = 100\n", control=control)
+        stack.callback(survivor.kill)  # a process of a pool ends without what atexit holds
         for i in range(count):
             try:
                 one_life(survivor, choice.uniform(0, LATEST_S), known)

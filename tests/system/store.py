@@ -12,7 +12,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
-from varlink import Connection  # noqa: E402
+from varlink import Connection, call  # noqa: E402
 
 CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core0"}
 VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core0","value":51.5,"low":50.5,"high":52.5,"n":9}'
@@ -32,7 +32,11 @@ def measuring(config="", **arguments):
 
 
 def measure(daemon):
-    daemon.call("io.berth.Health.Probe")
+    def done():  # what happens to the store is noted beside everything else, and asks for a moment's patience
+        error, reply = call(daemon.socket, "io.berth.Health.Probe")
+        assert error is None or (error, reply["by"]) == ("io.berth.Health.Busy", "discovery"), (error, reply)
+        return error is None
+    assert until(done), daemon.said()
     daemon.wait_ready()
     assert cells(daemon, "cpu_pingpong")[0]["value"] == 51.5
 
