@@ -5,7 +5,7 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(16) << 20) /* 0.3 ms by PCIe 5 */
-#define FEW_PAIRS   4
+#define FEW_PAIRS   16
 
 /* What a cell's variant says: the kind of host memory, and one of these. */
 enum { ONE, BOTH, READ, WRITE, COPY };
@@ -78,7 +78,7 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
 }
 
 /* What quick looks at: all of pinned memory on the node next to the device; of other kinds there copies one way; of pinned
- * memory on other nodes, where there are more than four pairs, copies one way. */
+ * memory on other nodes, where there are more than 16 pairs, copies one way. */
 static bool is_quick(const struct gpu_run *run, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)

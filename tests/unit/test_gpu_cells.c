@@ -1,0 +1,260 @@
+#include "gpu_fake.h"
+
+#include "gpu_cells_host.h"
+#include "gpu_cells_peer.h"
+#include "gpu_cells_sets.h"
+#include "gpu_cells_tune.h"
+#include "gpu_transfer.h"
+#include "gpu_verify.h"
+
+static struct gpu_run *run_of(struct fake *fake, enum gpu_profile profile)
+{
+    struct gpu_run *run = calloc(1, sizeof *run);
+    assert_non_null(run);
+    run->node = &fake->node;
+    run->wanted.profile = profile;
+    run->wanted.seed = 1;
+    for (int i = 0; i < PROBE_METRIC_COUNT; i++)
+        run->wanted.metrics[i] = true;
+    return run;
+}
+
+static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enum gpu_phase phase, int from, int to)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        found += cells->item[i].metric == metric && cells->item[i].phase == phase && cells->item[i].from == from &&
+                 cells->item[i].to == to;
+    return found;
+}
+
+/* Of few devices every ordered pair is measured in every way, nothing is mirrored. */
+static void every_pair_of_few_devices(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(4);
+    struct gpu_run *run = run_of(fake, GPU_QUICK);
+    struct gpu_cells cells = {0};
+    assert_true(gpu_cells_peer(run, &cells));
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++) {
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), a == b ? 0 : 3);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 6);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == b ? 0 : 2);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b), a == b ? 0 : 3);
+            assert_int_equal(count(&cells, PROBE_COPY_LATENCY, GPU_PHASE_LATENCY, a, b), a != b);
+            assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, GPU_PHASE_RATES, a, b), a == b ? 3 : 0);
+        }
+    gpu_cells_done(&cells);
+    assert_true(gpu_cells_host(run, &cells));
+    for (int a = 0; a < 4; a++) {
+        int numa = GPU_CELL_NUMA(0);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, numa), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, numa, a), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_DETAIL, a, numa), 1); /* pageable */
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, a, numa), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, numa, a), 2);
+    }
+    gpu_cells_done(&cells);
+    free(run);
+    free(fake);
+}
+
+/* Of many each pair has its rates, and one stands for those that look and measure alike. */
+static void many_devices_share_curves(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(8);
+    struct gpu_run *run = run_of(fake, GPU_QUICK);
+    struct gpu_cells quick = {0}, full = {0};
+    assert_true(gpu_cells_peer(run, &quick));
+    run->wanted.profile = GPU_FULL;
+    assert_true(gpu_cells_peer(run, &full));
+    for (int a = 0; a < 8; a++)
+        for (int b = 0; b < 8; b++) {
+            if (a == b)
+                continue;
+            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 2 + (a < b));
+            assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 3);
+            assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == 0 && b == 1 ? 2 : 1);
+            assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), 2);
+        }
+    assert_true(gpu_cells_peer_alike(run->node, 0, 1, 5, 3));
+    fake->node.device[3].access[5] = false;
+    assert_false(gpu_cells_peer_alike(run->node, 0, 1, 3, 5));
+    snprintf(fake->node.device[7].model, sizeof fake->node.device[7].model, "Fake 2");
+    assert_false(gpu_cells_peer_alike(run->node, 0, 1, 0, 7));
+    gpu_cells_done(&quick);
+    gpu_cells_done(&full);
+    free(run);
+    free(fake);
+}
+
+static void curves_have_sizes(void **state)
+{
+    (void)state;
+    struct probe_sample samples[32];
+    size_t all = gpu_transfer_sizes(UINT64_C(16) << 20, false, samples);
+    assert_true(all >= 6);
+    assert_int_equal(samples[0].bytes, 4096);
+    assert_int_equal(samples[all - 1].bytes, 16 << 20);
+    for (size_t i = 1; i < all; i++)
+        assert_true(samples[i].bytes > samples[i - 1].bytes);
+    assert_int_equal(gpu_transfer_sizes(UINT64_C(16) << 20, true, samples), 2);
+    assert_int_equal(gpu_transfer_sizes(1 << 20, true, samples), 2);
+    assert_int_equal(samples[1].bytes, 1 << 20);
+}
+
+static void only_what_is_wanted(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(3);
+    struct gpu_run *run = run_of(fake, GPU_QUICK);
+    struct gpu_cells cells = {0};
+    static const char *const places[] = {"GPU-2", "nowhere"};
+    run->wanted.places = places;
+    run->wanted.place_count = 2;
+    run->wanted.metrics[PROBE_GPU_GPU_KERNEL] = false;
+    assert_true(gpu_cells_peer(run, &cells));
+    assert_true(cells.count > 0);
+    for (size_t i = 0; i < cells.count; i++) {
+        assert_true(cells.item[i].from == 2 || cells.item[i].to == 2);
+        assert_int_not_equal(cells.item[i].metric, PROBE_GPU_GPU_KERNEL);
+    }
+    assert_true(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_CELL_NUMA(0), 2));
+    assert_false(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_CELL_NUMA(0), 1));
+    gpu_cells_done(&cells);
+    free(run);
+    free(fake);
+}
+
+static bool has_mask(const uint64_t *masks, size_t count, uint64_t mask)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += masks[i] == mask;
+    assert_true(found <= 1);
+    return found == 1;
+}
+
+static void sets_of_host_copies(void **state)
+{
+    (void)state;
+    uint64_t masks[512];
+    struct probe_random random = {3};
+    assert_int_equal(gpu_cells_sets_host(1, 8, &random, 512, masks), 1);
+    assert_int_equal(gpu_cells_sets_host(4, 8, &random, 512, masks), 4 + 6 + 4 + 1);
+    for (uint64_t mask = 1; mask < 16; mask++)
+        assert_true(has_mask(masks, 15, mask));
+    size_t count = gpu_cells_sets_host(8, 8, &random, 512, masks), triples = 0;
+    assert_int_equal(count, 8 + 28 + 8 + 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(has_mask(masks, count, masks[i]));
+        triples += __builtin_popcountll(masks[i]) == 3;
+    }
+    assert_int_equal(triples, 8);
+    assert_true(has_mask(masks, count, 255));
+    assert_int_equal(gpu_cells_sets_host(64, 8, &random, 100, masks), 100);
+    assert_true(has_mask(masks, 100, UINT64_MAX));
+}
+
+static void sets_of_peer_copies(void **state)
+{
+    (void)state;
+    struct probe_random random = {5};
+    size_t count;
+    int64_t *numbers = gpu_cells_sets_peer(4, 1000, &random, &count);
+    assert_non_null(numbers);
+    assert_int_equal(count, 12 + 3 + (66 - 6)); /* alone, all at once, two pairs that are not each other's opposite */
+    size_t disjoint = 0, fan_in = 0, fan_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_cells_set set = gpu_cells_sets_flows(numbers[i], 4);
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(numbers[i], numbers[j]);
+        for (int j = 0; j < set.count; j++)
+            assert_true(set.from[j] != set.to[j] && set.from[j] >= 0 && set.from[j] < 4 && set.to[j] >= 0 && set.to[j] < 4);
+        if (set.count != 2)
+            continue;
+        assert_false(set.from[0] == set.to[1] && set.from[1] == set.to[0]);
+        fan_in += set.to[0] == set.to[1];
+        fan_out += set.from[0] == set.from[1];
+        disjoint += set.to[0] != set.to[1] && set.from[0] != set.from[1] && set.from[0] != set.to[1] && set.from[1] != set.to[0];
+    }
+    assert_int_equal(fan_in, 12);
+    assert_int_equal(fan_out, 12);
+    assert_int_equal(disjoint, 12);
+    free(numbers);
+    numbers = gpu_cells_sets_peer(8, 64, &random, &count);
+    assert_int_equal(count, 56 + 7 + 64);
+    free(numbers);
+    numbers = gpu_cells_sets_peer(1, 64, &random, &count);
+    assert_int_equal(count, 0);
+    free(numbers);
+}
+
+static void shapes_as_text(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(2);
+    char text[1024];
+    gpu_tune_print(&fake->node, 13000, text, sizeof text);
+    assert_string_equal(text, ""); /* nothing was measured */
+    static const char good[] =
+        "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x100u1 "
+        "host-read 256x100u2 host-write 256x100u2 host-copy 256x100u16 peer-read 256x100u2";
+    gpu_tune_take(&fake->node, 13000, good);
+    assert_int_equal(fake->node.device[0].read.unroll, 12);
+    assert_int_equal(fake->node.device[1].copy.block, 1024);
+    assert_int_equal(fake->node.device[1].host[GPU_HOW_COPY].unroll, 16);
+    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 8); /* not all three: not tuned */
+    assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
+    gpu_tune_print(&fake->node, 13000, text, sizeof text);
+    assert_string_equal(text,
+                        "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x100u1 host-read 256x100u2 host-write 256x100u2 "
+                        "host-copy 256x100u16");
+    gpu_tune_default(&fake->node);
+    static const char *const bad[] = {"",
+                                      "Fake 1/13000: ",
+                                      "Fake 1/13000: read 512x100u3 write 256x200u4 copy 1024x100u1",
+                                      "Fake 1/13000: read 2048x100u4 write 256x200u4 copy 1024x100u1",
+                                      "Fake 1/13000: read x write y copy z",
+                                      "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        gpu_tune_take(&fake->node, 13000, bad[i]);
+        assert_int_equal(fake->node.device[0].tuned, 0);
+        assert_int_equal(fake->node.device[0].read.block, 512);
+    }
+    free(fake);
+}
+
+static void the_best_shape(void **state)
+{
+    (void)state;
+    struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
+    size_t count = gpu_cells_tune_shapes(132, tries);
+    assert_true(count > 40 && count <= GPU_CELLS_TRIES_MAX);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(tries[i].count, 0);
+    struct gpu_cells_try few[] = {{{1024, 264, 4}, {100, 300, 101}, 3},
+                                  {{256, 132, 8}, {100.3, 100.2, 100.4}, 3},
+                                  {{256, 132, 1}, {90, 130, 140}, 3},
+                                  {{32, 1, 1}, {0}, 0}};
+    assert_int_equal(gpu_cells_tune_best(few, 4), 1); /* as fast as the first by median, with fewer threads */
+    few[1].count = 0;
+    assert_int_equal(gpu_cells_tune_best(few, 4), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_of_few_devices),
+        cmocka_unit_test(many_devices_share_curves),
+        cmocka_unit_test(curves_have_sizes),
+        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(sets_of_host_copies),
+        cmocka_unit_test(sets_of_peer_copies),
+        cmocka_unit_test(shapes_as_text),
+        cmocka_unit_test(the_best_shape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
