@@ -289,6 +289,8 @@ bool gpu_node_open(const struct gpu_api *api, const char *root, const char *cons
         for_each(node, openings, reach_peers);
         node->open_ns = probe_clock_ns() - begin;
         list_numas(node, root);
+        if (!api->is_standin || *root != '\0') /* a stand-in needs no files of this machine */
+            gpu_access_denied(root, api->name, &node->closed);
         *ret_node = *node;
     }
     free(openings);

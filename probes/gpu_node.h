@@ -62,6 +62,7 @@ struct gpu_node {
     int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with host memory, and allowed */
     int numa_count;
     struct probe_why kernels_why; /* why there are no kernels; "" there are */
+    struct probe_why closed;      /* which device file is closed to us, so that there may be more GPUs than these; "" none */
     const char *compiler;         /* the library that compiled kernels because no built-in ones fit a device; NULL: none had to */
     int64_t driver_ns, open_ns;   /* what starting the driver, and opening all devices, took */
 };

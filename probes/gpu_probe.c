@@ -132,6 +132,8 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     probe_line_integer(&line, "driver", driver);
     probe_line_integer(&line, "devices", node->device_count);
     probe_line_integer(&line, "usable_devices", usable);
+    if (node->closed.text[0] != '\0')
+        probe_line_text(&line, "closed", node->closed.text);
     if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
     probe_line_text(&line, "kernels", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : gpu_image_included());

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "gpu_image.h"
 #include "gpu_node.h"
@@ -17,6 +18,7 @@
 #include "gpu_numa.h"
 
 #define DEVICES 4
+#define NOBODY  65534
 
 /* What the runtime has, and what is open in it. Threads of the node under test count at the same time. */
 struct fake {
@@ -377,7 +379,7 @@ static void put(const char *root, const char *path, const char *text)
 static void test_numa_nodes(void **state)
 {
     struct world *world = *state;
-    char root[] = "/tmp/berth-test-XXXXXX", command[64];
+    char root[] = "/tmp/berth-test-XXXXXX", command[128];
     int numbers[GPU_NUMAS_MAX];
     assert_non_null(mkdtemp(root));
     assert_int_equal(gpu_numa_list(root, numbers, GPU_NUMAS_MAX), 1);
@@ -397,6 +399,19 @@ static void test_numa_nodes(void **state)
     assert_int_equal(world->node.numa[1], 8);
     assert_int_equal(world->node.device[0].attribute[GPU_ATTRIBUTE_HOST_NUMA], 2);
     assert_int_equal(world->node.device[1].attribute[GPU_ATTRIBUTE_HOST_NUMA], -1);
+    assert_string_equal(world->node.closed.text, "");
+    assert_nothing_left(world);
+    /* One GPU is closed to us, so the driver does not list it. */
+    put(root, "/dev/dri/renderD135", "");
+    snprintf(command, sizeof command, "chmod -R a+rX %s && chmod 0 %s/dev/dri/renderD135", root, root);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+    bool is_root = geteuid() == 0;
+    world->api.name = "hip";
+    assert_int_equal(is_root ? seteuid(NOBODY) : 0, 0);
+    bool is_open = gpu_node_open(&world->api, root, NULL, NULL, &world->node, &world->why);
+    assert_int_equal(is_root ? seteuid(0) : 0, 0);
+    assert_true(is_open);
+    assert_memory_equal(world->node.closed.text, "/dev/dri/renderD135 is closed to this process", 45);
     assert_nothing_left(world);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
