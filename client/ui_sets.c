@@ -136,7 +136,7 @@ static void shorten(char *line, size_t size, size_t count)
 static void put_set(struct ui_table *table, const json_t *set)
 {
     const json_t *flows = json_object_get(set, "flows"), *reproduced = json_object_get(set, "reproduced");
-    char line[LINE_SIZE], number[UI_NUMBER];
+    char line[LINE_SIZE] = "", number[UI_NUMBER];
     name_flows(flows, line, sizeof line);
     shorten(line, sizeof line, json_array_size(flows));
     ui_cell(table, "%s", line);

@@ -8,9 +8,13 @@
 #define GPU_SETS                                                                                                                                     \
     "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
 
-/* Both are read by AMD's runtime when it starts. */
-static const char *const without_sdma[] = {"HSA_ENABLE_SDMA=0", NULL};
-static const char *const with_xnack[] = {"HSA_XNACK=1", NULL};
+/* NCCL and RCCL meet over this interface: the service may use no other. */
+#define LOOPBACK "NCCL_SOCKET_IFNAME=lo"
+
+/* Both variants are read by AMD's runtime when it starts. */
+static const char *const no_variant[] = {LOOPBACK, NULL};
+static const char *const without_sdma[] = {LOOPBACK, "HSA_ENABLE_SDMA=0", NULL};
+static const char *const with_xnack[] = {LOOPBACK, "HSA_XNACK=1", NULL};
 
 static const struct program programs[] = {
     {.name = "cpu", .file = "berth-probe-cpu", .metrics = CPU_QUICK ",memory_noise", .quick = CPU_QUICK},
@@ -20,6 +24,7 @@ static const struct program programs[] = {
                 "memory_bandwidth,memory_noise,kind_copy,shared_write,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS,
      .quick = "host_gpu_copy_engine,host_gpu_kernel,gpu_stream",
      .is_gpu = true,
+     .environment = no_variant,
      .start_ms = 60000},
     {.name = "gpu-no-sdma",
      .file = "berth-probe-gpu",

@@ -243,6 +243,48 @@ def a_claim_stops_it_and_holds_it_back():
         assert len(started(probes)) == 1 and probe
 
 
+def what_a_stand_in_measures_on_a_live_machine_is_not_stored():
+    standin = GPU_RUN.replace('"probe":"gpu","backend":"cuda"', '"probe":"cpu","backend":"standin"')
+    value = {"record": "value", "metric": "memory_latency", "from": "numa0", "to": "numa0", "value": 90.5, "low": 90, "high": 91, "n": 9}
+    with fake_probe(lines(standin, value, END)) as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
+        daemon.wait_ready()
+        assert [c["value"] for c in cells(daemon, "memory_latency")] == [90.5]
+        assert daemon.status()["basis"]["origin"] == daemon.call("io.berth.Health.Check")["origin"] == "standin"
+        assert daemon.call(FABRIC + "GetNode")["basis"]["origin"] == "standin" and "standin" in findings(daemon)
+        (pathlib.Path(folder) / "berth-probe-cpu").write_text("#!/bin/sh\n" + lines(standin.replace("standin", "cpu"), {**value, "value": 80, "low": 80, "high": 80}, END))
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        daemon.wait_ready()
+        assert daemon.status()["basis"]["origin"] == "standin", "other values may still be the stand-in's"
+        assert daemon.stop()[0] == 0
+        database = sqlite3.connect(daemon.state / "berth.db")
+        assert [value for (value,) in database.execute("SELECT value FROM value")] == [80]
+        assert database.execute("SELECT count(*) FROM run WHERE backend = 'standin'").fetchone() == (0,)
+        database.close()
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert [c["value"] for c in cells(again, "memory_latency")] == [80] and again.status()["basis"]["origin"] == "live"
+            assert "standin" not in findings(again)
+
+
+def what_one_probe_found_outlives_another():
+    """A machine whose CPU probe is asked, with what a GPU probe's run left in its database."""
+    value = {"record": "value", "metric": "memory_latency", "from": "numa0", "to": "numa0", "value": 80, "n": 9}
+    with fake_probe(lines(GPU_RUN.replace('"gpu"', '"cpu"'), value, END)) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        daemon.wait_ready()
+        assert daemon.stop()[0] == 0
+        database = sqlite3.connect(daemon.state / "berth.db")
+        with database:
+            database.execute("INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, status) SELECT boot, 'gpu', 'cuda', 'quick', started_s, 1, 'complete' FROM run")
+            database.execute("INSERT INTO probe (node, name, run) SELECT node, 'gpu', (SELECT max(id) FROM run) FROM probe")
+            database.execute("INSERT INTO note (run, code, severity, place, text, since_s) SELECT max(id), 'wrong-bytes', 2, 'machine0', 'lost on the way', 1790000000 FROM run")
+        database.close()
+        with Daemon("--no-probe", directory=daemon.directory, config=f"probe_dir = {folder}\n") as again:
+            assert "wrong-bytes" in findings(again)
+            again.call("io.berth.Health.Probe", {"profile": "quick"})
+            again.wait_ready()
+            assert "wrong-bytes" in findings(again) and again.call("io.berth.Health.Check")["drain"]
+
+
 def shapes_are_handed_back():
     end = {**END, "conditions": {"shapes": "MI250X 6.1: copy=256x440x8"}}
     with fake_gpu_probe(lines(GPU_RUN, end)) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
