@@ -258,7 +258,8 @@ static const char *lasting(char *buffer, int64_t s)
 static void put_event(struct ui *ui, const struct event *event)
 {
     const char *severity = ui_member(event->finding, "severity");
-    int64_t since_s = integer_of(event->finding, "since_s");
+    const char *word = !event->is_end ? severity : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted" : "cleared";
+    int64_t critical_s = integer_of(event->finding, "critical_since_s"), since_s = integer_of(event->finding, "since_s");
     char when[UI_NUMBER], length[UI_NUMBER];
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     if (event->is_end)
@@ -269,11 +270,13 @@ static void put_event(struct ui *ui, const struct event *event)
     ui_put(&line, " [");
     ui_text(&line, ui_member(event->finding, "code"));
     ui_put(&line, "]");
+    if (critical_s > since_s)
+        ui_put(&line, ", critical since %s", ui_when(when, critical_s));
     ui_put(ui, "%s  ", ui_when(when, event->at_s));
     ui_style(ui, event->is_end ? UI_GOOD : strcmp(severity, "critical") == 0 ? UI_BAD : strcmp(severity, "warning") == 0 ? UI_WARN : UI_PLAIN);
-    ui_text(ui, event->is_end ? "cleared" : severity);
+    ui_text(ui, word);
     ui_style(ui, UI_PLAIN);
-    ui_pad(ui, 10 - ui_columns(event->is_end ? "cleared" : severity));
+    ui_pad(ui, 10 - ui_columns(word));
     ui_paragraph(ui, 35, line.text == NULL ? "" : line.text);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);

@@ -89,7 +89,9 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
         snapshot_unref(snapshot);
         return code;
     }
-    past_recall(store, snapshot, env);
+    struct past_env accepting = *env;
+    accepting.is_acceptance = true;
+    past_recall(store, snapshot, &accepting);
     if (env->folder[0] != '\0')
         export(store, snapshot, env, &accepted);
     *ret_accepted = accepted;

@@ -36,7 +36,7 @@ static enum berth_code keep_findings(struct store *store, struct snapshot *snaps
         return code;
     struct opened *opened = NULL;
     size_t count = 0;
-    code = store_finding_keep(store, &judgement, env->now_s, &opened, &count, err);
+    code = store_finding_keep(store, &judgement, env->now_s, env->is_acceptance, &opened, &count, err);
     judge_done(&judgement);
     if (code != BERTH_OK)
         return code;

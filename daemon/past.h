@@ -15,6 +15,7 @@
 struct past_env {
     struct judge_limits limits;
     int64_t now_s;
+    bool is_acceptance; /* what clears now was accepted, not mended */
     char folder[4096]; /* where baselines are imported from and exported to; "" nowhere */
 };
 

@@ -78,7 +78,9 @@ static json_t *finding_json(const struct finding_kept *kept)
               answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
               answer_set(json, "text", jsonify_text(finding->text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
               answer_set(json, "expected", jsonify_number(finding->expected)) && answer_set(json, "unit", jsonify_text(finding->unit)) &&
-              answer_set(json, "since_s", json_integer(finding->since_s)) && answer_set(json, "cleared_s", jsonify_count(kept->cleared_s > 0 ? kept->cleared_s : -1));
+              answer_set(json, "since_s", json_integer(finding->since_s)) && answer_set(json, "cleared_s", jsonify_count(kept->cleared_s > 0 ? kept->cleared_s : -1)) &&
+              answer_set(json, "critical_since_s", jsonify_count(kept->critical_s > 0 ? kept->critical_s : -1)) &&
+              answer_set(json, "accepted", kept->cleared_s > 0 ? json_boolean(kept->was_accepted) : json_null());
     return done(json, ok);
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -161,7 +162,7 @@ def what_was_found_is_remembered():
         with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
             [cleared] = past(restarted)
             assert cleared["cleared_s"] >= cleared["since_s"] == standing["since_s"], cleared
-            assert {**cleared, "cleared_s": None} == standing
+            assert {**cleared, "cleared_s": None, "accepted": None} == standing and cleared["accepted"] is False, cleared
             assert restarted.call("io.berth.Health.ListFindings", {"since_s": int(time.time()) + 100}) == {"findings": []}
 
 
@@ -177,7 +178,7 @@ def each_axis_of_a_pair_has_its_own_times():
         probe(daemon)
         read, cleared = past(daemon)
         assert read["cleared_s"] is None and read["value"] == 60e9 and read["since_s"] > write["since_s"], (read, cleared)
-        assert {**cleared, "cleared_s": None} == write and cleared["cleared_s"] == read["since_s"], (read, cleared)
+        assert {**cleared, "cleared_s": None, "accepted": None} == write and cleared["cleared_s"] == read["since_s"], (read, cleared)
         assert findings(daemon)["slower-than-baseline"]["since_s"] == read["since_s"], findings(daemon)
         machine.says(60e9, write=30e9)
         time.sleep(1.1)
@@ -352,6 +353,32 @@ def the_command_tells_what_changed_and_since_when():
         assert standing["cleared_s"] is None
 
 
+def what_was_accepted_is_told_from_what_was_mended():
+    with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
+        machine.says(100e9)
+        probe(daemon, 6)
+        machine.says(85e9)
+        probe(daemon)
+        [standing] = past(daemon)
+        assert (standing["severity"], standing["critical_since_s"], standing["accepted"]) == ("warning", None, None), standing
+        assert "critical" not in berth(daemon, "history").stdout
+        time.sleep(1.1)  # times are whole seconds
+        machine.says(60e9)
+        probe(daemon, 3)
+        [standing] = past(daemon)
+        assert standing["severity"] == "critical" and standing["critical_since_s"] > standing["since_s"], standing
+        assert "critical since 20" in berth(daemon, "history").stdout.replace("\n", " ").replace("  ", ""), berth(daemon, "history").stdout
+        with contextlib.closing(sqlite3.connect(daemon.state / "berth.db")) as database:
+            assert database.execute("SELECT count(*) FROM finding WHERE critical_s > opened_s").fetchone() == (1,)
+        probe(daemon)
+        assert past(daemon)[0]["critical_since_s"] == standing["critical_since_s"], "a later run leaves it as it was"
+        daemon.call("io.berth.Health.AcceptBaseline")
+        [accepted] = past(daemon)
+        assert accepted["accepted"] is True and accepted["cleared_s"] and accepted["critical_since_s"] == standing["critical_since_s"], accepted
+        told = berth(daemon, "history").stdout
+        assert "accepted" in told and "cleared" not in told, told
+
+
 def a_recorded_node_has_no_past():
     recorded = next(path for path in NODES.iterdir() if (path / "node.json").exists() and path.name == "epyc-2s")
     result = subprocess.run([BIN / "berth", "--node", recorded, "accept"], capture_output=True, text=True, timeout=20)
@@ -362,6 +389,7 @@ def a_recorded_node_has_no_past():
 
 TESTS = [
     the_command_tells_what_changed_and_since_when,
+    what_was_accepted_is_told_from_what_was_mended,
     a_recorded_node_has_no_past,
     what_was_found_is_remembered,
     each_axis_of_a_pair_has_its_own_times,

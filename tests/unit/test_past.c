@@ -79,7 +79,7 @@ static size_t kept(struct store *store, const struct judgement *judgement, int64
     struct opened *opened = NULL;
     size_t count = 0;
     struct berth_err err = {0};
-    if (store_finding_keep(store, judgement, now_s, &opened, &count, &err) != BERTH_OK)
+    if (store_finding_keep(store, judgement, now_s, false, &opened, &count, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     free(opened);
     return count;

@@ -1,8 +1,12 @@
 /* What the store does while its file cannot be used, and when it can again. */
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "store_finding.h"
 #include "store_history.h"
 #include "store_world.h"
 
@@ -226,6 +230,97 @@ static void a_rollback_journal(void **state)
     store_close(store);
 }
 
+static long network_kind; /* what statfs says that every file system is; 0 the truth */
+
+/* Goes before libc's. */
+int statfs(const char *path, struct statfs *status)
+{
+    long failed = syscall(SYS_statfs, path, status);
+    if (failed == 0 && network_kind != 0)
+        status->f_type = network_kind;
+    return (int)failed;
+}
+
+static bool nobody_else_gets_in(const struct world *world)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    int rc = sqlite3_exec(db, "SELECT count(*) FROM run", NULL, NULL, NULL);
+    sqlite3_close(db);
+    return rc == SQLITE_BUSY;
+}
+
+static void a_network_file_system(void **state)
+{
+    struct world *world = *state;
+    struct store *store;
+    struct berth_err err = {0};
+    char log[80];
+    snprintf(log, sizeof log, "%s-wal", world->database);
+    for (int is_network = 1; is_network >= 0; is_network--) {
+        network_kind = is_network ? 0x6969 : 0;
+        int code = store_open_as(world->directory, STORE_JOURNAL_AUTO, &fixed, &store, &err);
+        network_kind = 0;
+        assert_int_equal(code, BERTH_OK);
+        assert_int_equal(store_state(store), STORE_OK);
+        assert_int_equal(store_begin(store, world->graph, BOOT, &err), BERTH_OK);
+        struct run run = pingpongs(world->graph, 2);
+        written(store, world->graph, &run);
+        assert_string_equal(noted(store).code, is_network ? "store-rollback" : "");
+        assert_int_equal(nobody_else_gets_in(world), is_network);
+        assert_int_equal(access(log, F_OK), is_network ? -1 : 0);
+        store_close(store);
+    }
+    assert_int_equal(query(world, "SELECT count(*) FROM run"), 2);
+}
+
+static size_t found(struct store *store, const char *const *places, size_t count, int64_t now_s)
+{
+    struct finding finding[4] = {0};
+    struct opened *opened = NULL;
+    struct berth_err err = {0};
+    size_t standing = 0;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(finding[i].code, sizeof finding[i].code, "link-down");
+        snprintf(finding[i].place, sizeof finding[i].place, "%s", places[i]);
+        finding[i].severity = SEVERITY_CRITICAL;
+        finding[i].value = finding[i].expected = NAN;
+    }
+    const struct judgement judgement = {.finding = finding, .count = count};
+    assert_int_equal(store_finding_keep(store, &judgement, now_s, false, &opened, &standing, &err), BERTH_OK);
+    free(opened);
+    return standing;
+}
+
+/* What was found while the file could not be used is in it when it can, and what stood before knows since when. */
+static void findings_are_carried_home(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    sqlite3 *db;
+    assert_int_equal(found(store, (const char *const[]){"core0", "core1"}, 2, 1000), 2);
+    assert_int_equal(sqlite3_open(world->database, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    struct run run = pingpongs(world->graph, 1);
+    written(store, world->graph, &run);
+    assert_int_equal(store_state(store), STORE_MEMORY_ONLY);
+    assert_int_equal(found(store, (const char *const[]){"core1", "core2"}, 2, 2000), 2);
+    struct finding_kept *list = NULL;
+    struct berth_err err = {0};
+    size_t count = 0;
+    assert_int_equal(store_finding_list(store, 0, 10, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, 3); /* in memory nothing is forgotten either */
+    free(list);
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_true(store_retry(store));
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding"), 3);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core0' AND opened_s = 1000 AND cleared_s = 2000"), 1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core1' AND opened_s = 1000 AND cleared_s IS NULL AND critical_s = 1000"), 1);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding WHERE place = 'core2' AND opened_s = 2000 AND cleared_s IS NULL"), 1);
+}
+
 /* A disk that refuses from the start is read, and written to when it works. */
 static void read_from_the_start(struct world *world)
 {
@@ -264,6 +359,8 @@ int main(void)
         TEST(a_lock_at_open),
         TEST(log_and_index),
         TEST(a_rollback_journal),
+        TEST(a_network_file_system),
+        TEST(findings_are_carried_home),
         TEST(what_is_stored_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
