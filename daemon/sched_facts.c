@@ -7,7 +7,7 @@
 #include "log.h"
 #include "programs.h"
 
-#define LIMIT_MS 3000
+#define LIMIT_S 10 /* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env) { *facts = (struct sched_facts){.env = *env}; }
 
@@ -75,11 +75,12 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
     facts->args[0] = facts->program;
     facts->args[1] = "--facts";
     facts->args[2] = NULL;
+    int64_t limit_s = facts->env.config->probe_silence_s < LIMIT_S ? facts->env.config->probe_silence_s : LIMIT_S;
     facts->spec = (struct runner_spec){
         .program = facts->program,
         .args = facts->args,
-        .limit_ms = LIMIT_MS,
-        .silence_ms = LIMIT_MS,
+        .limit_ms = (uint64_t)limit_s * 1000,
+        .silence_ms = (uint64_t)limit_s * 1000,
         .output_max = FACTS_TEXT_MAX,
         .line = line_read,
         .ended = ended,
