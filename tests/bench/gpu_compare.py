@@ -58,9 +58,10 @@ SETS = [
     ("host to all gpus at once, copy engine", "host_to_all_memcpy_ce", "host_gpu_copy_engine_concurrent", "from"),
 ]
 STREAMS = [("bs1", "Copy"), ("bs2", "Triad"), ("bs4", "Dot")]
+CACHED_BYTES = 1 << 20  # of ours that a cache holds as well as the 2 MiB of nvbandwidth
 CASES = [c for row in HOST + PEER for c in row[1]] + [row[1] for row in SETS] + ["device_local_copy"]
 NOTES = """What differs in method: nvbandwidth's latencies chase pointers through 2 MiB, which a peer's level-2 cache holds; ours without a size go through memory, and those
-at bytes=2097152 are the like. Its bidirectional host cells give one direction under the load of the other: the row adds both up. Its reading kernel stores what
+through 1 MiB are the like. Its bidirectional host cells give one direction under the load of the other: the row adds both up. Its reading kernel stores what
 it reads, ours does not. Its local copy counts bytes once: the row counts them twice, as ours do. BabelStream gives its best time and clocks each launch; Triad
 moves the bytes of bs2, and bs3 and bs5 have no counterpart there."""
 
@@ -237,10 +238,10 @@ def compare_host(table, ours, matrices):
             theirs = None if None in parts else sum(parts) * (1e9 if unit == "GB/s" else 1)
             near = ours.near(gpu)
             ends = [(n, gpu) for n in near if host != "to"] + [(gpu, n) for n in near if host != "from"]
-            for extra in ({}, {"bytes": 2097152}) if unit == "ns" else ({},):
+            for extra in ({}, {"bytes": CACHED_BYTES}) if unit == "ns" else ({},):
                 found = [v for v in (ours.find(metric, [end], {**axes, **extra}) for end in ends) if v]
                 pick = min if unit == "ns" else max
-                name = f"{title}{', 2 MiB' if extra else ''}"
+                name = f"{title}{', 1 MiB' if extra else ''}"
                 there = "/".join(near) or "host"
                 table.add(name, there if host == "from" else gpu, gpu if host == "from" else there, pick(found) if found else None, theirs, unit, judge)
 
@@ -255,8 +256,8 @@ def compare_peers(table, ours, matrices):
                 theirs = cell(matrices, cases[0], i, j)
                 theirs = theirs and theirs * (1e9 if unit == "GB/s" else 1)
                 ends = {"row": [(row, column)], "column": [(column, row)], "any": [(row, column), (column, row)]}[acting]
-                for extra in ({}, {"bytes": 2097152}) if unit == "ns" else ({},):
-                    table.add(f"{title}{', 2 MiB' if extra else ''}", *ends[0], ours.find(metric, ends, {**axes, **extra}), theirs, unit, judge)
+                for extra in ({}, {"bytes": CACHED_BYTES}) if unit == "ns" else ({},):
+                    table.add(f"{title}{', 1 MiB' if extra else ''}", *ends[0], ours.find(metric, ends, {**axes, **extra}), theirs, unit, judge)
 
 
 def compare_sets(table, ours, matrices):

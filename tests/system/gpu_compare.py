@@ -22,7 +22,7 @@ def berth(engine=1.0, kernel=1.0, stream=1.0):
         lines += [value("host_gpu_copy_engine", "numa0", gpu, 55e9 * scale * engine), value("host_gpu_copy_engine", gpu, "numa0", 54e9 * scale * engine),
                   value("host_gpu_copy_engine", "numa0", gpu, 95e9 * scale, direction="both"),
                   value("host_gpu_kernel", "numa0", gpu, 50e9 * scale * kernel), value("host_gpu_kernel", gpu, "numa0", 51e9 * scale * kernel),
-                  value("memory_latency", gpu, "numa0", 1200 * scale), value("memory_latency", gpu, "numa0", 1100 * scale, bytes=2097152),
+                  value("memory_latency", gpu, "numa0", 1200 * scale), value("memory_latency", gpu, "numa0", 1100 * scale, bytes=1048576),
                   value("gpu_stream", gpu, gpu, 4000e9 * scale * stream), value("gpu_stream", gpu, gpu, 4100e9 * scale * stream, test="bs2"),
                   value("gpu_stream", gpu, gpu, 4200e9 * scale * stream, test="bs4")]
     for source, target, scale in ((A, B, 1.0), (B, A, 1.1)):
@@ -117,7 +117,7 @@ def all_equal(rig):
     assert row(out, "gpu to gpu, copy engine, read", B, A)[:3] == ("418.00", "418.00", "1.000")
     assert row(out, "gpu to gpu, copy engine, both", A, B)[:3] == ("770.00", "770.00", "1.000")
     assert row(out, "gpu to gpu, kernel, read", A, B)[:2] == ("360.00", "360.00")
-    assert row(out, "latency of host memory, 2 MiB", A, "numa0")[:2] == ("1100", "1165")
+    assert row(out, "latency of host memory, 1 MiB", A, "numa0")[:2] == ("1100", "1165")
     assert row(out, "both directions at once, copy engine", A, "numa0")[:3] == ("95.00", "95.00", "1.000")
     assert row(out, "all gpus to host at once, copy engine", B, "numa0")[:2] == ("42.00", "45.10")
     assert row(out, "own memory: bs1 beside nvbandwidth's local copy", B, B)[:2] == ("4400.00", "4400.00")
