@@ -150,8 +150,9 @@ PUBLIC long move_pages(int pid, unsigned long count, void **pages, const int *no
 
 PUBLIC long get_mempolicy(int *policy, unsigned long *nodes, unsigned long bits, void *memory, unsigned long flags)
 {
-    if (nodes != NULL)
-        memset(nodes, 0, (bits + 7) / 8);
+    /* The kernel counts one bit less than it is told, and writes whole words. */
+    if (nodes != NULL && bits > 0)
+        memset(nodes, 0, (bits - 1 + 63) / 64 * sizeof *nodes);
     if (policy != NULL)
         *policy = (flags & POLICY_ADDRESS) != 0 && (flags & POLICY_NODE) != 0 ? node_of(memory) : POLICY_DEFAULT;
     return 0;
