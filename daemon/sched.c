@@ -229,7 +229,7 @@ static void refresh_done(struct sched_job *job)
         sched_upkeep_log(&refresh->store_says);
     if (refresh->kind == REFRESH_ACCEPT)
         refresh->accepted_done(refresh->accepted_arg, refresh->err.code, &refresh->accepted, &refresh->err);
-    if (refresh->kind == REFRESH_DISCOVER && !sched_facts_was_asked(&sched->facts)) /* gpus have come */
+    if (refresh->kind == REFRESH_DISCOVER && sched->stopped == NULL && !sched_facts_was_asked(&sched->facts)) /* gpus have come */
         sched_facts_ask(&sched->facts, sched->snapshot->graph);
     snapshot_unref(refresh->base);
     run_done(&refresh->run);
