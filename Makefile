@@ -228,8 +228,8 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
-$(BUILD)/obj/tests/unit/test_standin_driver.o: DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
-$(BUILD)/unit/test_standin_driver: | $(STANDINS)
+$(addprefix $(BUILD)/obj/tests/unit/test_standin_,driver.o faults.o): DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
+$(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $(filter %.c,$^) -lm

@@ -174,8 +174,8 @@ def test_gh200_quad():
 
 def test_mi300a():
     records = whole("mi300a", 4, 4, 1700 + 3500 + 25)
-    assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0", how="read"), 3200e9)
-    assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0", how="read"), 100e9)
+    assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0"), 3200e9)
+    assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0"), 100e9)
 
 
 def test_repeatable():
