@@ -37,11 +37,14 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&is_ready, true);
 }
 
+/* Sanitizers' allocators look at the clock and give memory back in the midst of calls. */
+static bool works(void) { return atomic_load(&is_ready) && !world_is_inside(); }
+
 /* ---- the clock ---- */
 
 static bool is_virtual(clockid_t clock)
 {
-    return atomic_load(&is_ready) && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME);
+    return works() && (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_MONOTONIC_COARSE || clock == CLOCK_BOOTTIME);
 }
 
 /* Where the machine's clock was at the first look: the virtual one goes on from there. */
@@ -72,7 +75,7 @@ PUBLIC int clock_gettime(clockid_t clock, struct timespec *ret)
 /* The first thread's sleeps are virtual. Others, which wait for something beside it, sleep really. */
 static bool sleeps(int64_t ns)
 {
-    if (!atomic_load(&is_ready) || gettid() != getpid())
+    if (!works() || gettid() != getpid())
         return false;
     struct world *world = world_enter();
     world_pass(world, (double)ns);
@@ -171,7 +174,7 @@ PUBLIC long set_mempolicy(int policy, const unsigned long *nodes, unsigned long 
 
 PUBLIC int munmap(void *memory, size_t bytes)
 {
-    if (atomic_load(&is_ready)) {
+    if (works()) {
         struct world *world = world_enter();
         memory_unbind(world->memory, (uint64_t)(uintptr_t)memory, bytes);
         world_leave(world);
@@ -184,7 +187,7 @@ PUBLIC int munmap(void *memory, size_t bytes)
 static int open_it(int folder, const char *path, int flags, mode_t mode)
 {
     char text[8192];
-    if (!atomic_load(&is_ready) || !host_file(path, text, sizeof text))
+    if (!works() || !host_file(path, text, sizeof text))
         return (int)syscall(SYS_openat, folder, path, flags | O_LARGEFILE, mode);
     if (text[0] == '\0') {
         errno = ENOENT;

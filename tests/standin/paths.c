@@ -80,6 +80,9 @@ int main(int argc, char **argv)
             list[count] = &flows[count];
             if (!read_flow(model, text, &flows[count], &ns[count])) {
                 fprintf(stderr, "paths: '%s' is no flow here\n", text);
+                free(line);
+                free(room);
+                model_free(model);
                 return 64;
             }
         }

@@ -316,6 +316,10 @@ static struct {
     struct world *world;
 } own = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
+static _Thread_local bool is_inside;
+
+bool world_is_inside(void) { return is_inside; }
+
 static bool is_set(const char *name, const char *value)
 {
     const char *own_value = getenv(name);
@@ -324,6 +328,7 @@ static bool is_set(const char *name, const char *value)
 
 static void make_world(void)
 {
+    is_inside = true;
     const char *path = getenv("BERTH_STANDIN");
     char why[256] = "BERTH_STANDIN names no description of a node";
     struct model *model = NULL;
@@ -339,6 +344,7 @@ static void make_world(void)
         world->room = calloc(model->resource_count + 1, sizeof *world->room);
         if (world->memory != NULL && world->fault_counts != NULL && world->room != NULL) {
             own.world = world;
+            is_inside = false;
             return;
         }
     }
@@ -350,6 +356,7 @@ struct world *world_enter(void)
 {
     pthread_once(&own.once, make_world);
     pthread_mutex_lock(&own.lock);
+    is_inside = true;
     return own.world;
 }
 
@@ -357,5 +364,6 @@ void world_leave(struct world *world)
 {
     if (!world->has_player && world_flags_waiting(world))
         world_flags_play(world);
+    is_inside = false;
     pthread_mutex_unlock(&own.lock);
 }

@@ -99,6 +99,8 @@ struct world {
  * status 71 and one line on standard error. */
 struct world *world_enter(void);
 void world_leave(struct world *world);
+/* Whether the calling thread is within: what a library that is called there asks of the host is the machine's. */
+bool world_is_inside(void);
 
 struct world_stream *world_stream_new(struct world *world, int device);
 bool world_stream_is(const struct world *world, const struct world_stream *stream);

@@ -173,8 +173,9 @@ def test_gh200_quad():
 
 
 def test_mi300a():
+    """The host's memory by a GPU is its own: a copy within passes it twice."""
     records = whole("mi300a", 4, 4, 1700 + 3500 + 25)
-    assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0"), 3200e9)
+    assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0"), 1800e9)
     assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0"), 100e9)
 
 

@@ -93,7 +93,7 @@ typedef void (*scene_run)(struct setting *setting);
 static inline int play(const char *name, const char *more, scene_run scene, char *ret_text, size_t size)
 {
     char path[] = "/tmp/berth-standin-XXXXXX";
-    int fd = mkstemp(path), pipes[2];
+    int fd = mkstemp(path), pipes[2] = {-1, -1};
     assert_true(fd >= 0 && pipe(pipes) == 0);
     dprintf(fd, node_text, name, more);
     close(fd);
@@ -140,7 +140,7 @@ struct timed {
 
 static inline struct timed timed_begin(const struct setting *setting, int device)
 {
-    struct timed timed;
+    struct timed timed = {0};
     must(setting->api->event_new(setting->api, &timed.start));
     must(setting->api->event_new(setting->api, &timed.stop));
     must(setting->api->event_record(setting->api, timed.start, setting->stream[device]));
@@ -173,7 +173,7 @@ static inline char *host_memory(const struct setting *setting, size_t bytes)
 
 static inline gpu_function kernel(const struct setting *setting, const char *name)
 {
-    gpu_module module;
+    gpu_module module = NULL;
     gpu_function function = NULL;
     must(setting->api->module_load(setting->api, "any image", &module));
     must(setting->api->module_function(setting->api, module, name, &function));
@@ -182,7 +182,7 @@ static inline gpu_function kernel(const struct setting *setting, const char *nam
 
 static inline int64_t now_ns(const struct setting *setting)
 {
-    struct timespec now;
+    struct timespec now = {0};
     int (*look)(clockid_t, struct timespec *);
     void *symbol = dlsym(setting->handle, "clock_gettime");
     memcpy(&look, &symbol, sizeof look);
