@@ -44,7 +44,7 @@ static const gpu_list groups[] = {
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
 
 /* When each phase ends, as a share of the budget. */
-static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.7, 0.75, 0.9, 0.98};
+static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.66, 0.74, 0.93, 0.98};
 
 const char *gpu_probe_status_name(enum gpu_probe_status status)
 {

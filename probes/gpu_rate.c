@@ -10,7 +10,7 @@
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
 #define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
-#define LOOKS       6 /* fewer are enough unless flows share something unequally */
+#define LOOKS     6                   /* fewer are enough unless flows share something unequally */
 
 #define SPREAD_NS  150e3 /* of the operations that a time is taken from */
 #define SPREAD_MAX 16
@@ -24,7 +24,8 @@ static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * 
 /* The operations that so many bytes need at least. */
 static unsigned operations(const struct gpu_flow *flow, double bytes)
 {
-    double count = ceil(bytes / (double)(flow->span / GRAIN * GRAIN));
+    uint64_t most = flow->span / GRAIN * GRAIN;
+    double count = ceil(bytes / (double)most);
     return count < 1 ? 1 : count > COUNT_MAX ? COUNT_MAX : (unsigned)count;
 }
 
