@@ -11,6 +11,7 @@
 
 #define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
 #define ALIGN_BYTES ((size_t)2 << 20)
+#define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
 #define WORD_BITS   (8 * (int)sizeof(unsigned long))
 
 struct buffer {
@@ -177,7 +178,8 @@ static bool make_host(struct gpu_buffers *buffers, int device, int index, enum g
 {
     const struct gpu_node *node = buffers->node;
     int64_t room = probe_room_bytes("", node->numa[index], node->numa_count) / 2;
-    buffer->bytes = at_most(buffers->host_bytes, room > 0 ? (size_t)room : 0);
+    size_t wanted = kind == GPU_MEMORY_PINNED || buffers->host_bytes < OTHER_BYTES ? buffers->host_bytes : OTHER_BYTES;
+    buffer->bytes = at_most(wanted, room > 0 ? (size_t)room : 0);
     if (buffer->bytes < LEAST_BYTES)
         return probe_why_set(&buffer->why, "numa%d: too little memory is free", node->numa[index]);
     if (is_managed(kind))

@@ -32,7 +32,8 @@ struct gpu_memory {
 
 struct gpu_buffers;
 
-/* In bytes of each host buffer and of each device buffer; less where that would be more than a quarter of what is free. */
+/* In bytes of each host buffer (of pinned memory; of other kinds at most 64 MiB) and of each device buffer; less where that would
+ * be more than a quarter of what is free. */
 bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_bytes, struct gpu_buffers **ret_buffers,
                      struct probe_why *why);
 void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */

@@ -24,7 +24,7 @@
 #include "gpu_verify.h"
 #include "probe_clock.h"
 
-#define HOST_BYTES   ((size_t)64 << 20) /* for each device, of each host buffer, and no less than twice that */
+#define HOST_BYTES   ((size_t)32 << 20) /* for each device, of each host buffer, and no less than twice that */
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
@@ -100,7 +100,8 @@ static bool warm_up(struct gpu_run *run, struct probe_why *why)
             continue; /* its cells say why */
         uint64_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
         struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i, i, bytes, {0}};
-        flows[count++] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
+        flows[count] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
+        count++;
     }
     while (count > 0 && probe_clock_ns() < end_ns) {
         enum gpu_fault fault;
