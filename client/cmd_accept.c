@@ -7,10 +7,16 @@ static void draw(struct ui *ui, const json_t *reply)
 {
     long long accepted = (long long)json_integer_value(json_object_get(reply, "accepted"));
     const char *file = ui_member(reply, "file");
-    if (accepted == 0)
+    long long left_out = (long long)json_integer_value(json_object_get(reply, "left_out"));
+    if (accepted == 0 && left_out == 0)
         ui_put(ui, "nothing is measured there: nothing was accepted\n");
     else
         ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted, accepted == 1 ? " is" : "s are");
+    if (left_out > 0) {
+        ui_put(ui, "left out: %lld measured value%s, ", left_out, left_out == 1 ? "" : "s");
+        ui_text(ui, ui_member(reply, "why_left_out"));
+        ui_put(ui, "; berth probe measures again\n");
+    }
     if (*file != '\0') {
         ui_put(ui, "written to ");
         ui_text(ui, file);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseline.h"
 #include "baseline_file.h"
 #include "judge_part.h"
 #include "store_baseline.h"
@@ -39,17 +40,20 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
     return snapshot;
 }
 
-static bool *choose(const struct snapshot *snapshot, const bool *selected, size_t *ret_count)
+/* base and its copy have the same values in the same order. */
+static bool *choose(const struct snapshot *base, const bool *selected, struct accepted *accepted)
 {
-    struct judge_work asked = {.snap = snapshot, .selected = selected};
-    bool *chosen = calloc(snapshot->values->count + 1, sizeof *chosen);
-    size_t count = 0;
-    for (size_t i = 0; chosen != NULL && i < snapshot->values->count; i++) {
-        const struct value *v = &snapshot->values->item[i];
-        chosen[i] = v->source == VALUE_MEASURED && v->value > 0 && (judge_part_asks(&asked, v->from) || judge_part_asks(&asked, v->to));
-        count += chosen[i];
+    struct judge_work asked = {.snap = base, .selected = selected};
+    bool *chosen = calloc(base->values->count + 1, sizeof *chosen);
+    for (size_t i = 0; chosen != NULL && i < base->values->count; i++) {
+        const struct value *v = &base->values->item[i];
+        bool is_asked = v->source == VALUE_MEASURED && v->value > 0 && (judge_part_asks(&asked, v->from) || judge_part_asks(&asked, v->to));
+        bool is_vague = is_asked && baseline_is_vague(v), is_overloaded = is_asked && !is_vague && base->baseline != NULL && base->baseline[i].is_overloaded;
+        chosen[i] = is_asked && !is_vague && !is_overloaded;
+        accepted->vague += is_vague;
+        accepted->overloaded += is_overloaded;
+        accepted->count += chosen[i];
     }
-    *ret_count = count;
     return chosen;
 }
 
@@ -74,7 +78,7 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
 {
     struct accepted accepted = {0};
     struct snapshot *snapshot = copy(base, generation);
-    bool *chosen = snapshot != NULL ? choose(snapshot, selected, &accepted.count) : NULL;
+    bool *chosen = snapshot != NULL ? choose(base, selected, &accepted) : NULL;
     struct baseline_set gone = {0};
     if (chosen == NULL) {
         snapshot_unref(snapshot);

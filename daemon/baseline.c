@@ -110,8 +110,7 @@ enum baseline_verdict baseline_compare(const struct baseline *baseline, const st
     return BASELINE_IN_LINE;
 }
 
-/* What is known so badly says little of what to expect, or of how low it is. */
-static bool is_vague(const struct value *v) { return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value; }
+bool baseline_is_vague(const struct value *v) { return (v->high - v->low) / 2 > BASELINE_VAGUE * v->value; }
 
 /* Draining needs more certainty than a warning: only a value that would be worse also after a good one, and by half more deviations, counts as low. */
 static void count_low(struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
@@ -122,7 +121,7 @@ static void count_low(struct baseline *baseline, const struct value *v, const st
     strict.mads *= 1.5;
     if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE || baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
         baseline->low_runs = 0;
-    else if (baseline->low_runs < UINT8_MAX && !baseline->is_overloaded && !is_vague(v))
+    else if (baseline->low_runs < UINT8_MAX && !baseline->is_overloaded && !baseline_is_vague(v))
         baseline->low_runs++;
 }
 
@@ -139,14 +138,14 @@ static void take_in(struct baseline *baseline, struct baseline_values *values, d
 void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits)
 {
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
-    if (!is_worse && baseline->count < BASELINE_VALUES && !is_vague(v)) {
+    if (!is_worse && baseline->count < BASELINE_VALUES && !baseline_is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
         take_in(baseline, values, v->value);
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE; /* with it, there may be enough to compare with */
     }
     baseline->is_worse = is_worse;
-    baseline->is_overloaded = is_worse && is_overloaded;
+    baseline->is_overloaded = is_overloaded;
     count_low(baseline, v, limits);
 }
 

@@ -28,7 +28,7 @@ struct baseline {
     uint8_t low_runs; /* in how many runs up to the latest the value was under BASELINE_LOW of the median; stays at 255 */
     bool accepted;    /* somebody said that this is as it should be: compared from the first value on */
     bool is_worse;    /* the latest value was worse than it should be */
-    bool is_overloaded; /* it was, in a run on a node with more work than CPUs */
+    bool is_overloaded; /* the latest value is of a run on a node with more work than CPUs */
 };
 
 /* The values behind a baseline, in the order in which they came. */
@@ -53,6 +53,9 @@ double baseline_goodness(enum metric metric, double value, double expected);
 /* A new value of the series, measured at v->measured_at_s, on a node that was overloaded or not: it is compared, counted as low or not (a low
  * one of an overloaded node or with a vague interval leaves the count as it is), and taken in when it is not worse than it should be and there is room. */
 void baseline_take(struct baseline *baseline, struct baseline_values *values, const struct value *v, bool is_overloaded, const struct judge_limits *limits);
+
+/* Known to half only: it says little of what to expect, or of how low it is. */
+bool baseline_is_vague(const struct value *v);
 
 /* This value, at now_s, is what is expected from now on: a complete enough baseline that it is in line with stays as it is, any other begins anew
  * with it, and has the spread of the one before until it has BASELINE_READY values. */

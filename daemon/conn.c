@@ -262,7 +262,12 @@ static void on_woken(struct hub_listener *listener)
 static void take_call(struct conn *conn, const char *text, size_t length)
 {
     struct berth_err err = {0};
-    if (dispatch_open(&conn->call, text, length, &err) != BERTH_OK) {
+    enum berth_code opened = dispatch_open(&conn->call, text, length, &err);
+    if (opened == BERTH_NO_MEMORY) {
+        answer_error(conn, &err);
+        return;
+    }
+    if (opened != BERTH_OK) {
         log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s", (unsigned long)conn->peer.uid, err.detail);
         conn->is_finishing = true; /* there is no telling what the peer thinks it said */
         return;

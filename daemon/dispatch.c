@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "idl_check.h"
@@ -7,7 +8,12 @@
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
 {
     json_error_t why;
+    errno = 0; /* jansson says of memory that ran out for a string that the string is no JSON; malloc says ENOMEM */
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (message == NULL && errno == ENOMEM && memmem(text, length, "\"oneway\"", 8) == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory to read the call: ask again in a moment");
+    if (message == NULL && errno == ENOMEM)
+        return err_set(err, BERTH_BAD_DATA, "no memory to read a message that may want no answer");
     if (message == NULL)
         return err_set(err, BERTH_BAD_DATA, "a message is no JSON: %s", why.text);
     if (!json_is_object(message)) {

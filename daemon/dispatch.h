@@ -26,7 +26,8 @@ struct dispatch {
 };
 
 /* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice, nesting past jansson's 2048
- * levels and NaN are none) and then leaves nothing to free. */
+ * levels and NaN are none) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other. Leaves nothing to
+ * free then. */
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err);
 
 /* Runs the call and lets go of what the message said: handlers keep copies. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an

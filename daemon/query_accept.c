@@ -37,12 +37,24 @@ static void caller_left(void *state)
         acceptance->is_left = true;
 }
 
+/* Null when nothing was left out. */
+static json_t *why_left_out(const struct accepted *accepted)
+{
+    if (accepted->vague > 0 && accepted->overloaded > 0)
+        return json_sprintf("%zu known to half only, %zu measured while the node was overloaded", accepted->vague, accepted->overloaded);
+    if (accepted->vague > 0)
+        return json_string("known to half only");
+    return accepted->overloaded > 0 ? json_string("measured while the node was overloaded") : json_null();
+}
+
 static json_t *reply(const struct accepted *accepted)
 {
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "accepted", jsonify_count((int64_t)accepted->count)) &&
               answer_set(json, "file", jsonify_text(accepted->file[0] != '\0' ? accepted->file : NULL)) &&
-              answer_set(json, "not_written", jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL));
+              answer_set(json, "not_written", jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL)) &&
+              answer_set(json, "left_out", jsonify_count((int64_t)(accepted->vague + accepted->overloaded))) &&
+              answer_set(json, "why_left_out", why_left_out(accepted));
     if (!ok) {
         json_decref(json);
         return NULL;

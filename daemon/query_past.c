@@ -1,6 +1,7 @@
 /* io.berth.Health.GetBaseline and ListFindings: what was expected and what was found, until now. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "answer.h"
 #include "daemon.h"
@@ -8,6 +9,7 @@
 #include "query.h"
 #include "request.h"
 #include "sched.h"
+#include "store_baseline.h"
 #include "store_finding.h"
 
 #define FINDINGS_MAX 1000
@@ -32,33 +34,86 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
     return done(json, ok);
 }
 
+/* What GetBaseline answers when nothing was measured yet: a baseline that came from a folder is in the store alone. */
+struct wanted {
+    struct store *store; /* lives longer: the scheduler waits for the thread pool */
+    struct snapshot *snap;
+    enum metric metric;
+    place_id from, to;
+    char axes[512];
+    struct judge_limits limits;
+};
+
+static json_t *answer_baseline(const struct wanted *wanted, const struct baseline *baseline)
+{
+    const struct metric_info *info = metric_info(wanted->metric);
+    json_t *json = json_object();
+    bool ok = json != NULL && answer_set(json, "unit", json_string_nocheck(info->unit)) &&
+              answer_set(json, "better", json_string_nocheck(info->higher_is_better ? "higher" : "lower")) &&
+              answer_set(json, "baseline", baseline != NULL && baseline->count > 0 ? baseline_json(baseline, wanted->metric, &wanted->limits) : json_null());
+    return done(json, ok);
+}
+
+static const struct baseline *find_baseline(const struct baseline_set *set, const struct wanted *wanted)
+{
+    for (size_t i = 0; i < set->values->count; i++) {
+        const struct value *v = &set->values->item[i];
+        if (v->metric == wanted->metric && v->from == wanted->from && v->to == wanted->to && strcmp(values_axes(set->values, v), wanted->axes) == 0)
+            return &set->baseline[i];
+    }
+    return NULL;
+}
+
+static enum berth_code look_up(void *state, json_t **ret_result, struct berth_err *err)
+{
+    const struct wanted *wanted = state;
+    struct baseline_set set;
+    enum berth_code code = baseline_set_init(&set) ? store_baseline_list(wanted->store, wanted->snap->graph, &set, err)
+                                                   : err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    json_t *json = code == BERTH_OK ? answer_baseline(wanted, find_baseline(&set, wanted)) : NULL;
+    baseline_set_done(&set);
+    if (code == BERTH_OK && json == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    if (code == BERTH_OK)
+        *ret_result = json;
+    return code;
+}
+
+static void wanted_free(void *state)
+{
+    struct wanted *wanted = state;
+    snapshot_unref(wanted->snap);
+    free(wanted);
+}
+
 enum berth_code query_get_baseline(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     const struct snapshot *snap = call->snap;
     const char *name = json_string_value(json_object_get(call->params, "metric"));
-    struct judge_limits limits = judge_limits_of(&call->daemon->config);
-    enum metric metric;
-    place_id from = PLACE_NONE, to = PLACE_NONE;
-    char axes[512];
-    if (!metric_parse(name, &metric)) {
+    struct wanted wanted = {.store = sched_store(call->daemon->sched), .from = PLACE_NONE, .to = PLACE_NONE, .limits = judge_limits_of(&call->daemon->config)};
+    if (!metric_parse(name, &wanted.metric)) {
         err_set(err, BERTH_NO_SUCH_METRIC, "there is no metric %.60s (berth matrix lists them)", name);
         err_text(err, 0, name);
         return err->code;
     }
-    enum berth_code code = request_place(snap->graph, json_object_get(call->params, "from"), "from", &from, err);
+    enum berth_code code = request_place(snap->graph, json_object_get(call->params, "from"), "from", &wanted.from, err);
     if (code == BERTH_OK)
-        code = request_place(snap->graph, json_object_get(call->params, "to"), "to", &to, err);
+        code = request_place(snap->graph, json_object_get(call->params, "to"), "to", &wanted.to, err);
     if (code == BERTH_OK)
-        code = request_axes(call->params, metric, axes, sizeof axes, err);
+        code = request_axes(call->params, wanted.metric, wanted.axes, sizeof wanted.axes, err);
     if (code != BERTH_OK)
         return code;
-    const struct value *v = snap->baseline != NULL ? values_find(snap->values, metric, from, to, axes) : NULL;
-    const struct baseline *baseline = v != NULL ? &snap->baseline[v - snap->values->item] : NULL;
-    json_t *json = json_object();
-    bool ok = json != NULL && answer_set(json, "unit", json_string_nocheck(metric_info(metric)->unit)) &&
-              answer_set(json, "better", json_string_nocheck(metric_info(metric)->higher_is_better ? "higher" : "lower")) &&
-              answer_set(json, "baseline", baseline != NULL && baseline->count > 0 ? baseline_json(baseline, metric, &limits) : json_null());
-    json = done(json, ok);
+    const struct value *v = snap->baseline != NULL ? values_find(snap->values, wanted.metric, wanted.from, wanted.to, wanted.axes) : NULL;
+    if (v == NULL) {
+        struct wanted *state = malloc(sizeof *state);
+        if (state == NULL)
+            return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+        *state = wanted;
+        state->snap = snapshot_ref(call->snap);
+        *ret = (struct outcome){.kind = OUTCOME_WORK, .state = state, .work = look_up, .free_state = wanted_free};
+        return BERTH_OK;
+    }
+    json_t *json = answer_baseline(&wanted, &snap->baseline[v - snap->values->item]);
     if (json == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};

@@ -246,7 +246,8 @@ def others_may_read_but_not_probe():
         os.close(reader)
         denied = "org.varlink.service.PermissionDenied"
         assert errors == ["None", "None", denied, denied, denied], errors
-        assert call(daemon.socket, "io.berth.Health.AcceptBaseline") == (None, {"accepted": 0, "file": None, "not_written": None})
+        assert call(daemon.socket, "io.berth.Health.AcceptBaseline") == (
+            None, {"accepted": 0, "file": None, "not_written": None, "left_out": 0, "why_left_out": None})
 
 
 def the_service_manager_hears_of_it():

@@ -112,6 +112,51 @@ static void test_no_json(void **state)
     client_free(c);
 }
 
+static unsigned fails_at; /* the allocation of jansson's that fails from now on; 0 none */
+
+static void *scarce(size_t size)
+{
+    if (fails_at > 0 && --fails_at == 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return malloc(size);
+}
+
+/* Whether the next reply is that there was no memory to read the call. */
+static bool hears_of_no_memory(struct client *c)
+{
+    while (memchr(c->data, '\0', c->length) == NULL) {
+        turn(c->d);
+        if (!receive(c))
+            fail_msg("closed at allocation %u", fails_at);
+    }
+    bool is_refused = strcmp(c->data, "{\"error\":\"org.varlink.service.Unavailable\",\"parameters\":{\"detail\":\"no memory to read the call: ask again in a moment\"}}") == 0;
+    hears(c, NULL);
+    return is_refused;
+}
+
+/* Whichever allocation fails as a call is read, it is answered, and the connection stays; a oneway call is not answered. */
+static void test_no_memory_to_read(void **state)
+{
+    struct client *c = client_new(*state);
+    json_set_alloc_funcs(scarce, free);
+    unsigned refused = 0, at = 0;
+    do {
+        fails_at = ++at;
+        say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'none','where':{'a':'a longer text'}}}");
+        refused += hears_of_no_memory(c);
+    } while (fails_at == 0);
+    fails_at = 0;
+    assert_true(refused > 10 && refused >= at - 3);
+    fails_at = 3;
+    say(c, "{'method':'io.berth.Fabric.GetStatus','oneway':true}");
+    hears_the_end(c);
+    fails_at = 0;
+    json_set_alloc_funcs(malloc, free);
+    client_free(c);
+}
+
 static void test_checked_replies(void **state)
 {
     struct daemon *d = *state;
@@ -315,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_call), TEST(test_service), TEST(test_errors), TEST(test_no_json), TEST(test_checked_replies),
+        TEST(test_no_memory_to_read),
         TEST(test_pipelined), TEST(test_oneway), TEST(test_odd_sizes), TEST(test_watch), TEST(test_half_closed),
         TEST(test_gone_during_work), TEST(test_gone_during_stream), TEST(test_close_during_everything),
     };
