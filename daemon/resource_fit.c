@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FLOWS_MAX  128  /* of one run: SETS_FLOWS_MAX */
-#define WORK_MAX   2e9  /* a second or two: what is not explained by then is listed as such */
+#define WORK_MAX   5e8  /* a second: what is not explained by then is listed as such */
 #define CHANGE     0.02 /* a constant capacity that misses a run by more is a table */
 
 double resource_capacity(const struct resource_limit *limit, unsigned flows)
@@ -327,8 +327,10 @@ static long try_limit(struct search *search, const struct resource_run *run, str
 {
     const struct resource_problem *problem = search->problem;
     double worst = 0, of_table = 0;
-    for (size_t r = 0; r < problem->run_count; r++)
+    for (size_t r = 0; r < problem->run_count; r++) {
         search->total[r] = total_of(&problem->run[r], trial->users);
+        search->work += 8 * (double)problem->run[r].count; /* with what came before and what follows */
+    }
     long table = fit_limit(problem, search->total, true, trial, &of_table) ? gain_of(search, run, trial) : 0;
     struct resource_limit as_table = *trial;
     long constant = fit_limit(problem, search->total, false, trial, &worst) ? gain_of(search, run, trial) : 0;
