@@ -61,11 +61,19 @@ static void take_set(struct collect *collect, const struct record *record, struc
         record_add_set(record, collect->graph, VALUE_MEASURED, collect->now_s, collect->run.sets, err);
 }
 
+/* The node's name for a place that the record may name by its address. */
+static const char *name_of(const struct collect *collect, const char *text)
+{
+    place_id place = graph_find(collect->graph, text);
+    return place == PLACE_NONE ? text : graph_place(collect->graph, place)->name;
+}
+
 static void take_skip(struct collect *collect, const struct record *record)
 {
     if (json_array_size(collect->skipped) < SKIPPED_MAX)
         json_array_append_new(collect->skipped,
-                              json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name, record->skip.from, record->skip.to,
+                              json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name, name_of(collect, record->skip.from),
+                                           name_of(collect, record->skip.to),
                                            record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 

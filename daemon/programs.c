@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,6 +70,20 @@ static bool lists_meet(const char *a, const char *b)
 }
 
 bool programs_measures(const struct program *program, const char *metrics) { return metrics == NULL || lists_meet(metrics, program->metrics); }
+
+char *programs_common(const struct program *program, const char *metrics)
+{
+    char *common = calloc(1, strlen(metrics) + 1);
+    for (const char *c = metrics; common != NULL && *c != '\0';) {
+        char name[64];
+        size_t length = strcspn(c, ","), used = strlen(common);
+        snprintf(name, sizeof name, "%.*s", (int)length, c);
+        if (lists_meet(name, program->metrics))
+            sprintf(common + used, "%s%s", used > 0 ? "," : "", name);
+        c += length + (c[length] == ',');
+    }
+    return common;
+}
 
 static void find(const struct program *program, const struct config *config, char *ret_path, size_t size)
 {

@@ -31,6 +31,9 @@ const struct program *programs_all(size_t *ret_count); /* in the order in which 
 /* Whether the comma separated list of metrics names one that it measures; NULL names all. */
 bool programs_measures(const struct program *program, const char *metrics);
 
+/* Those of the list that it measures; NULL when out of memory. */
+char *programs_common(const struct program *program, const char *metrics);
+
 /* Whether it is to be started on this node; path gets where it is, or should be. A GPU probe is where its gpus are and it is installed. The CPU probe belongs
  * to every berthd: without it a run fails and says so. The probes of a stand-in node are what the configuration's folder has, be it one or the other. */
 bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size);

@@ -48,9 +48,10 @@ void sched_probe_done(struct sched_probe *probe)
     sched_probe_request_done(&probe->request);
     forget_attempts(probe);
     free(probe->shapes);
+    free(probe->metrics);
     free(probe->places);
     free(probe->without);
-    probe->shapes = probe->places = probe->without = NULL;
+    probe->shapes = probe->metrics = probe->places = probe->without = NULL;
 }
 
 void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view)
@@ -275,13 +276,22 @@ static uint64_t budget_of(const struct sched_probe *probe)
     return (uint64_t)(program_now(probe)->is_gpu ? config->gpu_quick_budget_ms : config->quick_budget_ms) * 1000000u;
 }
 
-/* The arguments that name gpus by the probe's own names; false when out of memory. */
-static bool name_places(struct sched_probe *probe)
+/* The arguments that are this program's own: metrics, of a variant only those that it is about, and gpus by the probe's names. False when out of memory. */
+static bool name_arguments(struct sched_probe *probe)
 {
-    bool is_gpu = program_now(probe)->is_gpu;
+    const struct program *program = program_now(probe);
+    bool is_gpu = program->is_gpu;
+    free(probe->metrics);
     free(probe->places);
     free(probe->without);
-    probe->places = probe->without = NULL;
+    probe->metrics = probe->places = probe->without = NULL;
+    const char *metrics = probe->request.metrics;
+    if (program->variant != NULL)
+        probe->metrics = metrics != NULL ? programs_common(program, metrics) : strdup(program->metrics);
+    else if (metrics != NULL)
+        probe->metrics = strdup(metrics);
+    if (probe->metrics == NULL && (metrics != NULL || program->variant != NULL))
+        return false;
     if (probe->request.places != NULL)
         probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
     if (probe->out.count > 0)
@@ -339,7 +349,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
 {
     const struct program *program = program_now(probe);
     uint64_t budget_ns = budget_of(probe);
-    if (!name_places(probe))
+    if (!name_arguments(probe))
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     enum berth_code code = begin_collecting(probe, err);
     if (code != BERTH_OK)
@@ -350,7 +360,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     probe->args[n++] = "--child";
     add_argument(probe, &n, "--profile", probe->request.full ? "full" : "quick");
     add_argument(probe, &n, "--budget-ns", probe->budget_text);
-    add_argument(probe, &n, "--metrics", probe->request.metrics != NULL ? probe->request.metrics : program->variant != NULL ? program->metrics : NULL);
+    add_argument(probe, &n, "--metrics", probe->metrics);
     add_argument(probe, &n, "--places", probe->places);
     if (program->is_gpu) {
         add_argument(probe, &n, "--variant", program->variant);

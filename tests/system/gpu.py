@@ -75,6 +75,10 @@ def a_full_run_on_amd_has_its_variants_in_processes_of_their_own():
         arguments = started(probes)
         assert all("--profile full" in a for a in arguments) and "--variant" not in arguments[0], arguments
         assert "--variant no-sdma" in arguments[1] and "--variant xnack" in arguments[2], arguments
+        daemon.call("io.berth.Health.Probe", {"profile": "full", "metrics": ["gpu_stream", "host_gpu_copy_engine", "kind_copy"]})
+        daemon.wait_ready()
+        metrics = [a.split("--metrics ")[1].split()[0] for a in started(probes)[3:]]
+        assert metrics == ["gpu_stream,host_gpu_copy_engine,kind_copy", "host_gpu_copy_engine", "host_gpu_copy_engine,kind_copy"], metrics
     with fake_gpu_probe(script, node="h200x4") as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
         daemon.call("io.berth.Health.Probe", {"profile": "full"})
         daemon.wait_ready()
@@ -145,6 +149,14 @@ def what_was_measured_before_a_hang_is_kept_and_there_is_never_a_second_one():
         assert matrix(daemon)["gpu0", "gpu1"]["value"] == 2e10
         why = {c["to"]: c["why_not"] for c in cells(daemon, "gpu_gpu_kernel") if c["why_not"]}
         assert set(why) == {"gpu1", "gpu2", "gpu3"}, why
+
+
+def what_was_left_out_has_the_nodes_names():
+    skip = {"record": "skip", "metric": "gpu_stream", "from": PCI, "to": PCI, "axes": {"test": "bs7"}, "why": "too little memory"}
+    with fake_gpu_probe(lines(GPU_RUN, skip, END)) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
+        with Connection(daemon.socket) as asker:
+            last = list(asker.stream("io.berth.Health.Probe", {"profile": "quick"}))[-1][1]
+        assert last["skipped"] == ["gpu_stream gpu0 gpu0 test=bs7: too little memory"], last
 
 
 def a_crash_costs_its_cell():
