@@ -19,5 +19,4 @@ hip) preload=$standin/hip/libamdhip64.so.5 ;;
     ;;
 esac
 asan=$(ldd "$program" 2>/dev/null | awk '/lib[a-z]*asan.*\.so/ { print $3 }')
-# Its allocator looks at the clock when it gives memory back, also while the virtual clock's own code holds the world.
-exec env ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_release_to_os_interval_ms=-1" LD_LIBRARY_PATH="$standin/$api${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" LD_PRELOAD="${asan:+$asan }$preload" BERTH_STANDIN="$node" "$program" "$@"
+exec env LD_LIBRARY_PATH="$standin/$api${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" LD_PRELOAD="${asan:+$asan }$preload" BERTH_STANDIN="$node" "$program" "$@"
