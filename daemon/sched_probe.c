@@ -285,12 +285,8 @@ static bool name_arguments(struct sched_probe *probe)
     free(probe->places);
     free(probe->without);
     probe->metrics = probe->places = probe->without = NULL;
-    const char *metrics = probe->request.metrics;
-    if (program->variant != NULL)
-        probe->metrics = metrics != NULL ? programs_common(program, metrics) : strdup(program->metrics);
-    else if (metrics != NULL)
-        probe->metrics = strdup(metrics);
-    if (probe->metrics == NULL && (metrics != NULL || program->variant != NULL))
+    const char *metrics = probe->request.metrics != NULL || program->variant == NULL ? probe->request.metrics : program->metrics;
+    if (metrics != NULL && (probe->metrics = program->variant != NULL ? programs_common(program, metrics) : strdup(metrics)) == NULL)
         return false;
     if (probe->request.places != NULL)
         probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
