@@ -336,7 +336,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS=600 (clang)
 lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass
 	@tests/lib/deps.sh build lint
 	$(AGAIN) all
-	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient \
+	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema -iquote daemon -iquote client -iquote probes -iquote tests -Iclient \
 	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
 
 # Files that are made from a template, with the folders of this PREFIX in them.

@@ -118,7 +118,10 @@ static double sum_of(const json_t *flows, const char *key)
     const json_t *flow;
     double sum = 0;
     size_t i;
-    json_array_foreach(flows, i, flow) sum += number_of(flow, key);
+    json_array_foreach(flows, i, flow)
+    {
+        sum += number_of(flow, key);
+    }
     return sum;
 }
 
@@ -174,7 +177,10 @@ static void join(const json_t *texts, char *line, size_t size)
     const json_t *text;
     size_t i;
     line[0] = '\0';
-    json_array_foreach(texts, i, text) add(line, size, json_is_string(text) ? json_string_value(text) : "?", " ");
+    json_array_foreach(texts, i, text)
+    {
+        add(line, size, json_is_string(text) ? json_string_value(text) : "?", " ");
+    }
 }
 
 static void put_shared(struct ui *ui, const json_t *shared)
@@ -209,7 +215,7 @@ void ui_sets(struct ui *ui, const json_t *reply)
     static const char *const heading[] = {"transfers", "axes", "each, GB/s", "together", "explained", "measured"};
     const json_t *sets = json_object_get(reply, "sets"), *set;
     const char *metric = "";
-    struct ui_table table;
+    struct ui_table table = {0};
     size_t i;
     if (json_array_size(sets) == 0) {
         ui_put(ui, "nothing was measured at the same time as something else\n");
