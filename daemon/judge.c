@@ -93,18 +93,25 @@ static enum berth_code judge_disagreements(struct judge_work *work, struct berth
     return BERTH_OK;
 }
 
+/* What is shown comes first, and of that the worst: what the headline names is the first of the list. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
     if (x->severity != y->severity)
         return x->severity > y->severity ? -1 : 1;
+    if (x->is_unlisted != y->is_unlisted)
+        return x->is_unlisted ? 1 : -1;
+    if (x->drain != y->drain)
+        return x->drain ? -1 : 1;
+    if (x->goodness != y->goodness)
+        return x->goodness < y->goodness ? -1 : 1;
     int order = strcmp(x->code, y->code);
     if (order == 0)
         order = strcmp(x->place, y->place);
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
-/* Cut to fit, before a clause if that leaves half of it, else before a word, never within a character of UTF-8. */
+/* Cut to fit: before a clause if that leaves a third of it, else before a word and with dots to say so; never within a character of UTF-8. */
 static void cut(char *buffer, size_t size, const char *text)
 {
     size_t length = strlen(text);
@@ -112,12 +119,23 @@ static void cut(char *buffer, size_t size, const char *text)
         length = size - 1;
         while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
             length--;
-        size_t clause = length, word = length;
-        while (clause > size / 2 && !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
+        size_t clause = length, word;
+        while (clause > size / 3 && !(text[clause] == ' ' && strchr(",;", text[clause - 1]) != NULL))
             clause--;
-        while (word > size / 2 && text[word] != ' ')
-            word--;
-        length = clause > size / 2 ? clause - 1 : word > size / 2 ? word : length;
+        if (clause > size / 3) {
+            length = clause - 1;
+        } else {
+            length -= 3;
+            word = length;
+            while (word > size / 2 && text[word] != ' ')
+                word--;
+            word = word > size / 2 ? word : length;
+            while (word > 0 && ((unsigned char)text[word] & 0xc0) == 0x80)
+                word--;
+            memcpy(buffer, text, word);
+            strcpy(buffer + word, "...");
+            return;
+        }
     }
     memcpy(buffer, text, length);
     buffer[length] = '\0';

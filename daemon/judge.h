@@ -32,6 +32,7 @@ struct finding {
     char text[256];
     double value, expected; /* NAN: none; of unit */
     const char *unit;       /* static; NULL none */
+    double goodness;        /* of a value: as a share of what is expected; 0 for what is about no value */
     bool drain;             /* reason enough to drain the node */
     int64_t at_s;           /* when what it is about was measured or noted; 0 unknown */
     int64_t since_s;        /* when it appeared; 0 unknown */

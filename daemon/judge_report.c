@@ -78,6 +78,7 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     finding->value = v->value;
     finding->expected = suspect->expected;
     finding->unit = info->unit;
+    finding->goodness = suspect->goodness;
     finding->at_s = v->measured_at_s;
     finding->drain = is_lasting;
     return BERTH_OK;

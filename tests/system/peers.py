@@ -2,7 +2,8 @@
 a bounded amount of memory. Prints TAP.
 
 Times are compared with times of the same run, taken in turns, the quietest of several rounds with the quietest: another program on the machine may
-disturb a round, but the daemon would disturb all of them. What a call costs the daemon is also compared by its own processor time."""
+disturb a round, but the daemon would disturb all of them. What the daemon does now and then, and so not in every round, is seen in the calls of all rounds
+together, by how many are slow. What a call costs the daemon is also compared by its own processor time."""
 import contextlib
 import json
 import os
@@ -67,20 +68,29 @@ def figures(took, processor):
 
 
 def beside_others(daemon, clients):
-    """Figures of the quietest of five rounds beside idle and half-open clients, in times those of the quietest alone."""
-    rounds = {"alone": [], "beside": []}
+    """Figures of the quietest of five rounds beside idle and half-open clients, in times those of the quietest alone; and by how many calls of all
+    rounds more are slow: slower than 3 x nearly all of those alone, and than a scheduler makes them."""
+    rounds, every = {"alone": [], "beside": []}, {"alone": [], "beside": []}
+
+    def a_round(who):
+        took, processor = busy(daemon, clients, 200)
+        rounds[who].append(figures(took, processor))
+        every[who] += took
+
     for _ in range(5):
-        rounds["alone"].append(figures(*busy(daemon, clients, 100)))
+        a_round("alone")
         others = [raw(daemon.socket) for _ in range(IDLE + HALF_OPEN)]
         for peer in others[:HALF_OPEN]:
             peer.send(HALF)
         assert until(lambda: daemon.status()["clients"] >= IDLE + HALF_OPEN + BUSY), daemon.status()
-        rounds["beside"].append(figures(*busy(daemon, clients, 100)))
+        a_round("beside")
         for peer in others:
             peer.close()
         assert until(lambda: daemon.status()["clients"] <= BUSY + 1), daemon.status()
     quietest = {who: {key: min(f[key] for f in found) for key in found[0]} for who, found in rounds.items()}
-    return {key: quietest["beside"][key] / quietest["alone"][key] for key in quietest["alone"]}
+    slow_s = max(0.05, 3 * share(sorted(every["alone"]), 0.999))
+    more = sum(t > slow_s for t in every["beside"]) - sum(t > slow_s for t in every["alone"])
+    return {key: quietest["beside"][key] / quietest["alone"][key] for key in quietest["alone"]}, more
 
 
 def busy_clients_are_not_slowed_by_idle_and_half_open_ones():
@@ -88,11 +98,11 @@ def busy_clients_are_not_slowed_by_idle_and_half_open_ones():
         clients = [stack.enter_context(Connection(daemon.socket)) for _ in range(BUSY)]
         busy(daemon, clients, 40)
         for _ in range(3):
-            times = beside_others(daemon, clients)
-            print("# beside 1200 others, times alone: " + ", ".join(f"{key} {value:.2f}" for key, value in times.items()))
-            if max(times.values()) <= 3:
+            times, more = beside_others(daemon, clients)
+            print("# beside 1200 others, times alone: " + ", ".join(f"{key} {value:.2f}" for key, value in times.items()) + f"; {more} more slow calls of 10000")
+            if max(times.values()) <= 3 and more <= 2 * BUSY:  # a call that stalls holds up the others of its turn
                 return
-        raise AssertionError(times)
+        raise AssertionError((times, more))
 
 
 def half_open_ones_are_let_go_and_idle_ones_stay():
