@@ -129,23 +129,26 @@ static void print_flow(struct probe_line *line, const struct gpu_node *node, con
     probe_line_close(line);
 }
 
-/* In a table a set is its sum, between the machine and itself, with the flows as an axis. */
-static bool keep_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
-                     const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count)
+/* No matrix holds sets: each is a line. */
+static bool say_set(const struct gpu_node *node, enum probe_metric metric, const struct gpu_report_flow *flows, size_t count)
 {
-    bool ok = true;
-    struct probe_axes more = *axes;
-    probe_axes_add(&more, "flows", "%zu", count);
-    for (size_t i = 0; ok && i < count; i++)
-        ok = keep(report, node, metric, flows[i].from, flows[i].to, &more, 0, &flows[i].bytes_per_s, NULL);
-    return ok;
+    double sum = 0;
+    printf("%s, GB/s:", probe_metric_name(metric));
+    for (size_t i = 0; i < count; i++) {
+        char names[2][24];
+        gpu_report_place(node, flows[i].from, names[0], sizeof names[0]);
+        gpu_report_place(node, flows[i].to, names[1], sizeof names[1]);
+        printf(" %s to %s %.2f,", names[0], names[1], flows[i].bytes_per_s.value / 1e9);
+        sum += flows[i].bytes_per_s.value / 1e9;
+    }
+    return printf(" together %.2f\n", sum) > 0;
 }
 
 bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric,
                     const struct probe_axes *axes, const struct gpu_report_flow *flows, size_t count)
 {
     if (report->out == NULL)
-        return keep_set(report, node, metric, axes, flows, count);
+        return say_set(node, metric, flows, count);
     struct probe_line line;
     probe_line_begin(&line, "set");
     probe_line_text(&line, "metric", probe_metric_name(metric));

@@ -117,7 +117,8 @@ static bool print_matrix(const struct probe_row *rows, size_t count, FILE *file)
         fprintf(file, " %*s", letters, columns[c]);
     for (size_t i = 0, c = width; i < count; i++) {
         const struct probe_row *row = &rows[i];
-        if (i == 0 || strcmp(row->from, rows[i - 1].from) != 0) {
+        /* What is there twice has a line of its own. */
+        if (i == 0 || strcmp(row->from, rows[i - 1].from) != 0 || strcmp(row->to, rows[i - 1].to) == 0) {
             fprintf(file, "\n  %-*s", margin, row->from);
             c = 0;
         }

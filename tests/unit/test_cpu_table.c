@@ -4,11 +4,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu_table.h"
+#include "probe_table.h"
 
 static void put(struct cpu_report *report, const struct cpu_cell *cell, double value)
 {
@@ -51,6 +53,23 @@ static void matrices(void **state)
                               "  numa0        40.00 ± 1.0%\n");
     free(text);
     cpu_report_done(&report);
+}
+
+/* The same cell twice, as two runs have it, takes another line. */
+static void twice(void **state)
+{
+    (void)state;
+    struct probe_row rows[] = {
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1", .summary = {.value = 5, .low = 5, .high = 5, .n = 6}},
+        {.metric = PROBE_CPU_PINGPONG, .from = "core0", .to = "core1", .summary = {.value = 5, .low = NAN, .high = NAN, .n = 2}},
+    };
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_true(probe_table_print(rows, 2, file));
+    fclose(file);
+    assert_non_null(strstr(text, "\n  core0         5.00 ± 0.0%\n  core0                5.00\n"));
+    free(text);
 }
 
 /* An interval that reaches far, if only to one side, shows its ends, and the columns are as wide as that takes. */
@@ -101,6 +120,6 @@ static void empty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(intervals), cmocka_unit_test(empty)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matrices), cmocka_unit_test(twice), cmocka_unit_test(intervals), cmocka_unit_test(empty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
