@@ -16,6 +16,7 @@ DAYS = int(os.environ.get("BERTH_DAYS", 120))
 EVERY_S = 4 * 3600
 DAY_S = 86400
 KEPT_DAYS = 10
+BELIEVED_DAYS = 4
 VALUES = 40
 # No two runs of a day are alike, and none is so far off that it would be a finding.
 PROBE = f"echo '{RUN}'\nn=$(($(cat $0.count) + 1))\necho $n >$0.count\nexec sed s/NUMBER/$((1000 + n % 7))/g $0.lines\n"
@@ -101,10 +102,12 @@ def days_without_growth():
             assert {point["of"] for point in points(connection, True)[1:]} == {DAY_S // EVERY_S}
             assert_thinned(survivor)
             control.wall_s += (2 * 365 + KEPT_DAYS + 2) * DAY_S
-            measure(connection, control)
-            assert until(lambda: not points(connection, True) and len(points(connection, False)) == 1), points(connection, True)[:3]
+            for _ in range(BELIEVED_DAYS):  # one run alone may be a wrong clock's, and makes nothing old
+                control.wall_s += DAY_S
+                measure(connection, control)
+            assert until(lambda: not points(connection, True) and len(points(connection, False)) == BELIEVED_DAYS), points(connection, True)[:3]
         assert survivor.stop() == 0, survivor.said()
-    examine(survivor.database, ["SELECT count(*) FROM day HAVING count(*) > 0", f"SELECT count(*) FROM value HAVING count(*) <> {VALUES}"])
+    examine(survivor.database, ["SELECT count(*) FROM day HAVING count(*) > 0", f"SELECT count(*) FROM value HAVING count(*) <> {BELIEVED_DAYS * VALUES}"])
     shutil.rmtree(folder)
 
 
