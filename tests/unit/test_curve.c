@@ -366,7 +366,7 @@ static void overheads_have_room_for_every_axis(void **state)
     assert_true(transfers >= 5 && !transfer_is(METRIC_MEMORY_LATENCY) && !transfer_is(METRIC_MEMORY_BANDWIDTH));
     char axes[TRANSFER_AXES_MAX];
     transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "bytes=4096", TRANSFER_QUEUE, axes, sizeof axes);
-    assert_string_equal(axes, "clock=queue;direction=write;metric=gpu_gpu_copy_engine");
+    assert_string_equal(axes, "clock=queue;direction=write;metric=gpu_gpu_copy_engine;sdma=on");
 }
 
 static void bytes_are_split_from_axes(void **state)
