@@ -1,0 +1,109 @@
+/* Every allocation of a route fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault/fault.h"
+#include "plan_route.h"
+
+#define GB 1e9
+
+enum { MACHINE, NUMA, GPU0, GPU1, GPU2, PLACES };
+
+static struct graph *make_graph(void)
+{
+    struct berth_err err = {0};
+    struct graph *graph = graph_new();
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    graph_add_place(graph, PLACE_NUMA, 0);
+    for (int i = 0; i < 3; i++)
+        graph_add_place(graph, PLACE_GPU, i);
+    for (int i = NUMA; i < PLACES; i++)
+        graph->places[i].parent = 0;
+    graph_add_link(graph, GPU0, GPU2, LINK_NVLINK)->nominal_bytes_per_s = 100 * GB;
+    memset(graph->fingerprint, 'a', 32);
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+static void add(struct values *values, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+{
+    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = gb_per_s * GB, .low = gb_per_s * GB, .high = gb_per_s * GB};
+    assert_true(values_add(values, &v, axes, NULL));
+}
+
+static struct snapshot *make_snapshot(void)
+{
+    struct graph *graph = make_graph();
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    static const char *const sizes[] = {"bytes=4096", "bytes=65536", "bytes=1048576", "bytes=16777216", ""};
+    for (int i = 0; i < 5; i++)
+        add(values, METRIC_GPU_GPU_COPY_ENGINE, GPU0, GPU1, sizes[i], 10 + 10 * i);
+    add(values, METRIC_HOST_GPU_COPY_ENGINE, GPU0, NUMA, "", 20);
+    add(values, METRIC_HOST_GPU_COPY_ENGINE, NUMA, GPU1, "", 20);
+    for (place_id gpu = GPU0; gpu <= GPU1; gpu++) {
+        struct set_flow flow = {.from = gpu, .to = NUMA, .axes = (char *)"", .bytes_per_s = 20 * GB, .low = 19 * GB, .high = 21 * GB};
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = &flow, .flow_count = 1}));
+    }
+    values_finish(values);
+    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    snap->sets = sets;
+    graph_unref(graph);
+    return snap;
+}
+
+static enum berth_code ask(struct snapshot *snap, place_id to, struct berth_err *err)
+{
+    const struct allowed allowed = {.given = true};
+    const struct route_transfer meanwhile[] = {{GPU0, NUMA, 1 << 30}};
+    const struct route_request request = {.from = GPU0, .to = to, .bytes = 1 << 30, .meanwhile = meanwhile, .meanwhile_count = 1, .allowed = &allowed};
+    struct route_answer answer;
+    enum berth_code code = plan_route(snap, &request, &answer, err);
+    if (code == BERTH_OK) {
+        assert_true(answer.count > 0 && answer.option[0].predicted.time_ns > 0);
+        plan_route_done(&answer);
+    }
+    return code;
+}
+
+static void until_it_succeeds(place_id to, int least)
+{
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        int failures = 0;
+        for (long at = 1;; at++) {
+            struct berth_err err = {0};
+            struct snapshot *snap = make_snapshot(); /* anew, because it keeps its curves and resources */
+            fault_arm(at, for_ever);
+            enum berth_code code = ask(snap, to, &err);
+            bool failed = fault_disarm();
+            if (code != BERTH_OK && !(failed && (code == BERTH_NO_MEMORY || code == BERTH_NOT_MEASURED)))
+                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
+            failures += code != BERTH_OK;
+            snapshot_unref(snap);
+            if (!failed)
+                break;
+        }
+        assert_true(failures >= least);
+    }
+}
+
+static void routes_survive(void **state)
+{
+    (void)state;
+    long before = fault_live();
+    until_it_succeeds(GPU1, 5);
+    until_it_succeeds(GPU2, 3); /* by what the link is said to carry */
+    assert_int_equal(fault_live(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(routes_survive)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
