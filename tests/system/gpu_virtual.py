@@ -125,7 +125,7 @@ def shapes_go_back_to_the_probe():
         program = probes / "berth-probe-gpu"
         program.write_text(program.read_text().replace("#!/bin/bash\n", f"#!/bin/bash\nprintf '%s\\n' \"$*\" >> {probes}/started\n"))
         for _ in range(2):
-            probed(daemon, metrics=["gpu_stream"], places=["gpu0"])
+            probed(daemon, metrics=["host_gpu_kernel"], places=["gpu0"])
             daemon.wait_ready(60)
         runs = [line for line in (probes / "started").read_text().splitlines() if "--facts" not in line]
         assert "--shapes" not in runs[0] and "--shapes" in runs[1] and "MI250X" in runs[1].split("--shapes")[1], runs
