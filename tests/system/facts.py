@@ -6,11 +6,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
 from varlink import Connection  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 FABRIC = "io.berth.Fabric."
 PROBE = BIN / "berth-probe-gpu"
@@ -105,18 +105,5 @@ def places_have_what_was_said_and_health_judges_it():
 TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it]
 
 
-def main():
-    failed = False
-    print(f"1..{len(TESTS)}")
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:
-            failed = True
-            print(f"not ok {number} - {test.__name__}")
-            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), flush=True)
-    return failed
-
-
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)

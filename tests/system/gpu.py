@@ -6,11 +6,11 @@ import sqlite3
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, GPU_RUN, NODES, alive, cells, children, fake_gpu_probe, fake_probe, findings, probe_of, started, until  # noqa: E402
 from varlink import Connection, call  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 FABRIC = "io.berth.Fabric."
 PCI = "0000:c1:00.0"
@@ -309,19 +309,5 @@ def shapes_are_handed_back():
 TESTS = [value for name, value in list(globals().items()) if callable(value) and getattr(value, "__module__", "") == "__main__" and name.count("_") >= 3]
 
 
-def main():
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    print(f"1..{len(TESTS)}")
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)

@@ -5,7 +5,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from tap import run_tests  # noqa: E402
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("BIN", "build/bin")).resolve()
@@ -180,22 +182,10 @@ def a_lost_device_ends_the_run():
     assert run.status != 0 and run.records[-1]["status"] == "failed", (run.status, run.records[-1], run.error)
 
 
-def main():
-    tests = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
-             flags_lie_in_each_memory, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
-             memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
-    print(f"1..{len(tests)}")
-    broken = 0
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # pylint: disable=broad-except
-            print(f"not ok {number} - {test.__name__}")
-            print("".join(f"# {line}\n" for line in traceback.format_exc()[-3000:].splitlines()), flush=True)
-            broken = 1
-    sys.exit(broken)
+CASES = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
+         flags_lie_in_each_memory, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
+         memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_tests(CASES) > 0)

@@ -5,7 +5,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from tap import run_tests  # noqa: E402
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("BIN", "build/bin")).resolve()
@@ -189,21 +191,9 @@ def noise():
             assert "core" in found[0]["why"], found
 
 
-def main():
-    tests = [collectives, order_of_calls, a_library_that_is_not_there, a_library_that_fails, fewer_than_two, copy_calls, a_copy_call_that_fails,
-             kinds_of_memory, memory_that_comes_when_it_is_touched, memory_that_is_not_reached, noise]
-    print(f"1..{len(tests)}")
-    broken = 0
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # pylint: disable=broad-except
-            print(f"not ok {number} - {test.__name__}")
-            print("".join(f"# {line}\n" for line in traceback.format_exc()[-3000:].splitlines()), flush=True)
-            broken = 1
-    sys.exit(broken)
+CASES = [collectives, order_of_calls, a_library_that_is_not_there, a_library_that_fails, fewer_than_two, copy_calls, a_copy_call_that_fails,
+         kinds_of_memory, memory_that_comes_when_it_is_touched, memory_that_is_not_reached, noise]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_tests(CASES) > 0)

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, cells, findings  # noqa: E402
 from varlink import Connection  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "standin"
 FABRIC = "io.berth.Fabric."
@@ -134,19 +134,5 @@ def shapes_go_back_to_the_probe():
 TESTS = [from_boot_to_answers, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe]
 
 
-def main():
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True))[:3000], flush=True)
-    print(f"1..{len(TESTS)}")
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)

@@ -6,10 +6,10 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, RUN, cells, fake_probe, findings  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 FABRIC = "io.berth.Fabric."
 END = {"record": "end", "status": "complete", "elapsed_ns": 5}
@@ -158,19 +158,5 @@ TESTS = [
 ]
 
 
-def main():
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    print(f"1..{len(TESTS)}")
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)
