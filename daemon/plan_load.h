@@ -1,0 +1,96 @@
+/**
+ * Load: how long transfers take that all begin at the same moment, between the places that a request is about. A table is made once for a request; what it
+ * answers then costs well under a microsecond for a handful of flows and allocates nothing, so that a search can ask for each of its candidates.
+ *
+ * A flow waits for what starting it costs and moves its bytes at the rate that it has alone (plan_move.h), or at less while resources that it uses with others are full:
+ * they share those max-min fairly, and rates are found anew whenever a flow ends (load_share.h). Resources are what concurrent runs showed (resource_model.h), and
+ * where nothing was measured together, what structure shows (load_nominal.h), which is labelled so.
+ *
+ * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is constant: any number of threads may ask, each with a scratch of its own.
+ */
+#pragma once
+#include "plan_move.h"
+#include "resource_model.h"
+
+#define LOAD_PLACES_MAX 1024
+
+enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL }; /* best: whatever is faster alone, for each pair and size */
+
+/* What is known of a pair: nothing; what the links between are said to carry; a rate that somebody published; a measured one. */
+enum load_known { LOAD_NOTHING, LOAD_NOMINAL, LOAD_PUBLISHED, LOAD_MEASURED };
+
+/* Bytes from one place of the table to another; from and to are its indices. bytes >= 0. */
+struct load_flow {
+    uint16_t from, to;
+    double bytes;
+};
+
+/* What flows share. */
+struct load_resource {
+    char name[RESOURCE_NAME_SIZE];      /* as GetNode and GetSets name it */
+    struct resource_step step[RESOURCE_STEPS_MAX];
+    size_t step_count;
+    bool is_nominal;                    /* of structure: nothing was measured together; low and high are NAN */
+    const struct resource_found *found; /* of the snapshot; NULL nominal */
+};
+
+/* A step: everything until the last flow has ended. */
+struct load_time {
+    double step_ns;
+    double sum_ns; /* of the times of all flows */
+};
+
+/* One flow's part of a prediction. */
+struct load_part {
+    struct prediction time;
+    double alone_ns;
+    enum move_by by;                     /* what LOAD_BEST took */
+    const struct load_resource *shared;  /* what slowed it last; NULL nothing */
+};
+
+struct load_prediction {
+    struct prediction step;              /* low and high NAN where a number behind it has no interval */
+    double sum_ns;
+    double alone_ns;                     /* of the flow that takes longest alone: no sharing could make the step shorter */
+    size_t last;                         /* the flow that ends last */
+    const struct load_resource *shared;  /* what slowed that one last; NULL nothing */
+    bool is_known;                       /* every flow's rate is known; else those that are not count as no time at all */
+    bool is_measured;                    /* nothing nominal or published is in it */
+};
+
+struct load_table;
+struct load_scratch;
+
+/* places are gpus, NUMA nodes and nics (a nic stands for everything outside the node), each once. The snapshot outlives the table. NO_MEMORY;
+ * INVALID_PARAMETER when there are more than LOAD_PLACES_MAX. */
+enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err);
+void plan_load_free(struct load_table *table); /* NULL is fine */
+
+size_t plan_load_place_count(const struct load_table *table);
+place_id plan_load_place(const struct load_table *table, size_t index);
+
+enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to);
+
+/* Alone, queued behind others already. 0 from a place to itself, and where nothing is known. */
+double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes);
+
+size_t plan_load_resource_count(const struct load_table *table);
+const struct load_resource *plan_load_resource(const struct load_table *table, size_t index);
+bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes);
+
+/* For up to most_flows flows at once. NULL when out of memory. */
+struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_t most_flows);
+void plan_load_scratch_free(struct load_scratch *scratch); /* NULL is fine */
+
+struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
+
+/* Never more than the step: the slowest flow alone, and what the fullest resource needs for all that goes through it. Some times cheaper. */
+double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
+
+/* The same step with its interval. ret_parts: count of them, or NULL. */
+struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts);
+
+/* Cites what the flows' times rest on, from index start on, and warns of what is nominal, published or unknown in them, and of what was measured together and
+ * cannot be explained. NO_MEMORY. */
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+                          struct plan_warnings *warnings, struct berth_err *err);
