@@ -110,7 +110,7 @@ static int open_context(const struct gpu_api *api, int device, gpu_context *ret_
     gpu_context context = NULL;
     int code = calls->cuDeviceGet(&handle, device);
     if (code == 0)
-        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CUDA_CONTEXT_SPIN | CUDA_CONTEXT_MAP_HOST);
+        code = calls->cuDevicePrimaryCtxSetFlags_v2(handle, CUDA_CONTEXT_SPIN);
     if (code == 0)
         code = calls->cuDevicePrimaryCtxRetain(&context, handle);
     if (code != 0)

@@ -66,7 +66,6 @@ struct gpu_cuda_calls {
 /* Of the driver's enumerations. */
 enum {
     CUDA_CONTEXT_SPIN = 0x01,
-    CUDA_CONTEXT_MAP_HOST = 0x08,
     CUDA_HOST_PORTABLE = 0x01,
     CUDA_HOST_MAPPED = 0x02,
     CUDA_ATTACH_GLOBAL = 0x01,

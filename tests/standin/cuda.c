@@ -104,7 +104,8 @@ PUBLIC int cuDeviceTotalMem_v2(size_t *bytes, int device)
 PUBLIC int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 {
     const struct model_device *facts;
-    (void)flags;
+    if (flags & ~0x17U) /* scheduling, and LMEM_RESIZE_TO_MAX; a real driver knows no MAP_HOST here */
+        return CODE_INVALID_VALUE;
     return driver_device(at("cuDevicePrimaryCtxSetFlags_v2", device), device, &facts);
 }
 
