@@ -12,161 +12,16 @@
 #include "daemon.h"
 #include "jsonify.h"
 #include "launcher.h"
-#include "plan_bind.h"
 #include "query.h"
-#include "request.h"
+#include "query_bind_request.h"
 #include "visible.h"
-
-#define FLOWS_MAX 65536
-#define KEY_MAX 256
-
-static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
-static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
-static const char *const orders[] = {"free", "rank", NULL};
-static const char *const visibles[] = {"own", "all", NULL};
-enum { PATTERN_NONE, ORDER_RANK = 1, VISIBLE_ALL = 1 };
-
-/* What the request says beside what plan_bind wants. */
-struct asked {
-    struct bind_request request;
-    struct allowed allowed;
-    int64_t world;   /* 0 not given */
-    int64_t *ranks;  /* owned, one for each task; NULL not given */
-    bool has_traffic;
-    const char *key; /* borrowed; NULL none */
-    bool shows_all;
-};
 
 struct reply {
     const struct snapshot *snap;
-    const struct asked *asked;
+    const struct bind_asked *asked;
     struct bind_answer answer;
     const struct claim *claim; /* the caller's under the key, to keep the plan; NULL none */
 };
-
-static int compare_ranks(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Different ranks of the job, one for each task. */
-static enum berth_code read_ranks(const json_t *params, struct asked *asked, struct berth_err *err)
-{
-    const json_t *array = NULL;
-    int64_t tasks = asked->request.tasks;
-    enum berth_code code = request_int(params, "world", 1, INT32_MAX, 0, &asked->world, err);
-    if (code == BERTH_OK && asked->world > 0 && asked->world < tasks)
-        code = err_invalid(err, "world", "%" PRId64 " ranks cannot have %" PRId64 " tasks here", asked->world, tasks);
-    if (code == BERTH_OK)
-        code = request_array(params, "ranks", BIND_TASKS_MAX, &array, err);
-    if (code != BERTH_OK || array == NULL)
-        return code;
-    size_t count = json_array_size(array);
-    if (count != (size_t)tasks)
-        return err_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, tasks);
-    asked->ranks = calloc(2 * count, sizeof *asked->ranks);
-    if (asked->ranks == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");
-    int64_t most = asked->world > 0 ? asked->world : INT32_MAX;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *rank = json_array_get(array, i);
-        asked->ranks[i] = asked->ranks[count + i] = json_integer_value(rank);
-        if (!json_is_integer(rank) || asked->ranks[i] < 0 || asked->ranks[i] >= most)
-            return err_invalid(err, "ranks", "%" PRId64 " is no rank of the job", asked->ranks[i]);
-    }
-    qsort(asked->ranks + count, count, sizeof *asked->ranks, compare_ranks);
-    for (size_t i = 1; i < count; i++)
-        if (asked->ranks[count + i] == asked->ranks[count + i - 1])
-            return err_invalid(err, "ranks", "rank %" PRId64 " is given twice", asked->ranks[count + i]);
-    return BERTH_OK;
-}
-
-/* The ranks that flows may name: those of the job, or the tasks. */
-static int64_t rank_limit(const struct asked *asked)
-{
-    return asked->world > 0 ? asked->world : asked->ranks != NULL ? INT32_MAX : asked->request.tasks;
-}
-
-static enum berth_code check_flow(const json_t *flow, int64_t ranks, struct berth_err *err)
-{
-    int64_t from = -1, to = -1, bytes = -1;
-    if (!json_is_object(flow))
-        return err_invalid(err, "flows", "a flow is an object");
-    enum berth_code code = request_int(flow, "from", INT64_MIN, INT64_MAX, -1, &from, err);
-    if (code == BERTH_OK)
-        code = request_int(flow, "to", INT64_MIN, INT64_MAX, -1, &to, err);
-    if (code == BERTH_OK)
-        code = request_int(flow, "bytes", INT64_MIN, INT64_MAX, -1, &bytes, err);
-    if (code != BERTH_OK)
-        return code;
-    if (from < 0 || from >= ranks || to < 0 || to >= ranks)
-        return err_invalid(err, "flows", "a flow from rank %" PRId64 " to rank %" PRId64 "; there are %" PRId64, from, to, ranks);
-    if (bytes < 0)
-        return err_invalid(err, "flows", "%" PRId64 " bytes are no amount", bytes);
-    return BERTH_OK;
-}
-
-/* Checked, though this version decides without it: a wrong request must not look right today and fail tomorrow. */
-static enum berth_code read_traffic(const json_t *params, struct asked *asked, struct berth_err *err)
-{
-    const json_t *flows = NULL, *flow;
-    size_t i;
-    int pattern = PATTERN_NONE, mechanism = 0;
-    int64_t bytes = 0, host_bytes = 0;
-    enum berth_code code = request_word(params, "pattern", patterns, PATTERN_NONE, &pattern, err);
-    if (code == BERTH_OK)
-        code = request_word(params, "mechanism", mechanisms, 0, &mechanism, err);
-    if (code == BERTH_OK)
-        code = request_int(params, "bytes", 0, INT64_MAX, 0, &bytes, err);
-    if (code == BERTH_OK)
-        code = request_int(params, "host_bytes", 0, INT64_MAX, 0, &host_bytes, err);
-    if (code == BERTH_OK)
-        code = request_array(params, "flows", FLOWS_MAX, &flows, err);
-    if (code != BERTH_OK)
-        return code;
-    json_array_foreach(flows, i, flow)
-    {
-        code = check_flow(flow, rank_limit(asked), err);
-        if (code != BERTH_OK)
-            return code;
-    }
-    asked->has_traffic = pattern != PATTERN_NONE || host_bytes > 0 || json_array_size(flows) > 0;
-    return BERTH_OK;
-}
-
-static enum berth_code read_request(const struct graph *graph, const json_t *params, struct asked *asked, struct berth_err *err)
-{
-    struct bind_request *request = &asked->request;
-    int order = 0, visible = 0;
-    const json_t *key = json_object_get(params, "key");
-    enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
-    if (code == BERTH_OK && request->tasks == 0)
-        code = err_invalid(err, "tasks", "it is missing");
-    if (code == BERTH_OK)
-        code = request_int(params, "gpus_per_task", 0, BIND_TASKS_MAX, -1, &request->gpus_per_task, err);
-    if (code == BERTH_OK)
-        code = request_int(params, "cores_per_task", 1, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
-    if (code == BERTH_OK)
-        code = request_int(params, "threads_per_core", 1, CPUSET_MAX, 0, &request->threads_per_core, err);
-    if (code == BERTH_OK)
-        code = request_word(params, "order", orders, 0, &order, err);
-    if (code == BERTH_OK)
-        code = request_word(params, "visible", visibles, 0, &visible, err);
-    if (code == BERTH_OK)
-        code = read_ranks(params, asked, err);
-    if (code == BERTH_OK)
-        code = read_traffic(params, asked, err);
-    if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
-        code = err_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
-    if (code == BERTH_OK)
-        code = request_allowed(graph, params, &asked->allowed, err);
-    request->in_rank_order = order == ORDER_RANK;
-    request->allowed = &asked->allowed;
-    asked->shows_all = visible == VISIBLE_ALL;
-    asked->key = json_string_value(key);
-    return code;
-}
 
 /* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
 static enum berth_code shown_gpus(const struct reply *reply, const struct bind_task *task, place_id **ret, size_t *ret_count,
@@ -304,7 +159,7 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
 static void warn_of_limits(struct reply *reply)
 {
     struct plan_warnings *warnings = &reply->answer.warnings;
-    plan_warn(warnings, reply->asked->has_traffic ? "the traffic was not weighed: this version does not model contention; locality alone decided, no time is predicted"
+    plan_warn(warnings, reply->asked->traffic.count > 0 ? "the traffic was not weighed: this version does not model contention; locality alone decided, no time is predicted"
                                                   : "no time is predicted: the request names no traffic; locality alone decided");
     if (reply->asked->key != NULL && reply->claim == NULL)
         plan_warn(warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
@@ -330,7 +185,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
 static void add_why(struct berth_err *err, const char *why) { strncat(err->detail, why, sizeof err->detail - strlen(err->detail) - 1); }
 
 /* What others have claimed is not for this request, whatever it says is allowed; what its own claim covers is all that is. */
-static enum berth_code plan_around(const struct call *call, struct asked *asked, struct bind_answer *ret, struct berth_err *err)
+static enum berth_code plan_around(const struct call *call, struct bind_asked *asked, struct bind_answer *ret, struct berth_err *err)
 {
     struct plan_warnings left_out = {0};
     bool any = false;
@@ -359,7 +214,7 @@ static enum berth_code plan_around(const struct call *call, struct asked *asked,
     return code;
 }
 
-static enum berth_code answer_json(const struct call *call, struct asked *asked, const struct claim *claim, json_t **ret, struct berth_err *err)
+static enum berth_code answer_json(const struct call *call, struct bind_asked *asked, const struct claim *claim, json_t **ret, struct berth_err *err)
 {
     struct reply reply = {.snap = call->snap, .asked = asked, .claim = claim};
     json_t *json = NULL;
@@ -399,7 +254,7 @@ static enum berth_code keep_and_answer(const struct call *call, const struct cla
 }
 
 /* Under the key of a claim the first plan stands. */
-static enum berth_code answer_under_key(const struct call *call, struct asked *asked, const struct claim *claim, struct outcome *ret,
+static enum berth_code answer_under_key(const struct call *call, struct bind_asked *asked, const struct claim *claim, struct outcome *ret,
                                         struct berth_err *err)
 {
     json_t *json = NULL;
@@ -420,17 +275,16 @@ static enum berth_code answer_under_key(const struct call *call, struct asked *a
 
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    struct asked asked = {0};
+    struct bind_asked asked = {0};
     json_t *json = NULL;
     const struct claim *claim = NULL;
-    enum berth_code code = read_request(call->snap->graph, call->params, &asked, err);
+    enum berth_code code = query_bind_request(call->snap->graph, call->params, &asked, err);
     if (code == BERTH_OK && asked.key != NULL && call->daemon->claims != NULL)
         claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, asked.key);
     if (code == BERTH_OK && claim != NULL)
         code = answer_under_key(call, &asked, claim, ret, err);
     else if (code == BERTH_OK && (code = answer_json(call, &asked, NULL, &json, err)) == BERTH_OK)
         *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
-    plan_allowed_done(&asked.allowed);
-    free(asked.ranks);
+    query_bind_request_done(&asked);
     return code;
 }

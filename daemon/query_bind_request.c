@@ -1,0 +1,133 @@
+#include "query_bind_request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "request.h"
+
+#define KEY_MAX 256
+
+static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
+static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
+static const char *const orders[] = {"free", "rank", NULL};
+static const char *const visibles[] = {"own", "all", NULL};
+enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
+
+/* Ranks of the job, one for each task. */
+static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked, struct berth_err *err)
+{
+    const json_t *array = NULL;
+    enum berth_code code = request_array(params, "ranks", BIND_TASKS_MAX, &array, err);
+    if (code != BERTH_OK || array == NULL)
+        return code;
+    size_t count = json_array_size(array);
+    if (count != (size_t)asked->request.tasks)
+        return err_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, asked->request.tasks);
+    asked->ranks = calloc(count, sizeof *asked->ranks);
+    if (asked->ranks == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *rank = json_array_get(array, i);
+        if (!json_is_integer(rank))
+            return err_invalid(err, "ranks", "rank %zu is no number", i);
+        asked->ranks[i] = json_integer_value(rank);
+    }
+    return BERTH_OK;
+}
+
+static enum berth_code read_flow(const json_t *json, struct traffic_exact *ret, struct berth_err *err)
+{
+    struct traffic_exact flow = {-1, -1, -1};
+    if (!json_is_object(json))
+        return err_invalid(err, "flows", "a flow is an object");
+    enum berth_code code = request_int(json, "from", INT64_MIN, INT64_MAX, -1, &flow.from, err);
+    if (code == BERTH_OK)
+        code = request_int(json, "to", INT64_MIN, INT64_MAX, -1, &flow.to, err);
+    if (code == BERTH_OK)
+        code = request_int(json, "bytes", INT64_MIN, INT64_MAX, -1, &flow.bytes, err);
+    if (code == BERTH_OK)
+        *ret = flow;
+    return code;
+}
+
+static enum berth_code read_flows(const json_t *params, struct traffic_request *request, struct traffic_exact **ret, struct berth_err *err)
+{
+    const json_t *array = NULL;
+    enum berth_code code = request_array(params, "flows", TRAFFIC_FLOWS_MAX, &array, err);
+    if (code != BERTH_OK || json_array_size(array) == 0)
+        return code;
+    struct traffic_exact *flow = calloc(json_array_size(array), sizeof *flow);
+    if (flow == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for flows");
+    *ret = flow;
+    for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++)
+        code = read_flow(json_array_get(array, i), &flow[i], err);
+    request->exact = flow;
+    request->exact_count = json_array_size(array);
+    return code;
+}
+
+static enum berth_code read_traffic(const json_t *params, struct bind_asked *asked, struct berth_err *err)
+{
+    struct traffic_request request = {.tasks = asked->request.tasks};
+    struct traffic_exact *exact = NULL;
+    int pattern = TRAFFIC_NONE, mechanism = 0;
+    enum berth_code code = request_int(params, "world", 1, TRAFFIC_WORLD_MAX, 0, &request.world, err);
+    if (code == BERTH_OK)
+        code = read_ranks(params, asked, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "pattern", patterns, TRAFFIC_NONE, &pattern, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "mechanism", mechanisms, 0, &mechanism, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "bytes", 0, INT64_MAX, -1, &request.bytes, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "host_bytes", 0, INT64_MAX, 0, &request.host_bytes, err);
+    if (code == BERTH_OK)
+        code = read_flows(params, &request, &exact, err);
+    request.ranks = asked->ranks;
+    request.pattern = (enum traffic_pattern)pattern;
+    if (code == BERTH_OK)
+        code = plan_traffic(&request, &asked->traffic, err);
+    free(exact);
+    return code;
+}
+
+enum berth_code query_bind_request(const struct graph *graph, const json_t *params, struct bind_asked *ret, struct berth_err *err)
+{
+    struct bind_request *request = &ret->request;
+    int order = 0, visible = 0;
+    const json_t *key = json_object_get(params, "key");
+    enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
+    if (code == BERTH_OK && request->tasks == 0)
+        code = err_invalid(err, "tasks", "it is missing");
+    if (code == BERTH_OK)
+        code = request_int(params, "gpus_per_task", 0, BIND_TASKS_MAX, -1, &request->gpus_per_task, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "cores_per_task", 1, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "threads_per_core", 1, CPUSET_MAX, 0, &request->threads_per_core, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "order", orders, 0, &order, err);
+    if (code == BERTH_OK)
+        code = request_word(params, "visible", visibles, 0, &visible, err);
+    if (code == BERTH_OK)
+        code = read_traffic(params, ret, err);
+    if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
+        code = err_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
+    if (code == BERTH_OK)
+        code = request_allowed(graph, params, &ret->allowed, err);
+    request->in_rank_order = order == ORDER_RANK;
+    request->allowed = &ret->allowed;
+    ret->shows_all = visible == VISIBLE_ALL;
+    ret->key = json_string_value(key);
+    return code;
+}
+
+void query_bind_request_done(struct bind_asked *asked)
+{
+    plan_allowed_done(&asked->allowed);
+    plan_traffic_done(&asked->traffic);
+    free(asked->ranks);
+    *asked = (struct bind_asked){0};
+}
