@@ -71,12 +71,16 @@ class Ours:
 
     def __init__(self, lines, seconds):
         self.seconds, self.cells, self.sets, self.skips, self.end = seconds, {}, {}, {}, None
-        names = set()
+        names, measured = set(), set()  # a rate that was measured is not replaced by the top of a curve
         for record in map(json.loads, lines):
             kind = record["record"]
             if kind == "value":
                 for axes, value in values_of(record):
-                    self.cells[key(record["metric"], record["from"], record["to"], axes)] = value
+                    cell = key(record["metric"], record["from"], record["to"], axes)
+                    if "value" in record or cell not in measured:
+                        self.cells[cell] = value
+                    if "value" in record:
+                        measured.add(cell)
                 names |= {record["from"], record["to"]}
             elif kind == "skip":
                 self.skips[key(record["metric"], record["from"], record["to"], record.get("axes", {}))] = record["why"]
