@@ -12,7 +12,7 @@
 #include "plan_move.h"
 #include "resource_model.h"
 
-#define LOAD_PLACES_MAX 1024
+#define LOAD_PLACES_MAX 256
 
 enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL }; /* best: whatever is faster alone, for each pair and size */
 
@@ -31,7 +31,9 @@ struct load_resource {
     struct resource_step step[RESOURCE_STEPS_MAX];
     size_t step_count;
     bool is_nominal;                    /* of structure: nothing was measured together; low and high are NAN */
-    const struct resource_found *found; /* of the snapshot; NULL nominal */
+    unsigned apart;                     /* private */
+    const struct resource_found *found; /* of the snapshot; NULL: of structure, or of value */
+    const struct value *value;          /* of the snapshot: what both directions of a pair got together; else NULL */
 };
 
 /* A step: everything until the last flow has ended. */

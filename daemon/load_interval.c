@@ -1,0 +1,50 @@
+#include "load_interval.h"
+
+#include <math.h>
+
+#define DEVIATIONS 1.959964 /* in half of a normal distribution's 95 % */
+#define UPPER      0.975
+#define STEPS      40
+
+/* How probable it is that all have ended by then, each on its own. */
+static double all_ended(const struct prediction *ends, size_t count, double by_ns)
+{
+    double probability = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (!(ends[i].time_ns > 0))
+            continue;
+        double deviation = (ends[i].high_ns - ends[i].time_ns) / DEVIATIONS;
+        if (deviation > 0)
+            probability *= 0.5 * erfc((ends[i].time_ns - by_ns) / deviation * M_SQRT1_2);
+        else if (by_ns < ends[i].time_ns)
+            return 0;
+    }
+    return probability;
+}
+
+struct prediction load_interval_last(const struct prediction *ends, size_t count)
+{
+    struct prediction last = {0, 0, 0};
+    bool unknown = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!(ends[i].time_ns > 0))
+            continue;
+        unknown = unknown || isnan(ends[i].low_ns) || isnan(ends[i].high_ns);
+        last.time_ns = fmax(last.time_ns, ends[i].time_ns);
+        last.low_ns = fmax(last.low_ns, ends[i].low_ns);
+        last.high_ns = fmax(last.high_ns, ends[i].high_ns);
+    }
+    if (unknown)
+        return (struct prediction){last.time_ns, NAN, NAN};
+    double low_ns = last.high_ns, high_ns = last.high_ns;
+    while (all_ended(ends, count, high_ns) < UPPER && !isinf(high_ns)) {
+        low_ns = high_ns;
+        high_ns = last.time_ns + 2 * (high_ns - last.time_ns) + last.time_ns * 1e-12;
+    }
+    for (int i = 0; i < STEPS && high_ns > low_ns * (1 + 1e-9); i++) {
+        double middle_ns = (low_ns + high_ns) / 2;
+        *(all_ended(ends, count, middle_ns) < UPPER ? &low_ns : &high_ns) = middle_ns;
+    }
+    last.high_ns = high_ns;
+    return last;
+}

@@ -1,0 +1,13 @@
+/**
+ * The interval of when the last of several streams ends, from the intervals of each. Pure.
+ *
+ * How the deviations of streams hang together is not known: the lower end is that of deviations in common, the upper one that of deviations each on its own, which
+ * makes the last of many later.
+ */
+#pragma once
+#include <stddef.h>
+
+#include "plan.h"
+
+/* ends: 95 % intervals of count streams' ends; those at 0 do not count. low and high NAN when one of them has no interval. time is the latest. */
+struct prediction load_interval_last(const struct prediction *ends, size_t count);

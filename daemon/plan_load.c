@@ -1,0 +1,222 @@
+#include "plan_load.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "load_interval.h"
+#include "plan_load_table.h"
+
+struct load_scratch {
+    const struct load_table *table;
+    struct load_share *share;
+    struct load_stream *stream;
+    const struct load_ride **ride; /* of each flow; NULL it takes no time */
+    struct prediction *end;
+};
+
+enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err)
+{
+    if (count > LOAD_PLACES_MAX)
+        return err_invalid(err, "places", "traffic between more than %d places is not weighed", LOAD_PLACES_MAX);
+    struct load_table *table = calloc(1, sizeof *table);
+    if (table == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+    table->snap = snap;
+    table->place_count = count;
+    table->by = by;
+    if (!plan_load_table_fill(table, places)) {
+        plan_load_free(table);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+    }
+    *ret = table;
+    return BERTH_OK;
+}
+
+void plan_load_free(struct load_table *table)
+{
+    if (table == NULL)
+        return;
+    plan_load_table_empty(table);
+    free(table);
+}
+
+size_t plan_load_place_count(const struct load_table *table) { return table->place_count; }
+place_id plan_load_place(const struct load_table *table, size_t index) { return table->place[index]; }
+
+enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to)
+{
+    enum load_known engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to)->known, kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to)->known;
+    return engine > kernel ? engine : kernel;
+}
+
+double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes)
+{
+    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
+    return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes) : 0;
+}
+
+size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
+const struct load_resource *plan_load_resource(const struct load_table *table, size_t index) { return &table->resource[index]; }
+
+bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes)
+{
+    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
+    for (unsigned u = 0; ride != NULL && u < ride->use_count; u++)
+        if (table->use[ride->use + u] == resource)
+            return true;
+    return false;
+}
+
+struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_t most_flows)
+{
+    struct load_scratch *scratch = calloc(1, sizeof *scratch);
+    if (scratch == NULL)
+        return NULL;
+    scratch->table = table;
+    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses);
+    scratch->stream = calloc(most_flows + 1, sizeof *scratch->stream);
+    scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
+    scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
+    if (scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL)
+        return scratch;
+    plan_load_scratch_free(scratch);
+    return NULL;
+}
+
+void plan_load_scratch_free(struct load_scratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    load_share_free(scratch->share);
+    free(scratch->stream);
+    free(scratch->ride);
+    free(scratch->end);
+    free(scratch);
+}
+
+/* The flows as streams; the time of the slowest alone. */
+static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+{
+    double most_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct load_ride *ride = flows[i].bytes > 0 ? plan_load_table_choose(table, flows[i].from, flows[i].to, flows[i].bytes) : NULL;
+        struct load_stream *stream = &scratch->stream[i];
+        scratch->ride[i] = ride;
+        *stream = (struct load_stream){.bytes_per_s = 1};
+        if (ride == NULL)
+            continue;
+        double time_ns = plan_load_table_alone_ns(ride, flows[i].bytes);
+        stream->start_ns = fmin(plan_move_start_ns(&ride->move), time_ns);
+        stream->bytes = flows[i].bytes;
+        stream->bytes_per_s = stream->bytes / fmax(time_ns - stream->start_ns, 1e-3) * 1e9;
+        stream->use = &table->use[ride->use];
+        stream->use_count = ride->use_count;
+        stream->kind = ride->kind;
+        most_ns = fmax(most_ns, time_ns);
+    }
+    return most_ns;
+}
+
+struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+{
+    struct load_time time = {0, 0};
+    prepare(table, flows, count, scratch);
+    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    for (size_t i = 0; i < count; i++) {
+        time.step_ns = fmax(time.step_ns, scratch->stream[i].end_ns);
+        time.sum_ns += scratch->stream[i].end_ns;
+    }
+    return time;
+}
+
+double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+{
+    double alone_ns = prepare(table, flows, count, scratch);
+    return fmax(alone_ns, load_share_least_ns(scratch->share, table->limit, scratch->stream, count));
+}
+
+/* ---- a prediction ---- */
+
+/* As far to both sides as alone; where a shared resource slowed the flow, as far as its capacity at least. */
+static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride)
+{
+    struct prediction end = {stream->end_ns, stream->end_ns, stream->end_ns};
+    if (ride == NULL)
+        return end;
+    struct prediction alone = plan_move_queued(&ride->move, stream->bytes);
+    double low = alone.low_ns / alone.time_ns, high = alone.high_ns / alone.time_ns;
+    if (stream->shared != LOAD_NO_LIMIT) {
+        const struct load_resource *shared = &table->resource[stream->shared];
+        const struct resource_step *step = &shared->step[shared->step_count - 1];
+        low = isnan(step->high) ? NAN : fmin(low, step->bytes_per_s / step->high);
+        high = isnan(step->low) ? NAN : fmax(high, step->bytes_per_s / step->low);
+    }
+    end.low_ns *= isnan(high) ? NAN : low;
+    end.high_ns *= isnan(low) ? NAN : high;
+    return end;
+}
+
+static const struct load_resource *shared_of(const struct load_table *table, const struct load_stream *stream)
+{
+    return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
+}
+
+struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)
+{
+    struct load_prediction whole = {.alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
+    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct load_stream *stream = &scratch->stream[i];
+        const struct load_ride *ride = scratch->ride[i];
+        const struct load_resource *shared = shared_of(table, stream);
+        scratch->end[i] = end_of(table, stream, ride);
+        if (stream->end_ns > scratch->end[whole.last].time_ns)
+            whole.last = i;
+        whole.sum_ns += stream->end_ns;
+        whole.is_known = whole.is_known && (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
+        whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
+        if (ret_parts != NULL)
+            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes) : 0,
+                                              .by = ride != NULL ? ride->move.by : MOVE_COPY_ENGINE, .shared = shared};
+    }
+    whole.step = load_interval_last(scratch->end, count);
+    whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;
+    return whole;
+}
+
+/* ---- reasons ---- */
+
+static void warn_of_ride(const struct graph *graph, const struct load_ride *ride, double bytes, struct plan_warnings *warnings)
+{
+    const char *from = graph_place(graph, ride->move.from)->name, *to = graph_place(graph, ride->move.to)->name;
+    if (ride->known == LOAD_NOMINAL)
+        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
+    else if (!plan_move_knows(&ride->move, bytes))
+        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+    else if (ride->known == LOAD_PUBLISHED)
+        plan_warn(warnings, "from %s to %s somebody else's published figure stands: nothing was measured here", from, to);
+}
+
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+                               struct plan_warnings *warnings, struct berth_err *err)
+{
+    const struct graph *graph = table->snap->graph;
+    prepare(table, flows, count, scratch);
+    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct load_ride *ride = scratch->ride[i];
+        const struct load_resource *shared = shared_of(table, &scratch->stream[i]);
+        if (ride == NULL && flows[i].from != flows[i].to && flows[i].bytes > 0)
+            plan_warn(warnings, "neither measurements nor links say what a transfer from %s to %s takes: it counts as no time",
+                      graph_place(graph, table->place[flows[i].from])->name, graph_place(graph, table->place[flows[i].to])->name);
+        if (ride == NULL)
+            continue;
+        warn_of_ride(graph, ride, flows[i].bytes, warnings);
+        enum berth_code code = plan_move_cite(table->snap, &ride->move, evidence, start, err);
+        if (code != BERTH_OK)
+            return code;
+        if (shared != NULL && shared->value != NULL && !plan_evidence_add(evidence, start, shared->value))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    }
+    return BERTH_OK;
+}
