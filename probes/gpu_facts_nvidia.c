@@ -164,6 +164,8 @@ static void put_conditions(struct probe_line *line, const struct gpu_nvml_device
 
 static void put_link_counts(struct probe_line *line, const struct gpu_nvml_device *device)
 {
+    /* As the library numbers them; one that is newer is left out. */
+    static const char *const versions[] = {"", "1.0", "2.0", "2.2", "3.0", "3.1", "4.0", "5.0", "6.0"};
     int links = 0, active = 0;
     for (int i = 0; i < NVML_NVLINKS_MAX; i++) {
         links += device->link[i].is_there;
@@ -173,7 +175,8 @@ static void put_link_counts(struct probe_line *line, const struct gpu_nvml_devic
         probe_line_integer(line, "nvlinks", links);
         probe_line_integer(line, "nvlinks_up", active);
     }
-    gpu_facts_number(line, "nvlink_version", device->nvlink_version);
+    if (device->nvlink_version > 0 && device->nvlink_version < (int64_t)(sizeof versions / sizeof *versions))
+        probe_line_text(line, "nvlink_version", versions[device->nvlink_version]);
     if (device->c2c_links > 0) {
         probe_line_integer(line, "c2c_links", device->c2c_links);
         gpu_facts_number(line, "c2c_links_up", device->c2c_links_active);

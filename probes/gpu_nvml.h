@@ -35,6 +35,13 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
+/* nvmlMemory_v2_t, in bytes: what the driver keeps for itself is not used by anybody. */
+struct nvml_memory_apart {
+    unsigned version; /* NVML_MEMORY_APART */
+    unsigned long long total, reserved, free, used;
+};
+#define NVML_MEMORY_APART ((unsigned)sizeof(struct nvml_memory_apart) | 2u << 24)
+
 /* nvmlProcessInfo_v2_t, which the third version of the calls has kept. */
 struct nvml_process {
     unsigned pid;
@@ -86,6 +93,7 @@ enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH }; /* nv
     X(minor, nvmlDeviceGetMinorNumber, (nvml_device device, unsigned *ret_minor))                                            \
     X(pci, nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci *ret_pci))                                          \
     X(memory, nvmlDeviceGetMemoryInfo, (nvml_device device, struct nvml_memory *ret_memory))                                 \
+    X(memory_apart, nvmlDeviceGetMemoryInfo_v2, (nvml_device device, struct nvml_memory_apart *memory))                      \
     X(capability, nvmlDeviceGetCudaComputeCapability, (nvml_device device, int *ret_major, int *ret_minor))                  \
     X(persistence, nvmlDeviceGetPersistenceMode, (nvml_device device, unsigned *ret_mode))                                   \
     X(memory_affinity, nvmlDeviceGetMemoryAffinity, (nvml_device device, unsigned words, unsigned long *ret_set, unsigned scope)) \

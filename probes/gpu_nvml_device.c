@@ -57,6 +57,21 @@ static void read_text(const struct reader *reader, int (*call)(nvml_device devic
     ret_text[size - 1] = '\0';
 }
 
+/* The older call counts as used what the driver keeps for itself: half a gigabyte of a GPU that nobody uses. */
+static void read_memory(const struct reader *reader)
+{
+    const struct gpu_nvml *nvml = reader->nvml;
+    struct nvml_memory_apart apart = {.version = NVML_MEMORY_APART};
+    struct nvml_memory memory = {0};
+    if (may_ask(reader, nvml->memory_apart != NULL) && works(reader, nvml->memory_apart(reader->handle, &apart))) {
+        reader->device->bytes = (int64_t)apart.total;
+        reader->device->used_bytes = (int64_t)apart.used;
+    } else if (may_ask(reader, nvml->memory != NULL) && works(reader, nvml->memory(reader->handle, &memory))) {
+        reader->device->bytes = (int64_t)memory.total;
+        reader->device->used_bytes = (int64_t)memory.used;
+    }
+}
+
 static void read_identity(const struct reader *reader)
 {
     const struct gpu_nvml *nvml = reader->nvml;
@@ -67,11 +82,7 @@ static void read_identity(const struct reader *reader)
     read_text(reader, nvml->uuid, device->uuid, sizeof device->uuid);
     read_text(reader, nvml->name, device->model, sizeof device->model);
     device->minor = ask(reader, nvml->minor);
-    struct nvml_memory memory = {0};
-    if (may_ask(reader, nvml->memory != NULL) && works(reader, nvml->memory(reader->handle, &memory))) {
-        device->bytes = (int64_t)memory.total;
-        device->used_bytes = (int64_t)memory.used;
-    }
+    read_memory(reader);
     int major = 0, minor = 0;
     if (may_ask(reader, nvml->capability != NULL) && works(reader, nvml->capability(reader->handle, &major, &minor)))
         device->capability = 10 * (int64_t)major + minor;

@@ -155,6 +155,18 @@ int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret_memory)
     return NVML_OK;
 }
 
+#ifndef FAKE_OLD
+int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_apart *memory)
+{
+    BEGIN(device);
+    if (memory->version != (40u | 2u << 24)) /* as the library's header makes it for its structure */
+        return NOT_SUPPORTED;
+    unsigned long long total = device->slice >= 0 ? 71000000000ull : 150754820096ull;
+    *memory = (struct nvml_memory_apart){memory->version, total, 600000000, total - 600000000 - 17000000ull * (unsigned)device->gpu, 17000000ull * (unsigned)device->gpu};
+    return NVML_OK;
+}
+#endif
+
 int nvmlDeviceGetCudaComputeCapability(nvml_device device, int *ret_major, int *ret_minor)
 {
     BEGIN(device);
@@ -312,7 +324,7 @@ int nvmlDeviceGetNvLinkVersion(nvml_device device, unsigned link, unsigned *ret_
 {
     (void)link;
     BEGIN(device);
-    return give(ret_version, 4);
+    return give(ret_version, 6);
 }
 
 int nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned link, unsigned *ret_type)

@@ -32,13 +32,13 @@ static void nvidia_devices_are_told(void **state)
     assert_string_equal(condition(text, "nvidia_why", why, sizeof why), "");
     assert_has(text, "device", 0,
                "{\"gpu\":\"gpu0\",\"vendor\":\"nvidia\",\"pci\":\"0000:10:00.0\",\"uuid\":\"GPU-00000000-0000-0000-0000-000000000000\","
-               "\"model\":\"NVIDIA H200\",\"bytes\":150754820096,\"bytes_used\":600000000,\"minor\":0,\"compute_capability\":\"9.0\",\"numa\":0,"
+               "\"model\":\"NVIDIA H200\",\"bytes\":150754820096,\"bytes_used\":0,\"minor\":0,\"compute_capability\":\"9.0\",\"numa\":0,"
                "\"persistence\":\"on\",\"mig\":\"off\",\"ecc\":\"on\",\"ecc_after_reset\":\"absent\",\"ecc_uncorrected\":0,\"rows_pending\":0,"
                "\"clock_mhz\":345,\"clock_max_mhz\":1980,\"memory_clock_mhz\":3201,\"throttle\":\"none\",\"power_w\":76,\"power_cap_w\":600,"
                "\"power_default_w\":700,\"temperature_c\":31,\"pcie_generation\":1,\"pcie_generation_max\":5,\"pcie_width\":16,"
-               "\"pcie_width_max\":16,\"nvlinks\":18,\"nvlinks_up\":18,\"nvlink_version\":4,\"processes\":0,\"pids\":\"absent\","
+               "\"pcie_width_max\":16,\"nvlinks\":18,\"nvlinks_up\":18,\"nvlink_version\":\"4.0\",\"processes\":0,\"pids\":\"absent\","
                "\"c2c_links\":\"absent\",\"memory_numa\":\"absent\",\"state\":\"absent\"}");
-    assert_has(text, "device", 1, "{\"gpu\":\"gpu1\",\"processes\":2,\"pids\":\"4711,4712\",\"pcie_width\":8,\"ecc_after_reset\":\"off\"}");
+    assert_has(text, "device", 1, "{\"gpu\":\"gpu1\",\"bytes_used\":17000000,\"processes\":2,\"pids\":\"4711,4712\",\"pcie_width\":8,\"ecc_after_reset\":\"off\"}");
     assert_has(text, "device", 2,
                "{\"gpu\":\"gpu2\",\"numa\":1,\"ecc_uncorrected\":1,\"ecc_uncorrected_ever\":11,\"ecc_corrected_ever\":10,\"rows_uncorrected\":1,"
                "\"rows_pending\":1,\"throttle\":\"power-cap,hardware-thermal\",\"nvlinks\":18,\"nvlinks_up\":16}");
@@ -92,7 +92,7 @@ static void an_older_library_says_less(void **state)
     put("/proc/driver/nvidia/gpus/0000:10:00.0/numa_status", "Node:           7\nStatus:         online\n");
     char *text = facts();
     assert_has(text, "device", 0,
-               "{\"rows_pending\":\"absent\",\"memory_numa\":7,\"throttle\":\"none\",\"c2c_links\":\"absent\",\"nvlinks\":18,\"model\":\"NVIDIA H200\"}");
+               "{\"bytes\":150754820096,\"bytes_used\":600000000,\"rows_pending\":\"absent\",\"memory_numa\":7,\"throttle\":\"none\",\"c2c_links\":\"absent\",\"nvlinks\":18,\"model\":\"NVIDIA H200\"}");
     assert_has(text, "device", 2, "{\"throttle\":\"power-cap,hardware-thermal\"}");
     free(text);
 }
