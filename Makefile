@@ -69,7 +69,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps demo check check-numa ci bench bench-gpu lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps demo check check-numa ci bench bench-gpu bench-advice lint help clean dist uninstall
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -185,6 +185,10 @@ $(BUILD)/bench/year: $(BUILD)/obj/tests/bench/year.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
+$(BUILD)/bench/advice_run: $(BUILD)/obj/tests/bench/advice_run.o $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
 # Only the libraries that a bench really calls: the time a process takes to start is one of the things measured.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)
@@ -316,6 +320,12 @@ bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path o
 	$(AGAIN) all
 	@python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
 	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM))
+
+.PHONY: bench-advice
+bench-advice: ## what berth advises on virtual nodes, carried out, beside the best and what others would do: minutes
+	@tests/lib/deps.sh build test
+	$(AGAIN) all standins $(BUILD)/bench/advice_run
+	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py
 
 # Fuzzing needs clang's libFuzzer. Everything is built once more, instrumented, in a folder of its own.
 FUZZ_SECONDS ?= 600

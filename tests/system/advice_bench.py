@@ -1,0 +1,150 @@
+"""tests/bench/advice*: the executor against what a description says, traffic and rivals against known answers, and a small run. Prints TAP."""
+import pathlib
+import random
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(HERE / "lib"), str(HERE / "bench")]
+import advice  # noqa: E402
+import advice_bind  # noqa: E402
+import advice_nodes  # noqa: E402
+import advice_report  # noqa: E402
+import advice_requests  # noqa: E402
+import advice_route  # noqa: E402
+from advice_execute import Executor, flow, hop  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+SIZE = 1 << 28
+PORT, WIDE, LINK = 28.3e9, 50e9, 50e9  # tests/standin/nodes/mi250x.node
+
+
+class Gcds:
+    """What rivals know of eight GCDs in four modules: the links of the node of Frontier."""
+
+    gpus = [f"gpu{i}" for i in range(8)]
+    numas = [f"numa{i}" for i in range(4)]
+    numa_of = {f"gpu{i}": f"numa{n}" for i, n in enumerate((3, 3, 1, 1, 0, 0, 2, 2))}
+    package_of = dict.fromkeys(numas, "package0")
+    width = {gpu: {} for gpu in gpus}
+
+
+for line in (HERE / "standin/nodes/mi250x.node").read_text().splitlines():
+    if line.startswith("link"):
+        _, left, right, speed = line.split()
+        Gcds.width[f"gpu{left}"][f"gpu{right}"] = Gcds.width[f"gpu{right}"][f"gpu{left}"] = round(float(speed) / LINK)
+
+
+def executor(folder, name="mi250x", discipline="maxmin", noise=0.0):
+    return Executor(pathlib.Path(folder) / f"{discipline}{noise}.node", advice_nodes.description(advice_nodes.listed()[name], discipline, noise, 7))
+
+
+def near(value, expected, share=0.01):
+    return abs(value / expected - 1) <= share
+
+
+def carries_out_what_it_says():
+    with tempfile.TemporaryDirectory() as folder:
+        run = executor(folder)
+        alone, kernel = run.run([("held", [flow(SIZE, [hop(kind, "gpu0", "gpu1")])], []) for kind in "ek"])
+        assert near(alone, SIZE / WIDE * 1e9) and near(kernel, SIZE / (0.87 * 4 * LINK) * 1e9), (alone, kernel)
+        one, same, other = run.run([("held", [flow(SIZE, [hop("e", "numa0", gpu)]) for gpu in gpus], []) for gpus in (["gpu4"], ["gpu4", "gpu5"], ["gpu4", "gpu6"])])
+        assert near(one, SIZE / PORT * 1e9) and near(same, 2 * SIZE / PORT * 1e9), "two of a module share one port"
+        assert near(other, 2 * SIZE / 51.2e9 * 1e9), "two modules share what numa0 gives"
+        piece = 1 << 22
+        whole, pieces = run.run([("call", [flow(SIZE, [hop("e", "gpu0", "gpu2"), hop("e", "gpu2", "gpu3")], chunk)], []) for chunk in (0, piece)])
+        slow, fast = SIZE / 37.5e9, SIZE / WIDE
+        assert near(whole, (slow + fast) * 1e9) and near(pieces, (slow + piece / WIDE) * 1e9 + SIZE // piece * 9500), "pieces follow each other, a whole does not"
+        called, beside = run.run([("call", [flow(SIZE, [hop("e", "numa0", "gpu4")])], others) for others in ([], [flow(2 * SIZE, [hop("e", "numa0", "gpu5")])])])
+        assert near(called, SIZE / PORT * 1e9) and near(beside, 2 * SIZE / PORT * 1e9)
+        run.close()
+
+
+def noise_is_what_was_asked_for():
+    with tempfile.TemporaryDirectory() as folder:
+        run = executor(folder, noise=0.01)
+        times = run.run([("held", [flow(SIZE, [hop("e", "gpu0", "gpu1")])], [])], 200)[0]
+        mean = sum(times) / len(times)
+        deviation = (sum((t - mean) ** 2 for t in times) / len(times)) ** 0.5 / mean
+        assert near(mean, SIZE / WIDE * 1e9) and 0.008 < deviation < 0.012, (mean, deviation)
+        run.close()
+
+
+def ways_of_sharing_differ():
+    copies = {gpu: [flow(SIZE, [hop("e", "numa0", gpu)])] for gpu in ("gpu4", "gpu5", "gpu6")}
+    took = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for discipline in advice_nodes.DISCIPLINES:
+            run = executor(folder, discipline=discipline)
+            took[discipline] = [round(ns / 1e5) for ns in run.run([("call", copies[gpu], [copies[o][0] for o in copies if o != gpu]) for gpu in copies])]
+            run.close()
+    assert len(set(map(tuple, took.values()))) == 4, took
+
+
+def traffic_is_the_contract_s():
+    traffic = advice_requests.traffic
+    assert traffic("pairs", 5, 10) == [(0, 1, 10), (1, 0, 10), (2, 3, 10), (3, 2, 10)]
+    assert traffic("ring", 3, 10) == [(0, 1, 10), (1, 2, 10), (2, 0, 10)] and traffic("allreduce", 4, 100)[0] == (0, 1, 150)
+    assert len(traffic("alltoall", 4, 1)) == 12
+    assert [advice_requests.dims(*of) for of in ((12, 2), (8, 3), (7, 2), (6, 3))] == [[4, 3], [2, 2, 2], [7, 1], [3, 2, 1]]
+    assert sorted(traffic("grid2d", 4, 1)) == sorted((a, b, 1) for a, b in ((0, 1), (1, 0), (2, 3), (3, 2), (0, 2), (2, 0), (1, 3), (3, 1)))
+
+
+def rivals_are_what_they_are_called():
+    pairs = {"tasks": 4, "pattern": "pairs", "bytes": 1 << 20}
+    assert advice_bind.in_order(Gcds, pairs) == ("gpu0", "gpu1", "gpu2", "gpu3")
+    assert advice_bind.in_order(Gcds, {**pairs, "tasks": 2, "allowed": {"gpus": ["gpu7", "gpu5", "gpu6"]}}) == ("gpu5", "gpu6")
+    assert advice_bind.closest(Gcds, pairs) == ("gpu4", "gpu2", "gpu6", "gpu0"), "a task for each NUMA node in turn, and its own GCD"
+    ring = advice_bind.by_links(Gcds, {"tasks": 4, "pattern": "ring", "bytes": 1 << 20})
+    assert set(ring[:2]) == {"gpu0", "gpu1"}, ring
+    for own in (advice_bind.in_order, advice_bind.closest, advice_bind.by_links):
+        chosen = own(Gcds, {"tasks": 8, "pattern": "alltoall", "bytes": 1})
+        assert sorted(chosen) == Gcds.gpus, (own, chosen)
+    way = advice_route.widest(Gcds, {"from": "gpu0", "to": "gpu7", "bytes": SIZE})
+    assert [h[1:3] for h in way[0][1]] == [("gpu0", "gpu6"), ("gpu6", "gpu7")]
+
+
+def the_best_is_found():
+    """Tasks that mostly talk to the host belong on four modules, a ring of four on two pairs that are linked by two links each."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, draw = executor(folder), random.Random(1)
+        _, spread = advice_bind.best(Gcds, run, {"tasks": 4, "host_bytes": SIZE}, draw, [])
+        assert len({int(gpu[3:]) // 2 for gpu in spread}) == 4, spread
+        _, ring = advice_bind.best(Gcds, run, {"tasks": 4, "pattern": "ring", "bytes": SIZE, "mechanism": "kernel"}, draw, [])
+        assert set(ring) in ({"gpu0", "gpu1", "gpu6", "gpu7"}, {"gpu2", "gpu3", "gpu4", "gpu5"}), ring
+        run.close()
+
+
+def twenty_requests():
+    options = {"noise": 0.01, "repeats": 5, "seed": 3, "methods": list(advice.ASKED)}
+    rows, steps = advice.judged(20, ["gh200-quad"], ["maxmin"], options, 1)
+    assert len(rows) == 20 and steps > 500 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
+    figures = advice_report.figures(rows)
+    assert figures["median"] < 0.05, figures
+    assert figures["mean"] < 0.25, figures
+    assert all(row["took_ns"] > 0 or not row["best"] for row in rows) and min(advice_report.regret(row) for row in rows) >= 0
+
+
+def requests_are_drawn_from_the_seed():
+    drawn = [[method(random.Random(seed), Gcds) for method in advice_requests.METHODS.values() for _ in range(20)] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def figures_are_right():
+    def row(took, best, predicted, again, order):
+        return {"took_ns": took, "best_ns": best, "again_ns": again, "rivals": {"in order": order}, "predicted": predicted}
+
+    def within(ns, share):
+        return {"time_ns": ns, "low_ns": ns * (1 - share), "high_ns": ns * (1 + share)}
+
+    figures = advice_report.figures([row(110, 100, within(110, 0.1), [100, 110, 130], 105), row(100, 100, within(50, 0.1), [100, 100, 100], 150), row(10, 10, None, [10], 10)])
+    assert near(figures["mean"], 0.1 / 3) and near(figures["worst"], 0.1) and figures["behind"] == 1 and figures["predicted"] == 2
+    assert near(figures["rivals"]["in order"], (0.05 + 0.5 + 0) / 3) and near(figures["median"], 0.25) and near(figures["coverage"], 2 / 6), figures
+
+
+TESTS = [carries_out_what_it_says, noise_is_what_was_asked_for, ways_of_sharing_differ, traffic_is_the_contract_s, rivals_are_what_they_are_called, the_best_is_found,
+         requests_are_drawn_from_the_seed, figures_are_right, twenty_requests]
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)
