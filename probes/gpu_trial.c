@@ -11,7 +11,7 @@
     UINT64_C(1000000000) /* that a gate waits at most: should this process be stopped in between, the device is free again */
 
 struct lane {
-    gpu_event start, mark, stop;
+    gpu_event start, stop;
 };
 
 /* What a trial has on one device. */
@@ -52,7 +52,6 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
         return false;
     for (int i = 0; i < GPU_STREAMS; i++)
         if (!check(trial, api->event_new(api, &post->lanes[i].start), device, "event", ret_fault, why) ||
-            !check(trial, api->event_new(api, &post->lanes[i].mark), device, "event", ret_fault, why) ||
             !check(trial, api->event_new(api, &post->lanes[i].stop), device, "event", ret_fault, why))
             return false;
     return true;
@@ -103,7 +102,7 @@ void gpu_trial_free(struct gpu_trial *trial)
         if (post->sink != 0)
             api->free(api, post->sink);
         for (int j = 0; j < GPU_STREAMS; j++) {
-            gpu_event events[] = {post->lanes[j].start, post->lanes[j].mark, post->lanes[j].stop};
+            gpu_event events[] = {post->lanes[j].start, post->lanes[j].stop};
             for (size_t k = 0; k < sizeof events / sizeof *events; k++)
                 if (events[k] != NULL)
                     api->event_free(api, events[k]);
@@ -231,7 +230,6 @@ static bool run(struct gpu_trial *trial, struct strand *strands, size_t count, e
 struct flow_arg {
     const struct gpu_trial *trial;
     const struct gpu_flow *flow;
-    gpu_event mark;
 };
 
 static int enqueue_flow(void *arg, gpu_stream stream)
@@ -241,8 +239,6 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     uint64_t offset = 0;
     for (unsigned i = 0; i < flow->count; i++) {
         int code = enqueue_op(at->trial, &flow->op, offset, stream);
-        if (code == 0 && flow->mark > 0 && i + 1 == flow->mark)
-            code = at->trial->node->api->event_record(at->trial->node->api, at->mark, stream);
         if (code != 0)
             return code;
         offset += flow->advance;
@@ -252,29 +248,16 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     return 0;
 }
 
-static bool read_mark(struct gpu_trial *trial, const struct strand *strand, gpu_event mark, double *ret_ns,
-                      enum gpu_fault *ret_fault, struct probe_why *why)
-{
-    const struct gpu_api *api = trial->node->api;
-    gpu_event start = trial->posts[strand->device].lanes[strand->stream].start;
-    return enter(trial, strand->device, ret_fault, why) &&
-           check(trial, api->event_elapsed(api, start, mark, ret_ns), strand->device, "time", ret_fault, why);
-}
-
 bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, enum gpu_fault *ret_fault,
                    struct probe_why *why)
 {
     struct strand strands[GPU_TRIAL_FLOWS_MAX];
     struct flow_arg args[GPU_TRIAL_FLOWS_MAX];
-    int next[GPU_DEVICES_MAX] = {0};
     *ret_fault = GPU_FAULT_OTHER;
     if (count > GPU_TRIAL_FLOWS_MAX)
         return probe_why_set(why, "too many flows at once");
     for (size_t i = 0; i < count; i++) {
-        /* The mark's event is the lane's, which run gives out in this order. */
-        int lane = next[flows[i].op.device]++;
-        args[i] =
-            (struct flow_arg){trial, &flows[i], lane < GPU_STREAMS ? trial->posts[flows[i].op.device].lanes[lane].mark : NULL};
+        args[i] = (struct flow_arg){trial, &flows[i]};
         strands[i] = (struct strand){.device = flows[i].op.device, .enqueue = enqueue_flow, .arg = &args[i]};
     }
     if (!run(trial, strands, count, ret_fault, why))
@@ -282,8 +265,6 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
     for (size_t i = 0; i < count; i++) {
         flows[i].ns = strands[i].ns;
         flows[i].began_ns = strands[i].began_ns;
-        if (flows[i].mark > 0 && !read_mark(trial, &strands[i], args[i].mark, &flows[i].mark_ns, ret_fault, why))
-            return false;
     }
     return true;
 }
@@ -331,29 +312,5 @@ bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *re
     if (!check(trial, code, op->device, "transfer", ret_fault, why))
         return false;
     *ret_ns = (double)(end_ns - start_ns);
-    return true;
-}
-
-bool gpu_trial_repeat(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, bool warm, int64_t budget_ns,
-                      struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why)
-{
-    double samples[GPU_TRIAL_FLOWS_MAX][PROBE_STATS_MAX];
-    int64_t end_ns = probe_clock_ns() + budget_ns;
-    bool enough = false;
-    if (!warm && !gpu_trial_run(trial, flows, count, ret_fault, why))
-        return false;
-    unsigned n = 0;
-    for (; !enough; n++) {
-        if (!gpu_trial_run(trial, flows, count, ret_fault, why))
-            return false;
-        bool late = probe_clock_ns() >= end_ns;
-        enough = true;
-        for (size_t i = 0; i < count; i++) {
-            samples[i][n] = flows[i].ns / flows[i].count;
-            enough &= probe_stats_enough(samples[i], n + 1, late);
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        ret_summary[i] = probe_stats_quantile(samples[i], n, 0.5);
     return true;
 }

@@ -6,8 +6,8 @@
  * at once: what the host's launches take is in none of the times. Without kernels the streams are not held, and times of small
  * operations are the host's pace; node->kernels_why says so in the run's conditions.
  *
- * A flow's time has what its first operation waits for in it (a fraction of a microsecond to a few). gpu_rate.h measures by
- * differences, in which it is not.
+ * A flow's time has in it what its first operation waits for and what an event costs (microseconds, as much as a small operation).
+ * gpu_rate.h and gpu_work.h measure by differences of two queues, in which these are not.
  *
  * One thread at a time.
  */
@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "gpu_node.h"
-#include "probe_stats.h"
 
 #define GPU_TRIAL_FLOWS_MAX 128
 
@@ -40,9 +39,7 @@ struct gpu_flow {
     unsigned count;   /* operations, back to back */
     uint64_t advance; /* each operation starts so many bytes further than the last one, within span; 0: all on the same bytes */
     uint64_t span;    /* of to and of from; at least op.bytes */
-    unsigned mark;    /* not 0: after so many operations the time is looked at as well */
     double ns;        /* result: from the start of the first to the end of the last */
-    double mark_ns;   /* result: from the start of the first to the mark */
     double began_ns;  /* result: after the first flow of the trial on the same device began */
 };
 
@@ -79,8 +76,3 @@ struct gpu_task {
 };
 bool gpu_trial_tasks(struct gpu_trial *trial, struct gpu_task *tasks, size_t count, enum gpu_fault *ret_fault,
                      struct probe_why *why);
-
-/* Repeats until the interval is narrow enough (probe_stats.h) or budget_ns of the clock is spent. The first is thrown away when
- * warm is false. Gives the median and its interval, of each flow's ns per operation: ret_summary[i] for flow i. */
-bool gpu_trial_repeat(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, bool warm, int64_t budget_ns,
-                      struct probe_summary *ret_summary, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -62,14 +62,15 @@ static bool time_once(struct gpu_trial *trial, const struct course *course, doub
     return true;
 }
 
+/* The first look may have waited for anything. */
 static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course, enum gpu_fault *ret_fault,
                   struct probe_why *why)
 {
-    double ns;
+    double ns, again;
     *ret_course = (struct course){.work = work, .most = FIRST};
-    if (!time_once(trial, ret_course, &ns, ret_fault, why))
+    if (!time_once(trial, ret_course, &ns, ret_fault, why) || !time_once(trial, ret_course, &again, ret_fault, why))
         return false;
-    double fit = SPREAD_NS / fmax(ns, 1);
+    double fit = SPREAD_NS / fmax(fmin(ns, again), 1);
     ret_course->most = 1 + (fit > SPREAD_MAX ? SPREAD_MAX : fit < 1 ? 1 : (unsigned)fit);
     return true;
 }

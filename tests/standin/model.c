@@ -277,6 +277,8 @@ static bool read_setting(struct model_reader *reader, char **words, size_t count
         model->seed = strtoull(words[2], NULL, 10);
     } else if (strcmp(key, "flops") == 0)
         model->flops = strtod(value, NULL);
+    else if (strcmp(key, "event") == 0)
+        model->event_ns = strtod(value, NULL);
     else if (strcmp(key, "migrate") == 0)
         model->migrate = strtod(value, NULL);
     else if (strcmp(key, "bytes") == 0)

@@ -149,7 +149,11 @@ static void begin(struct world *world, struct world_op *op)
         op->ends = world->now + op->ns;
     } else if (op->kind == WORLD_GATE || op->kind == WORLD_PINGPONG)
         op->ends = world->now + op->limit_ns;
-    else
+    else if (op->kind == WORLD_RECORD) {
+        op->event->happened = op->record;
+        op->event->ns = world->now;
+        op->ends = world->now + world->model->event_ns;
+    } else
         op->ends = INFINITY;
     if (op->kind == WORLD_PINGPONG)
         world_flags_begin(world, op);
@@ -162,7 +166,7 @@ static bool is_over(struct world *world, struct world_op *op)
     case WORLD_GATE:
         return (int32_t)(atomic_load(op->mine) - op->value) >= 0 || world->now >= op->ends;
     case WORLD_RECORD:
-        return true;
+        return world->now >= op->ends;
     case WORLD_AFTER:
         return op->event->happened >= op->record;
     case WORLD_PINGPONG:
@@ -182,10 +186,6 @@ static bool is_over(struct world *world, struct world_op *op)
 static void finish(struct world *world, struct world_stream *stream)
 {
     struct world_op *op = stream->head;
-    if (op->kind == WORLD_RECORD) {
-        op->event->happened = op->record;
-        op->event->ns = world->now;
-    }
     if (op->kind == WORLD_PINGPONG)
         world_flags_end(world, op);
     if (op->effect != NULL)
@@ -199,8 +199,10 @@ void world_settle(struct world *world)
         more = false;
         for (struct world_stream *stream = world->streams; stream != NULL; stream = stream->next)
             while (stream->head != NULL) {
-                if (!stream->head->running)
+                if (!stream->head->running) {
                     begin(world, stream->head);
+                    more |= stream->head->kind == WORLD_RECORD; /* another stream may wait for that */
+                }
                 if (!is_over(world, stream->head))
                     break;
                 finish(world, stream);

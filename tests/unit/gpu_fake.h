@@ -18,6 +18,7 @@
 
 #define FAKE_START_NS 4000.0 /* that the first operation behind an event waits */
 #define FAKE_OP_NS    2000.0
+#define FAKE_EVENT_NS 2700.0 /* that an event holds up what comes behind it */
 #define FAKE_REAL     ((size_t)256 << 10) /* bytes of an operation that really move */
 #define FAKE_EVENTS   4096
 
@@ -41,6 +42,7 @@ struct fake {
     int wrong_from, wrong_to;  /* copies between these devices lose a word; -1 none */
     int fail_copy;             /* code of every copy */
     int released_early;        /* operations that were enqueued after their gate was opened */
+    double hiccup_ns;          /* that the next operation takes longer */
     bool timeless;             /* operations take no time at all */
 };
 
@@ -148,6 +150,7 @@ static int fake_event_record(const struct gpu_api *api, gpu_event event, gpu_str
     (void)api;
     struct fake_stream *at = stream;
     *(double *)event = at->now;
+    at->now += fake_of(api)->timeless ? 0 : FAKE_EVENT_NS;
     return 0;
 }
 
@@ -165,8 +168,9 @@ static inline void fake_pass(struct fake *fake, struct fake_stream *stream, size
         fake->released_early++;
     if (fake->timeless)
         return;
-    stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + (double)bytes / rate;
+    stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + fake->hiccup_ns + (double)bytes / rate;
     stream->queued++;
+    fake->hiccup_ns = 0;
 }
 
 static inline void fake_move(gpu_address to, gpu_address from, size_t bytes)

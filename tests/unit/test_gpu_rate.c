@@ -109,6 +109,25 @@ static void times_are_those_of_a_queue(void **state)
     end(fake, trial);
 }
 
+/* However few operations the first look leads to. */
+static void a_slow_first_look_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(1);
+    struct gpu_trial *trial = begin(fake);
+    struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
+    flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
+    struct probe_sample sample = {.bytes = 16};
+    struct probe_random random = {1};
+    struct probe_why why = {0};
+    enum gpu_fault fault;
+    size_t count = 1;
+    fake->hiccup_ns = 1e6;
+    assert_true(gpu_rate_times(trial, &flow.op, UINT64_C(1) << 22, &sample, &count, &random, 1000000000, &fault, &why));
+    assert_float_equal(sample.ns.value / (FAKE_OP_NS + 16.0 / 50), 1, 1e-6);
+    end(fake, trial);
+}
+
 static void failures_are_told(void **state)
 {
     (void)state;
@@ -145,6 +164,7 @@ int main(void)
         cmocka_unit_test(flows_end_together),
         cmocka_unit_test(no_leg_is_smaller_than_asked_for),
         cmocka_unit_test(times_are_those_of_a_queue),
+        cmocka_unit_test(a_slow_first_look_leaves_no_trace),
         cmocka_unit_test(failures_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
