@@ -50,6 +50,19 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     take_overheads(snap->values, metric, axes, move);
 }
 
+/* What a setting of the whole program must be worth before it is taken. */
+#define SETTING_WORTH 1.05
+
+/* The same under a variable that AMD's runtime reads at its start. */
+static void consider_setting(struct snapshot *snap, enum metric metric, const char *axes, struct move *move)
+{
+    struct move other = *move;
+    other.rate = NULL;
+    consider(snap, metric, axes, move->driver, &other);
+    if (other.rate != NULL && other.rate->source == VALUE_MEASURED && (move->rate == NULL || other.rate->value > SETTING_WORTH * move->rate->value))
+        *move = other;
+}
+
 /* ---- what structure says ---- */
 
 /* The widest path's narrowest link, in bytes per second: Dijkstra's algorithm with the least of a path for its length. Ways through
@@ -82,7 +95,8 @@ static double widest(const struct graph *graph, place_id from, place_id to)
     return found;
 }
 
-bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
+/* Whether the places are two different memories of which one is a gpu's; then what is rated between them, rate NULL if nothing is. */
+static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
 {
     const struct graph *graph = snap->graph;
     bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU, to_gpu = graph_place(graph, to)->kind == PLACE_GPU;
@@ -94,11 +108,34 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
         consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "direction=read", to, &move);
     } else if (from_gpu && to_gpu) {
         consider(snap, METRIC_GPU_GPU_KERNEL, "", from, &move);
+        consider_setting(snap, METRIC_GPU_GPU_COPY_ENGINE, "sdma=off", &move);
+    } else if (by == MOVE_COPY_ENGINE) {
+        consider(snap, METRIC_HOST_GPU_COPY_ENGINE, "", move.driver, &move);
     } else {
-        consider(snap, by == MOVE_COPY_ENGINE ? METRIC_HOST_GPU_COPY_ENGINE : METRIC_HOST_GPU_KERNEL, "", move.driver, &move);
+        consider(snap, METRIC_HOST_GPU_KERNEL, "", move.driver, &move);
+        consider_setting(snap, METRIC_HOST_GPU_COPY_ENGINE, "sdma=off", &move);
+        consider_setting(snap, METRIC_HOST_GPU_KERNEL, "xnack=on", &move);
     }
+    *ret = move;
+    return true;
+}
+
+bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    struct move move;
+    if (!look(snap, from, to, by, &move) || move.rate == NULL || isinf(move.bytes_per_s))
+        return false;
+    *ret = move;
+    return true;
+}
+
+bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    struct move move;
+    if (!look(snap, from, to, by, &move))
+        return false;
     if (move.rate == NULL)
-        move.bytes_per_s = widest(graph, from, to);
+        move.bytes_per_s = widest(snap->graph, from, to);
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
         return false;
     *ret = move;

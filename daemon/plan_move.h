@@ -8,6 +8,7 @@
 #include "curve.h"
 #include "plan.h"
 
+/* A kernel is the program's own, or the runtime's where that was told at its start to copy by kernel (axis sdma=off). */
 enum move_by { MOVE_COPY_ENGINE, MOVE_KERNEL };
 
 /* One way for one hop. */
@@ -26,6 +27,9 @@ struct move {
 /* The better of what is known for that mechanism; measured goes before published and nominal. False when nothing is known, or they are not two different
  * memories of which one is a gpu's. */
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
+
+/* The same without what links are said to carry: false where nobody measured or published a rate. */
+bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 
 /* From then on the same transfer in the opposite direction goes on beside it. False when what both get was not measured: nothing changes then. */
 bool plan_move_both(const struct snapshot *snap, struct move *move);

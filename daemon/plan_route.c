@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "metric.h"
+#include "plan_ends.h"
 
 #define LEAST_BYTES 4096.0
 #define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
@@ -12,144 +14,98 @@
 struct work {
     struct snapshot *snap;
     const struct route_request *request;
-    struct route_answer answer;
-    size_t room;
+    struct way_ends ends;
+    struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
 };
 
 /* ---- the time of one option ---- */
 
-/* Only pieces of sizes of which something is known. They follow each other: the first goes all the way, each further one adds what the slowest hop takes for it. */
-static struct prediction pipelined(const struct route_option *option, double bytes, double chunk)
+static void price(struct route_option *option, double bytes)
 {
-    struct prediction first = plan_move_called(&option->hop[0], fmin(chunk, bytes));
-    struct prediction slowest = {0, 0, 0};
-    for (size_t i = 0; i < option->hop_count; i++) {
-        struct prediction one = plan_move_queued(&option->hop[i], fmin(chunk, bytes));
-        if (i > 0)
-            first = (struct prediction){first.time_ns + one.time_ns, first.low_ns + one.low_ns, first.high_ns + one.high_ns};
-        if (one.time_ns > slowest.time_ns)
-            slowest = one;
-    }
-    double more = ceil(bytes / chunk) - 1;
-    return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
+    option->predicted = plan_split_time(option->way, option->way_count, bytes, option->share, option->chunk_bytes);
+    option->is_known = true;
+    for (size_t i = 0; i < option->way_count; i++)
+        option->is_known = option->is_known && plan_way_knows(&option->way[i], option->share[i] * bytes);
 }
 
-struct prediction plan_route_time(const struct route_option *option, double bytes, double *ret_chunk)
-{
-    double best_chunk = 0;
-    struct prediction best;
-    if (option->hop_count == 1) {
-        best = plan_move_called(&option->hop[0], bytes);
-    } else {
-        best = pipelined(option, bytes, bytes);
-        for (int64_t piece = ROUTE_CHUNK_LEAST; (double)piece < bytes; piece *= 2) {
-            double chunk = (double)piece;
-            if (!plan_move_knows(&option->hop[0], chunk) || !plan_move_knows(&option->hop[1], chunk))
-                continue;
-            struct prediction time = pipelined(option, bytes, chunk);
-            if (time.time_ns < best.time_ns) {
-                best = time;
-                best_chunk = chunk;
-            }
-        }
-    }
-    if (ret_chunk != NULL)
-        *ret_chunk = best_chunk;
-    return best;
-}
-
-/* Whether more is known for such a size than a rate of large ones, which would count starting as nothing. */
-static bool is_known(const struct route_option *option, double bytes)
-{
-    for (size_t i = 0; i < option->hop_count; i++)
-        if (!plan_move_knows(&option->hop[i], bytes))
-            return false;
-    return true;
-}
+static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
 
 /* ---- candidates ---- */
 
-static enum berth_code add_option(struct work *work, struct route_option *option, struct berth_err *err)
+static struct route_option *add_option(struct work *work, const struct way *ways, size_t count)
 {
-    struct route_answer *answer = &work->answer;
-    for (size_t i = 0; i < option->hop_count && work->request->both; i++)
-        option->unknown_both |= !plan_move_both(work->snap, &option->hop[i]);
-    if (answer->count == work->room) {
-        size_t room = 2 * work->room + 8;
-        struct route_option *item = realloc(answer->option, room * sizeof *item);
-        if (item == NULL)
-            return err_set(err, BERTH_NO_MEMORY, "no memory for routes");
-        answer->option = item;
-        work->room = room;
-    }
-    struct route_option *added = &answer->option[answer->count++];
-    *added = *option;
-    added->predicted = plan_route_time(option, (double)work->request->bytes, &added->chunk_bytes);
-    added->is_known = is_known(option, (double)work->request->bytes);
-    return BERTH_OK;
+    struct route_option *option = &work->answer->option[work->answer->count++];
+    *option = (struct route_option){.way_count = count};
+    memcpy(option->way, ways, count * sizeof *ways);
+    price(option, work->ends.bytes);
+    return option;
 }
 
-static enum berth_code add_direct(struct work *work, enum move_by by, bool known, struct berth_err *err)
+/* Of the direct way nothing is measured or published: what its links are said to carry is all there is to say, and ways around could not be compared with it. */
+static void add_nominal(struct work *work)
 {
-    struct route_option option = {.hop_count = 1};
-    if (!plan_move_find(work->snap, work->request->from, work->request->to, by, &option.hop[0]) || (option.hop[0].rate != NULL) != known)
-        return BERTH_OK;
-    return add_option(work, &option, err);
+    struct way way = {.hop_count = 1};
+    if (plan_move_find(work->snap, work->request->from, work->request->to, MOVE_COPY_ENGINE, &way.hop[0]))
+        add_option(work, &way, 1);
 }
 
-/* Through one other memory. A hop of which nothing is known for such a size is left out: what links are said to carry, or starting for nothing, would win against what
- * was measured. */
-static bool find_via(struct work *work, place_id via, enum move_by by, struct route_option *ret)
+/* Through other memories by that mechanism. Two gpus between are worth a word only where they are faster than one. */
+static void add_around(struct work *work, enum move_by by)
 {
-    const struct route_request *request = work->request;
-    struct route_option option = {.hop_count = 2};
-    if (via == request->from || via == request->to || !plan_move_find(work->snap, request->from, via, by, &option.hop[0]) ||
-        !plan_move_find(work->snap, via, request->to, by, &option.hop[1]))
-        return false;
-    if (option.hop[0].rate == NULL || option.hop[1].rate == NULL || !is_known(&option, (double)request->bytes))
-        return false;
-    *ret = option;
-    return true;
+    struct way way;
+    double limit_ns = INFINITY;
+    if (by == MOVE_COPY_ENGINE && plan_way_through(&work->ends, WAY_HOST, by, NULL, 0, INFINITY, &way))
+        add_option(work, &way, 1);
+    if (plan_way_through(&work->ends, WAY_GPU, by, NULL, 0, INFINITY, &way))
+        limit_ns = add_option(work, &way, 1)->predicted.time_ns;
+    if (plan_way_through(&work->ends, WAY_TWO_GPUS, by, NULL, 0, limit_ns, &way))
+        add_option(work, &way, 1);
 }
 
-/* The best way through a place of that kind; the lowest number of equals. */
-static enum berth_code add_best_via(struct work *work, enum place_kind kind, enum move_by by, struct berth_err *err)
+/* The best that begins with one of the first count options. */
+static void add_split(struct work *work, size_t count)
 {
-    const struct graph *graph = work->snap->graph;
-    const struct allowed *allowed = work->request->allowed;
-    struct route_option best = {0};
+    struct route_answer *answer = work->answer;
+    struct way best[ROUTE_WAYS_MAX], ways[ROUTE_WAYS_MAX];
+    size_t best_count = 1;
     double best_ns = INFINITY;
-    for (place_id via = graph_next(graph, kind, 0); via != PLACE_NONE; via = graph_next(graph, kind, via + 1)) {
-        struct route_option option;
-        bool may = kind == PLACE_GPU ? plan_allows_gpu(allowed, via) : plan_allows_memory(allowed, via);
-        if (!may || !find_via(work, via, by, &option))
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->option[i].is_known)
+            best_ns = fmin(best_ns, SPLIT_WORTH * answer->option[i].predicted.time_ns);
+    for (size_t i = 0; i < count; i++) {
+        if (!answer->option[i].is_known)
             continue;
-        double time_ns = plan_route_time(&option, (double)work->request->bytes, NULL).time_ns;
+        ways[0] = answer->option[i].way[0];
+        size_t found = plan_split_find(&work->ends, !work->request->overlap, ways);
+        double time_ns = found > 1 ? plan_split_time_ns(ways, found, work->ends.bytes) : INFINITY;
         if (time_ns < best_ns) {
             best_ns = time_ns;
-            best = option;
+            best_count = found;
+            memcpy(best, ways, found * sizeof *best);
         }
     }
-    return best.hop_count > 0 ? add_option(work, &best, err) : BERTH_OK;
+    if (best_count > 1)
+        add_option(work, best, best_count);
 }
 
-/* Where nothing is known of the direct way, what its links are said to carry is all there is to say: ways around could not be compared with it. */
-static enum berth_code add_options(struct work *work, struct berth_err *err)
+static void add_options(struct work *work)
 {
-    bool overlap = work->request->overlap;
-    enum berth_code code = add_direct(work, MOVE_COPY_ENGINE, true, err);
-    if (code == BERTH_OK && !overlap)
-        code = add_direct(work, MOVE_KERNEL, true, err);
-    if (code == BERTH_OK && work->answer.count == 0)
-        return add_direct(work, MOVE_COPY_ENGINE, false, err);
-    if (code == BERTH_OK)
-        code = add_best_via(work, PLACE_NUMA, MOVE_COPY_ENGINE, err);
-    if (code == BERTH_OK)
-        code = add_best_via(work, PLACE_GPU, MOVE_COPY_ENGINE, err);
-    if (code == BERTH_OK && !overlap)
-        code = add_best_via(work, PLACE_GPU, MOVE_KERNEL, err);
-    return code;
+    struct route_answer *answer = work->answer;
+    struct way way;
+    bool is_known = false;
+    for (int by = MOVE_COPY_ENGINE; by <= (work->request->overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
+        if (plan_way_direct(&work->ends, (enum move_by)by, &way))
+            is_known = add_option(work, &way, 1)->is_known || is_known;
+    size_t direct = answer->count;
+    if (direct == 0)
+        add_nominal(work);
+    if (!is_known)
+        return;
+    add_around(work, MOVE_COPY_ENGINE);
+    if (!work->request->overlap)
+        add_around(work, MOVE_KERNEL);
+    add_split(work, direct);
 }
 
 /* ---- what moves meanwhile ---- */
@@ -174,70 +130,105 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* Each hop takes as much longer as it does when all begin at once. */
+/* Each hop takes as much longer as it does when all begin at once: those of the option itself, and what moves meanwhile. */
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
     const struct route_request *request = work->request;
     struct step_flow flows[STEP_FLOWS_MAX] = {0};
-    struct move hops[ROUTE_HOPS_MAX];
-    size_t count = 0;
-    for (; count < option->hop_count; count++) {
-        hops[count] = option->hop[count];
-        flows[count] = (struct step_flow){.move = &hops[count], .bytes = (double)request->bytes};
-    }
+    struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
+    size_t own = 0;
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
+            hop[own] = &option->way[w].hop[i];
+            alone[own] = *hop[own];
+            flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
+        }
+    size_t count = own;
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
-    enum berth_code code = plan_step(work->snap, flows, count, err);
+    enum berth_code code = count > 1 ? plan_step(work->snap, flows, count, err) : BERTH_OK;
     double most = 1;
-    for (size_t i = 0; code == BERTH_OK && i < option->hop_count; i++) {
-        double slower = flows[i].time.time_ns / plan_move_queued(&option->hop[i], flows[i].bytes).time_ns;
-        option->hop[i].slowdown *= fmax(slower, 1);
+    for (size_t i = 0; count > 1 && code == BERTH_OK && i < own; i++) {
+        double slower = flows[i].time.time_ns / plan_move_queued(&alone[i], flows[i].bytes).time_ns;
+        hop[i]->slowdown *= fmax(slower, 1);
         if (slower > most && flows[i].shared != NULL) {
             most = slower;
             option->shared = flows[i].shared;
         }
     }
-    if (code == BERTH_OK)
-        option->predicted = plan_route_time(option, (double)request->bytes, &option->chunk_bytes);
+    if (most > 1)
+        price(option, work->ends.bytes);
     return code;
 }
 
-/* ---- the answer ---- */
+/* ---- in order ---- */
 
-/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free. */
-static int compare(const void *a, const void *b)
+static size_t hops_of(const struct route_option *option)
 {
-    const struct route_option *x = a, *y = b;
-    if (x->is_known != y->is_known)
-        return x->is_known ? -1 : 1;
-    if (x->predicted.time_ns != y->predicted.time_ns)
-        return x->predicted.time_ns < y->predicted.time_ns ? -1 : 1;
-    int order = (x->hop_count > y->hop_count) - (x->hop_count < y->hop_count);
-    return order != 0 ? order : (int)x->hop[0].by - (int)y->hop[0].by;
+    size_t hops = 0;
+    for (size_t i = 0; i < option->way_count; i++)
+        hops += option->way[i].hop_count;
+    return hops;
 }
 
-/* Of those that are known for such a size, if any is. */
+/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free. */
+static bool goes_before(const struct route_option *x, const struct route_option *y)
+{
+    if (x->is_known != y->is_known)
+        return x->is_known;
+    if (x->predicted.time_ns != y->predicted.time_ns)
+        return x->predicted.time_ns < y->predicted.time_ns;
+    if (hops_of(x) != hops_of(y))
+        return hops_of(x) < hops_of(y);
+    return x->way[0].hop[0].by < y->way[0].hop[0].by;
+}
+
+/* There are few, and they are large: each is moved once at most. */
+static void put_in_order(struct route_answer *answer)
+{
+    for (size_t i = 0; i + 1 < answer->count; i++) {
+        size_t first = i;
+        for (size_t j = i + 1; j < answer->count; j++)
+            if (goes_before(&answer->option[j], &answer->option[first]))
+                first = j;
+        if (first != i) {
+            struct route_option option = answer->option[i];
+            answer->option[i] = answer->option[first];
+            answer->option[first] = option;
+        }
+    }
+}
+
+/* Whether more is known of each for such a size than a rate of large ones. */
+static bool all_known(const struct route_answer *answer, double bytes)
+{
+    for (size_t i = 0; i < answer->count; i++)
+        for (size_t w = 0; w < answer->option[i].way_count; w++)
+            if (!plan_way_knows(&answer->option[i].way[w], answer->option[i].share[w] * bytes))
+                return false;
+    return true;
+}
+
 static size_t fastest(const struct route_answer *answer, double bytes)
 {
     size_t best = 0;
     double best_ns = INFINITY;
-    bool best_known = false;
     for (size_t i = 0; i < answer->count; i++) {
-        bool known = is_known(&answer->option[i], bytes);
-        double time_ns = plan_route_time(&answer->option[i], bytes, NULL).time_ns;
-        if (known < best_known || (known == best_known && time_ns >= best_ns))
-            continue;
-        best = i;
-        best_ns = time_ns;
-        best_known = known;
+        double time_ns = time_of(&answer->option[i], bytes);
+        if (time_ns < best_ns) {
+            best = i;
+            best_ns = time_ns;
+        }
     }
     return best;
 }
 
-/* Where the winner changes, to within a hundredth. */
+/* Where the winner changes, to within a hundredth; not where something is known of some only. */
 static void find_crossovers(struct route_answer *answer)
 {
     double low = LEAST_BYTES;
+    while (low < MOST_BYTES && !all_known(answer, low))
+        low *= 2;
     size_t below = fastest(answer, low);
     while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
         double high = 2 * low;
@@ -263,16 +254,15 @@ static void find_crossovers(struct route_answer *answer)
 static double b80(const struct route_option *option)
 {
     double top = 0, low = 1, high = 1e13;
-    for (size_t i = 0; i < option->hop_count; i++) {
-        const struct move *hop = &option->hop[i];
-        if (isnan(hop->t0_call_ns))
-            return NAN;
-        double rate = hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s;
-        top = i == 0 ? rate : fmin(top, rate);
+    for (size_t w = 0; w < option->way_count; w++) {
+        top += plan_way_rate(&option->way[w]);
+        for (size_t i = 0; i < option->way[w].hop_count; i++)
+            if (isnan(option->way[w].hop[i].t0_call_ns))
+                return NAN;
     }
     while (high > low * 1.001) {
         double middle = sqrt(low * high);
-        bool enough = middle / plan_route_time(option, middle, NULL).time_ns * 1e9 >= 0.8 * top;
+        bool enough = middle / time_of(option, middle) * 1e9 >= 0.8 * top;
         *(enough ? &high : &low) = middle;
     }
     return high;
@@ -280,112 +270,162 @@ static double b80(const struct route_option *option)
 
 static enum berth_code cite(struct work *work, struct route_option *option, struct berth_err *err)
 {
-    struct route_answer *answer = &work->answer;
+    struct route_answer *answer = work->answer;
     enum berth_code code = BERTH_OK;
     option->why = answer->evidence.count;
-    for (size_t i = 0; i < option->hop_count && code == BERTH_OK; i++)
-        code = plan_move_cite(work->snap, &option->hop[i], &answer->evidence, option->why, err);
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
+            code = plan_move_cite(work->snap, &option->way[w].hop[i], &answer->evidence, option->why, err);
     option->why_count = answer->evidence.count - option->why;
     return code;
 }
 
-static void warn(struct work *work)
+/* ---- what the caller should know ---- */
+
+static void warn_of_hop(struct work *work, const struct move *hop, double bytes, bool is_first)
 {
     const struct graph *graph = work->snap->graph;
-    struct route_answer *answer = &work->answer;
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct route_option *option = &answer->option[i];
-        for (size_t j = 0; j < option->hop_count; j++) {
-            const struct move *hop = &option->hop[j];
-            const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
-            if (hop->rate == NULL)
-                plan_warn(&answer->warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
-            else if (!plan_move_knows(hop, option->chunk_bytes > 0 ? option->chunk_bytes : (double)work->request->bytes))
-                plan_warn(&answer->warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
-            else if (isnan(hop->t0_call_ns) && i == 0 && j == 0)
-                plan_warn(&answer->warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
-        }
-    }
-    for (size_t i = 0; i < answer->count; i++)
-        if (answer->option[i].unknown_both)
-            plan_warn(&answer->warnings, "what both directions get at once was not measured for every way here: those count as if neither disturbed the other");
-    if (!work->request->allowed->given)
-        plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+    struct plan_warnings *warnings = &work->answer->warnings;
+    const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
+    if (hop->rate == NULL)
+        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
+    else if (!plan_move_knows(hop, bytes))
+        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+    else if (isnan(hop->t0_call_ns) && is_first)
+        plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
 }
 
-static enum berth_code check(const struct work *work, struct berth_err *err)
+static bool is_down_between(const struct graph *graph, place_id a, place_id b)
+{
+    bool down = false;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->from != a || link->to != b) && (link->from != b || link->to != a))
+            continue;
+        if (link->state != LINK_DOWN)
+            return false;
+        down = true;
+    }
+    return down;
+}
+
+static void warn_of_option(struct work *work, const struct route_option *option, bool is_first)
 {
     const struct graph *graph = work->snap->graph;
-    const struct route_request *request = work->request;
-    const place_id ends[] = {request->from, request->to};
-    static const char *const names[] = {"from", "to"};
-    bool any_gpu = false;
-    for (int i = 0; i < 2; i++) {
-        const struct place *place = graph_place(graph, ends[i]);
-        if (place->kind != PLACE_NUMA && place->kind != PLACE_GPU)
-            return err_invalid(err, names[i], "%s is no memory: a gpu or a NUMA node is", place->name);
-        if (place->kind == PLACE_GPU && !plan_allows_gpu(request->allowed, ends[i]))
-            return err_set(err, BERTH_NOTHING_ALLOWED, "%s is not among the gpus that are allowed", place->name);
-        any_gpu |= place->kind == PLACE_GPU;
+    struct plan_warnings *warnings = &work->answer->warnings;
+    for (size_t w = 0; w < option->way_count; w++) {
+        const struct way *way = &option->way[w];
+        double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * work->ends.bytes;
+        for (size_t i = 0; i < way->hop_count; i++) {
+            const struct move *hop = &way->hop[i];
+            warn_of_hop(work, hop, bytes, is_first && w == 0 && i == 0);
+            if (is_down_between(graph, hop->from, hop->to))
+                plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
+            if (work->request->both && hop->both == NULL)
+                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if neither disturbed the other");
+        }
     }
-    if (request->from == request->to)
-        return err_invalid(err, "to", "the bytes are in %s already", graph_place(graph, request->to)->name);
-    if (!any_gpu)
-        return err_invalid(err, "to", "between two NUMA nodes cores copy, of which nothing is measured: one end is a gpu");
-    if (request->bytes < 1)
-        return err_invalid(err, "bytes", "a transfer has at least one");
+    if (option->way_count > 1)
+        plan_warn(warnings, "the ways of a split share no link, port or memory that is known, but were not measured together");
+}
+
+/* The most that copy engines get from a gpu to any other. */
+static const struct value *most_by_engine(const struct work *work, place_id gpu)
+{
+    const place_id *memory;
+    const struct value *most = NULL;
+    size_t count = plan_pairs_memories(work->ends.pairs, &memory);
+    for (size_t m = 0; m < count; m++) {
+        const struct pair *pair = graph_place(work->snap->graph, memory[m])->kind == PLACE_GPU ? plan_pairs_find(work->ends.pairs, gpu, memory[m], MOVE_COPY_ENGINE) : NULL;
+        if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
+            most = pair->move.rate;
+    }
+    return most;
+}
+
+/* Where kernels are not wanted: what that costs, and where copy engines end. */
+static enum berth_code tell_overlap(struct work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    struct route_answer *answer = work->answer;
+    place_id from = work->request->from, to = work->request->to;
+    const struct pair *kernel = work->request->overlap ? plan_pairs_find(work->ends.pairs, from, to, MOVE_KERNEL) : NULL;
+    const struct pair *engine = kernel != NULL ? plan_pairs_find(work->ends.pairs, from, to, MOVE_COPY_ENGINE) : NULL;
+    if (engine == NULL || !(kernel->move.bytes_per_s > 1.05 * engine->move.bytes_per_s))
+        return BERTH_OK;
+    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    const struct value *most = peers ? most_by_engine(work, from) : engine->move.rate;
+    plan_warn(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s, and computes nothing else meanwhile", most->value / 1e9,
+              graph_place(graph, from)->name, peers ? " to any other gpu" : "", kernel->move.bytes_per_s / 1e9, graph_place(graph, to)->name);
+    if (!plan_evidence_add(&answer->evidence, answer->option[0].why, kernel->move.rate) || !plan_evidence_add(&answer->evidence, answer->option[0].why, most))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    answer->option[0].why_count = answer->evidence.count - answer->option[0].why;
     return BERTH_OK;
+}
+
+/* ---- the answer ---- */
+
+static enum berth_code not_measured(const struct work *work, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct place *from = graph_place(graph, work->request->from), *to = graph_place(graph, work->request->to);
+    err_text(err, 0, metric_info(from->kind == to->kind ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
+    err_text(err, 1, from->name);
+    err_text(err, 2, to->name);
+    return err_set(err, BERTH_NOT_MEASURED, "neither measurements nor links say what a transfer from %s to %s takes", from->name, to->name);
+}
+
+/* Cites each option; the first one last, so that what overlap adds to it stands with it. */
+static enum berth_code cite_all(struct work *work, struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    for (size_t i = work->answer->count; i-- > 0 && code == BERTH_OK;)
+        code = cite(work, &work->answer->option[i], err);
+    return code == BERTH_OK ? tell_overlap(work, err) : code;
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
 {
-    const struct graph *graph = work->snap->graph;
-    struct route_answer *answer = &work->answer;
-    enum berth_code code = check(work, err);
-    if (code == BERTH_OK)
-        code = add_options(work, err);
+    const struct route_request *request = work->request;
+    struct route_answer *answer = work->answer;
+    enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to, request->bytes, err);
+    if (code == BERTH_OK && work->ends.pairs == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (code == BERTH_OK)
         code = find_meanwhile(work, err);
-    for (size_t i = 0; code == BERTH_OK && i < answer->count && work->request->meanwhile_count > 0; i++)
-        code = share(work, &answer->option[i], err);
-    if (code == BERTH_OK && answer->count == 0) {
-        bool peers = graph_place(graph, work->request->from)->kind == graph_place(graph, work->request->to)->kind;
-        err_text(err, 0, metric_info(peers ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
-        err_text(err, 1, graph_place(graph, work->request->from)->name);
-        err_text(err, 2, graph_place(graph, work->request->to)->name);
-        code = err_set(err, BERTH_NOT_MEASURED, "neither measurements nor links say what a transfer from %s to %s takes",
-                       graph_place(graph, work->request->from)->name, graph_place(graph, work->request->to)->name);
-    }
     if (code != BERTH_OK)
         return code;
-    if (answer->count > 1)
-        qsort(answer->option, answer->count, sizeof *answer->option, compare);
-    for (size_t i = 0; i < answer->count && code == BERTH_OK; i++)
-        code = cite(work, &answer->option[i], err);
-    answer->b80_bytes = NAN;
-    if (work->request->meanwhile_count == 0) {
+    add_options(work);
+    if (answer->count == 0)
+        return not_measured(work, err);
+    for (size_t i = 0; code == BERTH_OK && i < answer->count; i++)
+        code = share(work, &answer->option[i], err);
+    put_in_order(answer);
+    if (code == BERTH_OK)
+        code = cite_all(work, err);
+    if (code == BERTH_OK && request->meanwhile_count == 0) {
         find_crossovers(answer);
         answer->b80_bytes = b80(&answer->option[0]);
     }
-    warn(work);
+    for (size_t i = 0; i < answer->count && code == BERTH_OK; i++)
+        warn_of_option(work, &answer->option[i], i == 0);
+    if (!request->allowed->given)
+        plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
     return code;
 }
 
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err)
 {
-    struct work work = {.snap = snap, .request = request};
+    struct route_answer answer = {.b80_bytes = NAN};
+    struct work work = {.snap = snap, .request = request, .answer = &answer};
+    work.ends = (struct way_ends){.graph = snap->graph, .pairs = plan_pairs_of(snap), .from = request->from, .to = request->to, .bytes = (double)request->bytes,
+                                  .both = request->both, .allowed = request->allowed};
     enum berth_code code = fill(&work, err);
     if (code == BERTH_OK)
-        *ret = work.answer;
+        *ret = answer;
     else
-        plan_route_done(&work.answer);
+        plan_route_done(&answer);
     return code;
 }
 
-void plan_route_done(struct route_answer *answer)
-{
-    free(answer->option);
-    plan_evidence_done(&answer->evidence);
-    answer->option = NULL;
-    answer->count = 0;
-}
+void plan_route_done(struct route_answer *answer) { plan_evidence_done(&answer->evidence); }

@@ -4,13 +4,13 @@
  * Pure; any thread.
  */
 #pragma once
+#include "plan_split.h"
 #include "plan_step.h"
 
-#define ROUTE_HOPS_MAX      3
 #define ROUTE_CROSSOVERS    8
-#define ROUTE_CHUNK_LEAST   65536
-
-#define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_HOPS_MAX)
+#define ROUTE_OPTIONS_MAX   12
+#define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
+#define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
 struct route_transfer {
     place_id from, to;
@@ -27,15 +27,15 @@ struct route_request {
     const struct allowed *allowed;
 };
 
-/* One mechanism all the way: a copy at once, or hop after hop in pieces that follow each other. */
+/* All bytes one way, or split over several so that all end together. */
 struct route_option {
-    struct move hop[ROUTE_HOPS_MAX];
-    size_t hop_count;
+    struct way way[ROUTE_WAYS_MAX];
+    double share[ROUTE_WAYS_MAX];       /* of the bytes; they add up to 1 */
+    double chunk_bytes[ROUTE_WAYS_MAX]; /* 0: in one piece */
+    size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
-    bool unknown_both;        /* both directions were asked for, and what they get of a hop was not measured */
-    double chunk_bytes;       /* 0: in one piece */
     struct prediction predicted;
-    const struct resource_found *shared; /* of the snapshot: what it shares with what moves meanwhile and is slowed by; NULL nothing */
+    const struct resource_found *shared; /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
 };
 
@@ -46,7 +46,7 @@ struct route_crossover {
 };
 
 struct route_answer {
-    struct route_option *option; /* owned; fastest first */
+    struct route_option option[ROUTE_OPTIONS_MAX]; /* fastest first */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;
@@ -55,9 +55,7 @@ struct route_answer {
     struct plan_warnings warnings;
 };
 
-/* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
+/* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu
+ * that was lost, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err);
 void plan_route_done(struct route_answer *answer);
-
-/* How long an option takes for so many bytes, in the pieces that suit these best; ret_chunk NULL: not asked. */
-struct prediction plan_route_time(const struct route_option *option, double bytes, double *ret_chunk);

@@ -1,102 +1,141 @@
 /* io.berth.Placement.Route: JSON on both sides of plan_route. */
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "answer.h"
 #include "daemon.h"
 #include "jsonify.h"
+#include "plan_call.h"
 #include "plan_route.h"
 #include "query.h"
 #include "request.h"
-#include "visible.h"
 
-static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
+/* An answer until it is sent. */
+struct reply {
+    struct snapshot *snap;
+    struct route_answer answer;
+};
 
-/* What a program calls for one hop. AMD's runtime copies between gpus by kernel itself when it is told to at its start; elsewhere a
- * kernel is the program's own. */
-static void describe_call(const struct graph *graph, const struct move *hop, char *text, size_t size)
+static void reply_free(void *state)
 {
-    enum gpu_vendor vendor = visible_vendor(graph_place(graph, hop->driver));
-    const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda", *driver = graph_place(graph, hop->driver)->name;
-    bool peers = is_gpu(graph, hop->from) && is_gpu(graph, hop->to);
-    if (vendor == VENDOR_UNKNOWN)
-        snprintf(text, size, hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of %s" : "a copy kernel on %s", driver);
-    else if (hop->by == MOVE_COPY_ENGINE || (vendor == VENDOR_AMD && peers))
-        snprintf(text, size, "%sMemcpy%sAsync on a stream of %s", prefix, peers ? "Peer" : "", driver);
+    struct reply *reply = state;
+    snapshot_unref(reply->snap);
+    plan_route_done(&reply->answer);
+    free(reply);
+}
+
+static void print_null_or_real(struct print *print, double value)
+{
+    if (isfinite(value))
+        print_real(print, round(value));
     else
-        snprintf(text, size, "a copy kernel on %s, %s", driver, peers ? "after cudaDeviceEnablePeerAccess" : "on pinned host memory");
+        print_null(print);
 }
 
-/* Whether the runtime must be told at its start to copy by kernel. */
-static bool needs_kernels(const struct graph *graph, const struct route_option *option)
+static void print_prediction(struct print *print, const struct prediction *prediction, const struct resource_found *shared)
 {
-    const struct move *hop = &option->hop[0];
-    return hop->by == MOVE_KERNEL && is_gpu(graph, hop->from) && is_gpu(graph, hop->to) && visible_vendor(graph_place(graph, hop->driver)) == VENDOR_AMD;
+    print_open(print, '{');
+    print_key(print, "time_ns");
+    print_real(print, round(prediction->time_ns));
+    print_key(print, "low_ns");
+    print_null_or_real(print, prediction->low_ns);
+    print_key(print, "high_ns");
+    print_null_or_real(print, prediction->high_ns);
+    print_key(print, "bottleneck");
+    print_string(print, shared != NULL ? shared->name : NULL);
+    print_close(print, '}');
 }
 
-static json_t *prediction_json(const struct prediction *prediction, const struct resource_found *shared)
+/* Through the host's memory is a mechanism of its own: the engines of two gpus copy. */
+static const char *mechanism_of(const struct graph *graph, const struct way *way)
 {
-    json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(round(prediction->time_ns))) &&
-              answer_set(json, "low_ns", isfinite(prediction->low_ns) ? json_real(round(prediction->low_ns)) : json_null()) &&
-              answer_set(json, "high_ns", isfinite(prediction->high_ns) ? json_real(round(prediction->high_ns)) : json_null()) &&
-              answer_set(json, "bottleneck", shared != NULL ? json_string(shared->name) : json_null());
-    if (ok)
-        return json;
-    json_decref(json);
-    return NULL;
+    for (size_t i = 1; i < way->hop_count; i++)
+        if (graph_place(graph, way->hop[i].from)->kind == PLACE_NUMA)
+            return "host";
+    return way->hop[0].by == MOVE_COPY_ENGINE ? "copy_engine" : "kernel";
 }
 
-static json_t *segment_json(const struct graph *graph, const struct route_option *option)
+static void print_segment(struct print *print, const struct graph *graph, const struct route_option *option, size_t index)
 {
-    json_t *json = json_object(), *via = json_array();
-    bool ok = answer_set(json, "via", via) && answer_set(json, "mechanism", json_string(option->hop[0].by == MOVE_COPY_ENGINE ? "copy_engine" : "kernel"));
-    for (size_t i = 1; i < option->hop_count && ok; i++)
-        ok = answer_append(via, json_string(graph_place(graph, option->hop[i].from)->name));
-    ok = ok && answer_set(json, "chunk_bytes", option->chunk_bytes > 0 ? json_integer((json_int_t)option->chunk_bytes) : json_null()) &&
-         answer_set(json, "streams", json_integer((json_int_t)option->hop_count)) && answer_set(json, "share", json_real(1));
-    if (ok)
-        return json;
-    json_decref(json);
-    return NULL;
+    const struct way *way = &option->way[index];
+    print_open(print, '{');
+    print_key(print, "mechanism");
+    print_name(print, mechanism_of(graph, way));
+    print_key(print, "via");
+    print_open(print, '[');
+    for (size_t i = 1; i < way->hop_count; i++)
+        print_name(print, graph_place(graph, way->hop[i].from)->name);
+    print_close(print, ']');
+    print_key(print, "chunk_bytes");
+    print_count(print, option->chunk_bytes[index] > 0 ? (int64_t)option->chunk_bytes[index] : -1);
+    print_key(print, "streams");
+    print_integer(print, (int64_t)way->hop_count);
+    print_key(print, "share");
+    print_real(print, option->share[index]);
+    print_close(print, '}');
 }
 
-static json_t *option_json(const struct snapshot *snap, const struct route_answer *answer, const struct route_option *option)
+static void print_option(struct print *print, const struct reply *reply, const struct route_option *option)
 {
-    const struct graph *graph = snap->graph;
-    char call[300] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < option->hop_count && used < sizeof call; i++) {
-        char one[128];
-        describe_call(graph, &option->hop[i], one, sizeof one);
-        used += (size_t)snprintf(call + used, sizeof call - used, "%s%s", i > 0 ? ", then " : "", one);
+    const struct snapshot *snap = reply->snap;
+    struct plan_call call;
+    plan_call_make(snap->graph, snap->values, snap->shapes, option, &call);
+    print_open(print, '{');
+    print_key(print, "segments");
+    print_open(print, '[');
+    for (size_t i = 0; i < option->way_count; i++)
+        print_segment(print, snap->graph, option, i);
+    print_close(print, ']');
+    print_key(print, "environment");
+    print_open(print, '{');
+    for (size_t i = 0; i < call.variable_count; i++) {
+        print_key(print, call.variable[i].name);
+        print_name(print, call.variable[i].value);
     }
-    bool forced = needs_kernels(graph, option);
-    json_t *json = json_object(), *segments = json_array(), *environment = json_object();
-    bool ok = answer_set(json, "segments", segments);
-    ok = answer_set(json, "environment", environment) && ok && answer_append(segments, segment_json(graph, option)) &&
-         (!forced || answer_set(environment, "HSA_ENABLE_PEER_SDMA", json_string("0"))) && answer_set(json, "needs_restart", json_boolean(forced)) &&
-         answer_set(json, "call", json_string(call)) && answer_set(json, "predicted", prediction_json(&option->predicted, option->shared)) &&
-         answer_set(json, "why", answer_evidence(snap, &answer->evidence, option->why, option->why_count));
-    if (ok)
-        return json;
-    json_decref(json);
-    return NULL;
+    print_close(print, '}');
+    print_key(print, "needs_restart");
+    print_json(print, call.needs_restart ? json_true() : json_false());
+    print_key(print, "call");
+    print_string(print, call.text);
+    print_key(print, "predicted");
+    print_prediction(print, &option->predicted, option->shared);
+    print_key(print, "why");
+    answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
+    print_close(print, '}');
 }
 
-static bool put_answer(const struct snapshot *snap, const struct route_answer *answer, json_t *json)
+static enum berth_code print_answer(void *state, struct print *print, struct berth_err *err)
 {
-    json_t *options = json_array(), *crossovers = json_array();
-    bool ok = answer_set(json, "options", options);
-    ok = answer_set(json, "crossovers", crossovers) && ok;
-    for (size_t i = 0; i < answer->count && ok; i++)
-        ok = answer_append(options, option_json(snap, answer, &answer->option[i]));
-    for (size_t i = 0; i < answer->crossover_count && ok; i++) {
-        const struct route_crossover *at = &answer->crossover[i];
-        ok = answer_append(crossovers, json_pack("{s:I,s:i,s:i}", "bytes", (json_int_t)at->bytes, "below", (int)at->below, "above", (int)at->above));
+    const struct reply *reply = state;
+    const struct route_answer *answer = &reply->answer;
+    (void)err;
+    print_open(print, '{');
+    print_key(print, "options");
+    print_open(print, '[');
+    for (size_t i = 0; i < answer->count; i++)
+        print_option(print, reply, &answer->option[i]);
+    print_close(print, ']');
+    print_key(print, "crossovers");
+    print_open(print, '[');
+    for (size_t i = 0; i < answer->crossover_count; i++) {
+        print_open(print, '{');
+        print_key(print, "bytes");
+        print_integer(print, answer->crossover[i].bytes);
+        print_key(print, "below");
+        print_integer(print, (int64_t)answer->crossover[i].below);
+        print_key(print, "above");
+        print_integer(print, (int64_t)answer->crossover[i].above);
+        print_close(print, '}');
     }
-    return ok && answer_set(json, "b80_bytes", isnan(answer->b80_bytes) ? json_null() : json_real(round(answer->b80_bytes))) && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-           answer_set(json, "basis", jsonify_basis(snap));
+    print_close(print, ']');
+    print_key(print, "b80_bytes");
+    print_null_or_real(print, answer->b80_bytes);
+    print_key(print, "warnings");
+    answer_print_warnings(print, &answer->warnings);
+    print_key(print, "basis");
+    jsonify_print_basis(print, reply->snap);
+    print_close(print, '}');
+    return BERTH_OK;
 }
 
 static enum berth_code read_request(const struct graph *graph, const json_t *params, struct allowed *allowed, struct route_request *request, struct berth_err *err)
@@ -134,27 +173,31 @@ static enum berth_code read_meanwhile(const struct graph *graph, const json_t *p
     return code;
 }
 
-enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err)
+static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
 {
     struct allowed allowed = {0};
     struct route_request request = {0};
-    struct route_answer answer = {0};
     struct route_transfer meanwhile[ROUTE_MEANWHILE_MAX];
     enum berth_code code = read_request(call->snap->graph, call->params, &allowed, &request, err);
     if (code == BERTH_OK)
         code = read_meanwhile(call->snap->graph, call->params, meanwhile, &request, err);
     if (code == BERTH_OK)
-        code = plan_route(call->snap, &request, &answer, err);
-    if (code == BERTH_OK) {
-        json_t *json = json_object();
-        if (json != NULL && put_answer(call->snap, &answer, json)) {
-            *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
-        } else {
-            json_decref(json);
-            code = err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
-        }
-        plan_route_done(&answer);
-    }
+        code = plan_route(call->snap, &request, &reply->answer, err);
     plan_allowed_done(&allowed);
+    return code;
+}
+
+enum berth_code query_route(const struct call *call, struct outcome *ret, struct berth_err *err)
+{
+    struct reply *reply = malloc(sizeof *reply);
+    if (reply == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
+    reply->snap = snapshot_ref(call->snap);
+    reply->answer.evidence = (struct plan_evidence){0};
+    enum berth_code code = plan(call, reply, err);
+    if (code == BERTH_OK)
+        *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};
+    else
+        reply_free(reply);
     return code;
 }

@@ -83,6 +83,7 @@ void snapshot_unref(struct snapshot *snapshot)
     curve_free_all(snapshot->curves);
     resource_model_free(snapshot->resources);
     sets_free(snapshot->sets);
+    free(snapshot->pairs);
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);

@@ -43,6 +43,7 @@ struct snapshot {
     struct curves *curves;       /* atomic, private: of values; NULL not made yet */
     struct sets *sets;           /* owned; NULL none */
     struct resource_model *resources; /* atomic, private: of sets; NULL not made yet */
+    void *pairs;                 /* atomic, private, one block: what planners know of each pair of memories (plan_pairs.h); NULL not made yet */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */

@@ -89,7 +89,7 @@ static void the_winner_changes_where_the_times_cross(void **state)
     overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 2000, 1000);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
-    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_near(f.answer.option[0].predicted.time_ns, 8000 + 64.0 * MIB / 100, 1e-9);
     assert_near(f.answer.option[0].predicted.low_ns, 8000 + 64.0 * MIB / 102, 1e-9);
     assert_near(f.answer.option[0].predicted.high_ns, 8000 + 64.0 * MIB / 98, 1e-9);
@@ -102,10 +102,10 @@ static void the_winner_changes_where_the_times_cross(void **state)
     assert_int_equal(f.answer.warnings.count, 0);
 
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 100000)), BERTH_OK);
-    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 100000, .overlap = true}), BERTH_OK);
     assert_int_equal(f.answer.count, 1);
-    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     end(&f);
 }
 
@@ -122,7 +122,7 @@ static void sizes_that_were_measured_make_the_time(void **state)
     values_finish(f.values);
     assert_true(curve_fill_large(f.values, f.graph));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_OK);
-    const struct curve *curve = f.answer.option[0].hop[0].curve;
+    const struct curve *curve = f.answer.option[0].way[0].hop[0].curve;
     assert_non_null(curve);
     assert_near(f.answer.option[0].predicted.time_ns, curve_time_ns(curve, 1048576), 1e-9);
     assert_near(f.answer.option[0].predicted.time_ns, 20000, 0.05);
@@ -147,8 +147,8 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     overheads(&f, gpu(&f, 2), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 20000, 10000);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
     const struct route_option *best = &f.answer.option[0];
-    assert_int_equal(best->hop_count, 2);
-    assert_int_equal(best->hop[0].to, gpu(&f, 2));
+    assert_int_equal(best->way[0].hop_count, 2);
+    assert_int_equal(best->way[0].hop[0].to, gpu(&f, 2));
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
         double c = (double)piece;
@@ -156,17 +156,17 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
-    assert_near(best->chunk_bytes, chunk, 0);
+    assert_near(best->chunk_bytes[0], chunk, 0);
     assert_near(best->predicted.time_ns, least, 1e-9);
-    assert_int_equal(f.answer.option[1].hop_count, 1);
+    assert_int_equal(f.answer.option[1].way[0].hop_count, 1);
 
     /* Not through a gpu that is not allowed; and small transfers go directly. */
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 65536)), BERTH_OK);
-    assert_int_equal(f.answer.option[0].hop_count, 1);
+    assert_int_equal(f.answer.option[0].way[0].hop_count, 1);
     f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
     f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = f.allowed.gpus[gpu(&f, 3)] = true;
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
-    assert_int_equal(f.answer.option[0].hop[0].to, gpu(&f, 3));
+    assert_int_equal(f.answer.option[0].way[0].hop[0].to, gpu(&f, 3));
     f.allowed.gpus[gpu(&f, 1)] = false;
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_NOTHING_ALLOWED);
     end(&f);
@@ -248,9 +248,9 @@ static void large_sizes_scale(void **state)
     rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 5), gpu(&f, 6), "", 80);
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), INT64_C(1) << 30)), BERTH_OK);
     double once = f.answer.option[0].predicted.time_ns;
-    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     assert_int_equal(ask(&f, of(gpu(&f, 5), gpu(&f, 6), INT64_C(1) << 31)), BERTH_OK);
-    assert_int_equal(f.answer.option[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
     assert_near(f.answer.option[0].predicted.time_ns, 2 * once, 1e-9);
     end(&f);
 }

@@ -1,0 +1,144 @@
+#include "plan_call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "visible.h"
+
+struct writer {
+    const struct graph *graph;
+    const struct values *values;
+    const char *shapes;
+    struct plan_call *call;
+    size_t used;
+    bool engines_between; /* some hop between gpus is one of AMD's copy engines, so that no variable may turn them off */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
+{
+    va_list args;
+    size_t room = CALL_TEXT_SIZE - writer->used;
+    va_start(args, format);
+    int length = vsnprintf(writer->call->text + writer->used, room, format, args);
+    va_end(args);
+    writer->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
+static bool is_between_gpus(const struct graph *graph, const struct move *hop) { return is_gpu(graph, hop->from) && is_gpu(graph, hop->to); }
+
+/* Whether the rate was measured under that axis of the runtime's environment. */
+static bool was_under(const struct writer *writer, const struct move *hop, const char *key, const char *value)
+{
+    char text[48];
+    const char *is = hop->rate != NULL ? axes_get(hop->rate->metric, values_axes(writer->values, hop->rate), key, text, sizeof text) : NULL;
+    return is != NULL && strcmp(is, value) == 0;
+}
+
+static void set_variable(struct writer *writer, const char *name, const char *value, bool is_default)
+{
+    struct plan_call *call = writer->call;
+    call->needs_restart = call->needs_restart || !is_default;
+    for (size_t i = 0; i < call->variable_count; i++)
+        if (strcmp(call->variable[i].name, name) == 0)
+            return;
+    if (call->variable_count < CALL_VARIABLES)
+        call->variable[call->variable_count++] = (struct call_variable){name, value};
+}
+
+/* What the runtime must be told. Whether the copy is then one call of the runtime's own. */
+static bool set_variables(struct writer *writer, const struct move *hop)
+{
+    bool between = is_between_gpus(writer->graph, hop), is_copy = hop->by == MOVE_COPY_ENGINE;
+    if (visible_vendor(graph_place(writer->graph, hop->driver)) != VENDOR_AMD)
+        return is_copy;
+    if (was_under(writer, hop, "xnack", "on"))
+        set_variable(writer, "HSA_XNACK", "1", false);
+    if (is_copy) {
+        set_variable(writer, between ? "HSA_ENABLE_PEER_SDMA" : "HSA_ENABLE_SDMA", "1", true);
+    } else if (was_under(writer, hop, "sdma", "off")) {
+        set_variable(writer, "HSA_ENABLE_SDMA", "0", false);
+        is_copy = true;
+    } else if (between && !writer->engines_between) {
+        set_variable(writer, "HSA_ENABLE_PEER_SDMA", "0", false);
+        is_copy = true;
+    }
+    return is_copy;
+}
+
+/* " peer-copy 512x132u12" among the shapes of that model; false when there is none. */
+static bool find_shape(const char *shapes, const char *model, const char *target, unsigned *ret_block, unsigned *ret_grid, unsigned *ret_unroll)
+{
+    char key[32];
+    unsigned block, grid, unroll;
+    size_t length = strlen(model);
+    const char *at = shapes;
+    while ((at = strstr(at, model)) != NULL && (at[length] != '/' || (at != shapes && at[-1] != ' ')))
+        at += length > 0 ? length : 1;
+    if (at == NULL || length == 0)
+        return false;
+    int width = snprintf(key, sizeof key, " %s ", target);
+    const char *found = strstr(at, key), *end = strchr(at, ';');
+    if (found == NULL || (end != NULL && found > end) || sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 || grid < 1 || unroll < 1)
+        return false;
+    *ret_block = block;
+    *ret_grid = grid;
+    *ret_unroll = unroll;
+    return true;
+}
+
+static void put_shape(struct writer *writer, const struct move *hop)
+{
+    const struct place *driver = graph_place(writer->graph, hop->driver);
+    unsigned block, grid, unroll;
+    if (writer->shapes != NULL && driver->model != NULL &&
+        find_shape(writer->shapes, driver->model, is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid, &unroll))
+        put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", grid, block, unroll);
+}
+
+static void put_hop(struct writer *writer, const struct move *hop)
+{
+    const struct graph *graph = writer->graph;
+    enum gpu_vendor vendor = visible_vendor(graph_place(graph, hop->driver));
+    const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda", *driver = graph_place(graph, hop->driver)->name;
+    bool between = is_between_gpus(graph, hop), is_copy = set_variables(writer, hop);
+    if (vendor == VENDOR_UNKNOWN) {
+        put(writer, "%s%s", hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel on ", driver);
+        return;
+    }
+    if (is_copy)
+        put(writer, "%sMemcpy%sAsync on a stream of %s", prefix, between ? "Peer" : "", driver);
+    if (hop->by != MOVE_KERNEL)
+        return;
+    put(writer, is_copy ? ", or a copy kernel there" : "a copy kernel");
+    put_shape(writer, hop);
+    if (!is_copy)
+        put(writer, " on %s", driver);
+    if (between)
+        put(writer, ", after %sDeviceEnablePeerAccess", prefix);
+    else
+        put(writer, ", on pinned host memory");
+}
+
+void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes, const struct route_option *option, struct plan_call *ret)
+{
+    struct plan_call call;
+    struct writer writer = {.graph = graph, .values = values, .shapes = shapes, .call = &call};
+    call.text[0] = '\0';
+    call.variable_count = 0;
+    call.needs_restart = false;
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++) {
+            const struct move *hop = &option->way[w].hop[i];
+            writer.engines_between = writer.engines_between || (hop->by == MOVE_COPY_ENGINE && is_between_gpus(graph, hop));
+        }
+    for (size_t w = 0; w < option->way_count; w++) {
+        put(&writer, "%s", w > 0 ? "; at the same time " : "");
+        for (size_t i = 0; i < option->way[w].hop_count; i++) {
+            put(&writer, "%s", i > 0 ? ", then " : "");
+            put_hop(&writer, &option->way[w].hop[i]);
+        }
+    }
+    *ret = call;
+}

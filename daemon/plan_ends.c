@@ -1,0 +1,69 @@
+#include "plan_ends.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
+{
+    const struct place *place = graph_place(snap->graph, gpu);
+    const char *state = place_detail(place, "state");
+    if (state != NULL && strcmp(state, "lost") == 0)
+        return true;
+    for (size_t i = 0; i < snap->note_count; i++)
+        if (strcmp(snap->notes[i].code, "gpu-lost") == 0 && strcmp(snap->notes[i].place, place->name) == 0)
+            return true;
+    return false;
+}
+
+static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
+{
+    if (graph_place(snap->graph, id)->kind == PLACE_GPU)
+        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id);
+    return plan_allows_memory(allowed, id);
+}
+
+/* "gpu0, gpu1", cut where the text ends; "none". */
+static void list_usable(const struct snapshot *snap, const struct allowed *allowed, enum place_kind kind, char *text, size_t size)
+{
+    const struct graph *graph = snap->graph;
+    size_t used = 0;
+    snprintf(text, size, "none");
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE && used + 24 < size; p = graph_next(graph, kind, p + 1))
+        if (may_use(snap, allowed, p))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", graph_place(graph, p)->name);
+}
+
+static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+{
+    const struct place *place = graph_place(snap->graph, end);
+    bool is_gpu = place->kind == PLACE_GPU;
+    char others[120];
+    if (place->kind != PLACE_NUMA && !is_gpu)
+        return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
+    list_usable(snap, allowed, place->kind, others, sizeof others);
+    if (is_gpu && plan_ends_is_lost(snap, end))
+        return err_set(err, BERTH_UNAVAILABLE, "%s is lost: it must be reset, or the node started again; there are: %s", place->name, others);
+    if (!may_use(snap, allowed, end))
+        return err_set(err, BERTH_NOTHING_ALLOWED, "%s is not among the %s that are allowed: %s", place->name, is_gpu ? "gpus" : "memories", others);
+    if (place->capacity_bytes >= 0 && bytes > place->capacity_bytes)
+        return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s has %" PRId64 " bytes of memory, not %" PRId64, place->name, place->capacity_bytes, bytes);
+    return BERTH_OK;
+}
+
+enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err)
+{
+    const struct graph *graph = snap->graph;
+    if (bytes < 1)
+        return err_invalid(err, "bytes", "a transfer has at least one");
+    enum berth_code code = check_end(snap, allowed, from, "from", bytes, err);
+    if (code == BERTH_OK)
+        code = check_end(snap, allowed, to, "to", bytes, err);
+    if (code != BERTH_OK)
+        return code;
+    if (from == to)
+        return err_invalid(err, "to", "the bytes are in %s already", graph_place(graph, to)->name);
+    if (graph_place(graph, from)->kind != PLACE_GPU && graph_place(graph, to)->kind != PLACE_GPU)
+        return err_invalid(err, "to", "between two NUMA nodes cores copy, of which nothing is measured: one end is a gpu");
+    return BERTH_OK;
+}

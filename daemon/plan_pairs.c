@@ -1,0 +1,175 @@
+#include "plan_pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_ends.h"
+
+#define BY_COUNT 2
+
+/* One block of memory, so that a snapshot frees it without knowing what is in it. */
+struct plan_pairs {
+    size_t memory_count, item_count;
+    place_id *memory;  /* memory_count */
+    int32_t *number;   /* by place id: index into memory, or -1 */
+    uint32_t *at;      /* (from * memory_count + to) * BY_COUNT + by: index into item plus 1, or 0 */
+    bool *passes;      /* memory_count: whether bytes on their way to elsewhere may stop there */
+    struct lanes *lanes; /* from * memory_count + to */
+    struct pair *item;
+};
+
+/* ---- making them ---- */
+
+/* A curve of straight pieces is cheapest for each byte where two of them meet, or for very many. */
+static double least_ns_per_byte(const struct move *move)
+{
+    double least = 1e9 / move->bytes_per_s;
+    if (move->curve == NULL)
+        return least;
+    const struct curve_fit *fit = &move->curve->fit;
+    least = fit->piece[fit->piece_count - 1].ns_per_byte;
+    for (size_t i = 1; i < fit->piece_count; i++)
+        least = fmin(least, curve_time_ns(move->curve, (double)fit->piece[i].from_bytes) / (double)fit->piece[i].from_bytes);
+    return least;
+}
+
+static void take(struct snapshot *snap, const struct move *move, struct pair *ret)
+{
+    struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move)};
+    pair.knows_both = plan_move_both(snap, &pair.both);
+    for (size_t i = PAIRS_CHUNKS; i-- > 0;) {
+        double bytes = (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
+        pair.queued_ns[i] = plan_move_queued(move, bytes).time_ns;
+        if (plan_move_knows(move, bytes))
+            pair.least_chunk = i;
+    }
+    if (!isnan(move->t0_call_ns))
+        pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
+    *ret = pair;
+}
+
+static bool is_lost(const struct snapshot *snap, place_id id) { return graph_place(snap->graph, id)->kind == PLACE_GPU && plan_ends_is_lost(snap, id); }
+
+static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, struct move *moves, uint32_t *at)
+{
+    size_t found = 0;
+    for (size_t f = 0; f < count; f++)
+        for (size_t t = 0; t < count; t++)
+            for (int by = 0; by < BY_COUNT; by++)
+                if (!is_lost(snap, memory[f]) && !is_lost(snap, memory[t]) && plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
+                    at[(f * count + t) * BY_COUNT + (size_t)by] = (uint32_t)++found;
+    return found;
+}
+
+static size_t align(size_t size) { return (size + 15) / 16 * 16; }
+
+/* The block with room for so much, and its parts in place. */
+static struct plan_pairs *make_room(size_t places, size_t memories, size_t items)
+{
+    size_t head = align(sizeof(struct plan_pairs)), memory = align(memories * sizeof(place_id)), number = align(places * sizeof(int32_t));
+    size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)), passes = align(memories * sizeof(bool)), lanes = align(memories * memories * sizeof(struct lanes));
+    char *block = calloc(1, head + memory + number + at + passes + lanes + items * sizeof(struct pair));
+    struct plan_pairs *pairs = (struct plan_pairs *)(void *)block;
+    if (block == NULL)
+        return NULL;
+    pairs->memory = (place_id *)(void *)(block + head);
+    pairs->number = (int32_t *)(void *)(block + head + memory);
+    pairs->at = (uint32_t *)(void *)(block + head + memory + number);
+    pairs->passes = (bool *)(void *)(block + head + memory + number + at);
+    pairs->lanes = (struct lanes *)(void *)(block + head + memory + number + at + passes);
+    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes);
+    pairs->memory_count = memories;
+    pairs->item_count = items;
+    return pairs;
+}
+
+static size_t list_memories(const struct graph *graph, place_id *memory)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < graph->place_count; p++)
+        if (graph->places[p].kind == PLACE_GPU || graph->places[p].kind == PLACE_NUMA)
+            memory[count++] = (place_id)p;
+    return count;
+}
+
+/* A NUMA node that is the memory of a gpu is that gpu. */
+static bool is_of_gpu(const struct graph *graph, place_id numa)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
+        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU)
+            return true;
+    }
+    return false;
+}
+
+static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)
+{
+    const struct graph *graph = snap->graph;
+    struct plan_pairs *pairs = make_room(graph->place_count, count, found);
+    if (pairs == NULL || !plan_lanes_make(graph, memory, count, pairs->lanes)) {
+        free(pairs);
+        return NULL;
+    }
+    memcpy(pairs->memory, memory, count * sizeof *memory);
+    memcpy(pairs->at, at, count * count * BY_COUNT * sizeof *at);
+    for (size_t p = 0; p < graph->place_count; p++)
+        pairs->number[p] = -1;
+    for (size_t m = 0; m < count; m++) {
+        pairs->number[memory[m]] = (int32_t)m;
+        pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || !is_of_gpu(graph, memory[m]);
+    }
+    for (size_t i = 0; i < found; i++) {
+        take(snap, &moves[i], &pairs->item[i]);
+        pairs->item[i].lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
+    }
+    return pairs;
+}
+
+static struct plan_pairs *make(struct snapshot *snap)
+{
+    const struct graph *graph = snap->graph;
+    size_t most = graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA);
+    place_id *memory = calloc(most + 1, sizeof *memory);
+    size_t count = memory != NULL ? list_memories(graph, memory) : 0;
+    struct move *moves = calloc(count * count * BY_COUNT + 1, sizeof *moves);
+    uint32_t *at = calloc(count * count * BY_COUNT + 1, sizeof *at);
+    struct plan_pairs *pairs = NULL;
+    if (memory != NULL && moves != NULL && at != NULL && snapshot_curves(snap) != NULL)
+        pairs = fill(snap, memory, count, moves, at, find_moves(snap, memory, count, moves, at));
+    free(memory);
+    free(moves);
+    free(at);
+    return pairs;
+}
+
+const struct plan_pairs *plan_pairs_of(struct snapshot *snap)
+{
+    void *pairs = __atomic_load_n(&snap->pairs, __ATOMIC_ACQUIRE), *others = NULL;
+    if (pairs != NULL)
+        return pairs;
+    pairs = make(snap);
+    if (pairs == NULL || __atomic_compare_exchange_n(&snap->pairs, &others, pairs, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return pairs;
+    free(pairs); /* somebody was faster */
+    return others;
+}
+
+/* ---- asking them ---- */
+
+const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+{
+    int32_t f = pairs->number[from], t = pairs->number[to];
+    uint32_t at = f >= 0 && t >= 0 ? pairs->at[((size_t)f * pairs->memory_count + (size_t)t) * BY_COUNT + (size_t)by] : 0;
+    return at > 0 ? &pairs->item[at - 1] : NULL;
+}
+
+size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_memory)
+{
+    *ret_memory = pairs->memory;
+    return pairs->memory_count;
+}
+
+bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id) { return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]]; }

@@ -1,0 +1,38 @@
+/**
+ * Pairs: what is known of a transfer between any two memories of a node by either mechanism, looked up once for a snapshot, so that an answer that weighs
+ * hundreds of ways costs some microseconds.
+ *
+ * Constant once made; any thread.
+ */
+#pragma once
+#include "plan_lanes.h"
+#include "plan_move.h"
+
+#define PAIRS_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
+#define PAIRS_CHUNKS      15    /* up to 1 GiB */
+
+/* One hop by one mechanism, measured or published. */
+struct pair {
+    struct move move;             /* alone: slowdown is 1 */
+    struct move both;             /* while as many bytes go the other way; as alone where that was not measured */
+    bool knows_both;
+    size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
+    double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
+    double least_ns_per_byte;     /* alone: no number of bytes takes less for each */
+    double more_ns;               /* what the caller's clock sees on top of a queued one */
+    const struct lanes *lanes;
+};
+
+struct plan_pairs;
+
+/* Made by whoever asks first, as curves are; NULL when out of memory. */
+const struct plan_pairs *plan_pairs_of(struct snapshot *snap);
+
+/* NULL: nothing is measured or published. */
+const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by);
+
+/* The memories of the node: gpus and NUMA nodes, in the order of their places. */
+size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_memory);
+
+/* Whether bytes on their way to elsewhere may stop there: a gpu, or memory of the host's own. */
+bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id);

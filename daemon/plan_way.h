@@ -1,0 +1,49 @@
+/**
+ * A way from one memory to another: at once, or hop after hop through other memories in pieces that follow each other. What it costs, and which ways there are.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "plan_pairs.h"
+
+#define WAY_HOPS_MAX 3
+
+struct way {
+    const struct pair *pair[WAY_HOPS_MAX]; /* of the snapshot; NULL: nothing is measured or published of the hop */
+    struct move hop[WAY_HOPS_MAX];         /* the same, with what slows it in this request */
+    size_t hop_count;
+};
+
+/* From one end to the other as a request has it. */
+struct way_ends {
+    const struct graph *graph;
+    const struct plan_pairs *pairs;
+    place_id from, to;
+    double bytes;
+    bool both;                     /* as many bytes go the other way meanwhile */
+    const struct allowed *allowed; /* ways lead through nothing else */
+};
+
+/* In the pieces that suit so many bytes best; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of two of which something is known. */
+struct prediction plan_way_time(const struct way *way, double bytes, double *ret_chunk);
+
+/* The same without an interval, some times cheaper. */
+double plan_way_time_ns(const struct way *way, double bytes);
+
+/* Bytes per second that very many approach. */
+double plan_way_rate(const struct way *way);
+
+/* Whether more is known for such a size than a rate of large ones, which would count starting as nothing. */
+bool plan_way_knows(const struct way *way, double bytes);
+
+/* Whether two ways share what structure knows of, or may. */
+bool plan_way_meets(const struct way *a, const struct way *b);
+
+/* False when nothing is measured or published of it. */
+bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *ret);
+
+enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
+
+/* The fastest of those through one NUMA node's memory, through one gpu or through two, each hop by that mechanism; not those of which a hop is not known for such a size,
+ * and not those that meet one of apart (count ways). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
+bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way *apart, size_t count, double limit_ns, struct way *ret);
