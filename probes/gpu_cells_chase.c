@@ -13,7 +13,7 @@
 #define WARM_BYTES  (UINT64_C(1) << 20) /* of the host's memory: what a device might hold of it */
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
-#define PIECE_LOADS 1000
+#define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
 #define PIECE_NS    150e3
 #define PIECES_MAX  100
 #define PIECES_MIN  36 /* the lowest decile has an interval */
@@ -110,16 +110,18 @@ static bool build(const struct chase *chase, const struct gpu_memory *spare, enu
     return gpu_call_check(node, chase->owner, code, "build the cycle", ret_fault, why);
 }
 
-static bool is_enough(const struct probe_summary *summary, unsigned n, bool late)
+/* Those that an interval needs are worth twice the time; spent is a share of it. */
+static bool is_enough(const struct probe_summary *summary, unsigned n, double spent)
 {
-    return n == PIECES_MAX || (n >= PIECES_MIN && (late || probe_stats_settled(summary))) || (n >= PROBE_STATS_MIN && late);
+    return n == PIECES_MAX || (n >= PIECES_MIN && (spent >= 1 || probe_stats_settled(summary))) ||
+           (n >= PROBE_STATS_MIN && spent >= 2);
 }
 
 static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault,
                         struct probe_why *why)
 {
     double samples[PIECES_MAX], look;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
+    int64_t began_ns = probe_clock_ns();
     if (!walk_piece(chase, PIECE_LOADS, &look, ret_fault, why))
         return false;
     double fit = PIECE_NS / fmax(look, 1);
@@ -130,7 +132,7 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
         if (!walk_piece(chase, loads, &samples[n++], ret_fault, why))
             return false;
         summary = probe_stats_quantile(samples, n, DECILE);
-    } while (!is_enough(&summary, n, probe_clock_ns() >= end_ns));
+    } while (!is_enough(&summary, n, (double)(probe_clock_ns() - began_ns) / (double)budget_ns));
     *ret_fault = GPU_FAULT_OTHER;
     if (!(summary.value > 0))
         return probe_why_set(why, "more loads do not take more time");

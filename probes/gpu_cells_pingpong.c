@@ -2,6 +2,7 @@
 
 #include "gpu_call.h"
 #include "gpu_kernels.h"
+#include "gpu_pages.h"
 #include "gpu_player.h"
 #include "probe_clock.h"
 
@@ -171,47 +172,65 @@ static bool play_host(const struct side *side, struct gpu_player *player, double
     return true;
 }
 
+/* A piece of a device's own memory that the host has mapped: where that memory is a NUMA node and the device uses the host's page
+ * tables, so that both know it by one address. */
+static bool map_own(const struct gpu_run *run, int device, struct gpu_pages *ret_pages, struct probe_why *why)
+{
+    const struct gpu_device *of = &run->node->device[device];
+    if (!of->usable)
+        return probe_why_set(why, "%.190s", of->why.text);
+    int numa = of->attribute[GPU_ATTRIBUTE_MEMORY_NUMA];
+    if (numa < 0)
+        return probe_why_set(
+            why, "CPUs do not reach the memory of %s: it is no NUMA node, and the runtime does not map it for them", of->name);
+    if (of->attribute[GPU_ATTRIBUTE_PAGEABLE_BY_HOST] <= 0)
+        return probe_why_set(why, "%s does not use the page tables of CPUs, so its memory has no address for both", of->name);
+    return gpu_pages_new(numa, false, 2 * APART, ret_pages, why);
+}
+
+/* The two flags: what the host writes and the kernel polls, and the other way round. */
+static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct side *side, struct gpu_player *player,
+                        struct gpu_pages *ret_own, struct probe_why *why)
+{
+    struct gpu_memory host;
+    struct gpu_pages own = {0};
+    if (cell->variant != FLAGS_FROM && !map_own(run, cell->to, &own, why))
+        return false;
+    *ret_own = own;
+    if (!gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - cell->from, GPU_MEMORY_PINNED, 0, cell->to, &host, why))
+        return false;
+    char *polled_here = cell->variant == FLAGS_TO ? own.base : host.host;
+    char *polled_there = cell->variant == FLAGS_FROM ? host.host : own.base;
+    player->theirs = (void *)polled_there;
+    player->mine = (void *)(polled_here + APART);
+    side->args.mine = cell->variant == FLAGS_FROM ? host.address : (gpu_address)(uintptr_t)polled_there;
+    side->args.theirs = (cell->variant == FLAGS_TO ? (gpu_address)(uintptr_t)polled_here : host.address) + APART;
+    return true;
+}
+
 static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct side side;
-    struct gpu_memory memory;
+    struct gpu_pages own = {0};
     double samples[PROBE_STATS_MAX];
     struct probe_axes axes = axes_of(cell);
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    int index = GPU_CELL_NUMA(0) - cell->from;
     int64_t end_ns = probe_clock_ns() + budget_ns;
+    struct gpu_player player = {
+        .numa = run->node->numa[GPU_CELL_NUMA(0) - cell->from], .rounds = ROUNDS, .skip = SKIPPED, .limit_ns = LIMIT_NS};
     unsigned n = 0;
-    bool ok = find_side(run, cell->to, false, &side, &why) &&
-              gpu_buffers_host(run->buffers, index, GPU_MEMORY_PINNED, 0, cell->to, &memory, &why);
-    if (!ok)
-        return gpu_run_failed(run, cell, &axes, fault, &why);
-    side.args.mine = memory.address;
-    side.args.theirs = memory.address + APART;
-    struct gpu_player player = {.numa = run->node->numa[index],
-                                .theirs = memory.host,
-                                .mine = (void *)((char *)memory.host + APART),
-                                .rounds = ROUNDS,
-                                .skip = SKIPPED,
-                                .limit_ns = LIMIT_NS};
+    bool ok = find_side(run, cell->to, false, &side, &why) && place_flags(run, cell, &side, &player, &own, &why);
     for (bool enough = false; ok && !enough;) {
         ok = play_host(&side, &player, &samples[n], &fault, &why);
         enough = ok && probe_stats_enough(samples, ++n, probe_clock_ns() >= end_ns);
     }
+    if (ok || fault != GPU_FAULT_LOST) /* after which the device may still write there */
+        gpu_pages_done(&own);
     if (!ok)
         return gpu_run_failed(run, cell, &axes, fault, &why);
     struct probe_summary ns = probe_stats_quantile(samples, n, 0.5);
     return gpu_run_value(run, cell, &axes, &ns);
-}
-
-/* The host writes and polls its own memory only: what a runtime maps of a device's memory for it is not the same on any two. */
-static bool measure_unreached(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
-{
-    struct probe_axes axes = axes_of(cell);
-    struct probe_why why = {0};
-    (void)budget_ns;
-    probe_why_write(&why, "the runtime gives the host no flag in the memory of %s", run->node->device[cell->to].name);
-    return gpu_run_failed(run, cell, &axes, GPU_FAULT_UNSUPPORTED, &why);
 }
 
 bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
@@ -225,7 +244,7 @@ bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
             cell.measure = measure_devices;
             for (cell.from = 0; ok && cell.from < run->node->device_count; cell.from++)
                 ok = cell.from == cell.to || gpu_cells_add(run, cells, &cell);
-            cell.measure = cell.variant == FLAGS_FROM ? measure_host : measure_unreached;
+            cell.measure = measure_host;
             for (int index = 0; ok && index < run->node->numa_count; index++) {
                 cell.from = GPU_CELL_NUMA(index);
                 ok = gpu_cells_add(run, cells, &cell);

@@ -1,6 +1,7 @@
 #include "gpu_cells_product.h"
 
 #include "gpu_blas.h"
+#include "gpu_call.h"
 #include "gpu_kernels.h"
 #include "gpu_work.h"
 
@@ -99,6 +100,17 @@ static struct probe_axes axes_of(const struct gpu_cell *cell, uint64_t n)
     return axes;
 }
 
+/* The library loads its kernels at their first use, which takes longer than a stream can be held. */
+static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_api *api = job->node->api;
+    gpu_stream stream = job->node->device[job->device].stream[0];
+    if (!gpu_call_enter(job->node, job->device, ret_fault, why))
+        return false;
+    int code = enqueue(job, stream);
+    return gpu_call_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream), "product", ret_fault, why);
+}
+
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct job job = {.node = run->node, .device = cell->from};
@@ -108,7 +120,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     enum gpu_fault fault = GPU_FAULT_OTHER;
     bool ok = lay(run, cell, &job.args, &why);
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
-    ok = ok && (!(cell->variant & BY_BLAS) || gpu_blas_new(run->node, cell->from, &job.blas, &why));
+    ok = ok &&
+         (!(cell->variant & BY_BLAS) || (gpu_blas_new(run->node, cell->from, &job.blas, &why) && warm_up(&job, &fault, &why)));
     ok = ok && gpu_work_times(run->trial, &work, 1, &run->random, budget_ns, &ns, &fault, &why);
     gpu_blas_free(job.blas);
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);

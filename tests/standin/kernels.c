@@ -144,8 +144,8 @@ static enum code prepare_pingpong(struct launch *launch, const void *args)
         return CODE_ILLEGAL_ADDRESS;
     op->mine = (volatile _Atomic uint32_t *)(void *)mine.bytes;
     op->theirs = (volatile _Atomic uint32_t *)(void *)theirs.bytes;
-    op->place[0] = mine.place;
-    op->place[1] = theirs.place;
+    op->place[0] = model_owner(world->model, mine.place);
+    op->place[1] = model_owner(world->model, theirs.place);
     op->rounds = flags->rounds;
     op->skip = flags->skip;
     op->first = flags->first != 0;

@@ -30,6 +30,14 @@ int model_numa_place(const struct model *model, int number)
     return -1;
 }
 
+int model_owner(const struct model *model, int place)
+{
+    for (int i = 0; place >= model->device_count && i < model->device_count; i++)
+        if (model->device[i].memory_numa == model->numa[place - model->device_count].number)
+            return i;
+    return place;
+}
+
 const struct model_path *model_path(const struct model *model, enum model_mechanism mechanism, enum model_how how, enum model_kind kind, int from,
                                     int to)
 {

@@ -98,6 +98,8 @@ void model_free(struct model *model);
 int model_places(const struct model *model);
 /* The place of a NUMA node by its number; -1 there is none such. */
 int model_numa_place(const struct model *model, int number);
+/* Whose memory a place is: of a NUMA node that is a device's memory that device, of any other the place itself. */
+int model_owner(const struct model *model, int place);
 
 /* By engine: from and to are where the bytes lie; driven by the source (MODEL_WRITE) or the target. By kernel: from is the device that runs it, to the memory that it
  * reads or writes. kind is that of the host's memory, if there is any. */

@@ -21,10 +21,10 @@ FREE, MORE_FREE = "805306368", "1610612736"  # host memory: with more of it, buf
 class Run:
     """What the probe printed on a virtual node with what the text adds to its description."""
 
-    def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False):
+    def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False, instead=("", "")):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "node"
-            text = (TESTS / "standin" / "nodes" / f"{node}.node").read_text()
+            text = (TESTS / "standin" / "nodes" / f"{node}.node").read_text().replace(*instead, 1)
             file.write_text(f"{text.replace(FREE, MORE_FREE) if roomy else text}\n{more}\n")
             command = [str(TESTS / "standin" / "run.sh"), str(file), str(BIN / "berth-probe-gpu"), "--profile", profile, "--metrics", ",".join(metrics)]
             done = subprocess.run(command + (["--places", ",".join(places)] if places else []), env={**os.environ, "STANDIN": str(STANDIN)},
@@ -77,6 +77,7 @@ def quick_has_the_latencies_of_own_peer_and_near_memory():
     near(run.value("memory_latency", GCD[2], GCD[0]), 1150)
     near(run.value("memory_latency", GCD[0], NUMA_OF_GCD[0]), 1480)
     assert all(r["axes"] == {} for r in run.all("value", "memory_latency")), "one size is enough for that"
+    assert all(r["n"] >= 36 and r["low"] <= r["value"] <= r["high"] for r in run.all("value", "memory_latency")), "a low decile with an interval"
 
 
 def flags_lie_in_each_memory():
@@ -93,8 +94,22 @@ def flags_lie_in_each_memory():
     for record in host:
         near(record["value"], 2900)
     for record in run.all("skip", "gpu_pingpong"):
-        why = "no CPU that may be used" if record["axes"] == {"flag": "from"} else "gives the host no flag in the memory"
+        why = "no CPU that may be used" if record["axes"] == {"flag": "from"} else "CPUs do not reach the memory of"
         assert why in record["why"] and record["from"].startswith("numa"), record
+
+
+def flags_that_the_host_reaches_in_a_gpu():
+    # The device's memory is a NUMA node there, and flags of the other side lie in the memory of numa0.
+    gpu = "0009:01:00.0"
+    run = Run("gh200-quad", ["gpu_pingpong"], places=[gpu])
+    assert run.status == 0, run.error
+    near(run.value("gpu_pingpong", "numa0", gpu, flag="from"), 1150)
+    near(run.value("gpu_pingpong", "numa0", gpu, flag="reader"), 1000)
+    near(run.value("gpu_pingpong", "numa0", gpu), 1250)
+    hidden = Run("gh200-quad", ["gpu_pingpong"], places=[gpu], instead=("ats=1", "ats=0"))
+    for axes in ({}, {"flag": "reader"}):
+        assert "does not use the page tables of CPUs" in hidden.one("skip", "gpu_pingpong", "numa0", gpu, **axes)["why"]
+    near(hidden.value("gpu_pingpong", "numa0", gpu, flag="from"), 1150)
 
 
 def slope(samples):
@@ -183,7 +198,7 @@ def a_lost_device_ends_the_run():
 
 
 CASES = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
-         flags_lie_in_each_memory, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
+         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
          memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
 
 
