@@ -58,11 +58,6 @@ enum berth_code memrate_cores(const struct graph *graph, const struct cpuset *cp
     return BERTH_OK;
 }
 
-void memrate_gpu(place_id gpu, struct accessor *ret)
-{
-    *ret = (struct accessor){.cores = 1, .in_all = 1, .holder = {gpu}, .holder_count = 1};
-}
-
 void memrate_done(struct accessor *accessor)
 {
     free(accessor->inside);
@@ -110,7 +105,7 @@ static double between(double a, double b, double share) { return a + (b - a) * s
 
 static struct memrate of_value(const struct value *v) { return (struct memrate){v->value, v->low, v->high}; }
 
-static enum berth_code note(struct memrate_basis *basis, const struct value *v, struct berth_err *err)
+enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *v, struct berth_err *err)
 {
     if (v->source != VALUE_MEASURED)
         plan_warn(basis->warnings, "not every %s here is measured: why says which are %s", metric_info(v->metric)->name,
@@ -143,11 +138,11 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
         double share = (threads - a->threads) / (b->threads - a->threads);
         *ret = (struct memrate){between(a->value->value, b->value->value, share), between(a->value->low, b->value->low, share),
                                 between(a->value->high, b->value->high, share)};
-        enum berth_code code = note(basis, a->value, err);
+        enum berth_code code = memrate_cite(basis, a->value, err);
         if (code != BERTH_OK)
             return code;
     }
-    return note(basis, b->value, err);
+    return memrate_cite(basis, b->value, err);
 }
 
 static place_id next_part(const struct snapshot *snap, const struct accessor *who, enum place_kind kind, place_id start)
@@ -185,7 +180,6 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     unsigned covered = 0;
     double top = 0;
     *ret = unknown;
-    assert(who->of != NULL);
     for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
         double share = (double)who->inside[p] / who->in_all;
         struct memrate part;
@@ -205,7 +199,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     }
     const struct value *best = highest(snap, memory, how, measured_only);
     if (best != NULL && best->value > top) {
-        enum berth_code code = note(basis, best, err);
+        enum berth_code code = memrate_cite(basis, best, err);
         if (code != BERTH_OK)
             return code;
         top = best->value;
@@ -225,12 +219,11 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
         bool measured_only = pass == 0;
         for (unsigned i = 0; i < who->holder_count; i++) {
             place_id p = who->holder[i];
-            double all = who->of != NULL ? who->of[p] : 1;
-            enum berth_code code = stream_from(snap, p, who->cores, all, memory, how, measured_only, basis, ret, err);
+            enum berth_code code = stream_from(snap, p, who->cores, who->of[p], memory, how, measured_only, basis, ret, err);
             if (code != BERTH_OK || !isnan(ret->value))
                 return code;
         }
-        for (enum place_kind kind = PLACE_NUMA; who->inside != NULL && kind <= PLACE_LLC; kind++) {
+        for (enum place_kind kind = PLACE_NUMA; kind <= PLACE_LLC; kind++) {
             enum berth_code code = stream_parts(snap, who, kind, memory, how, measured_only, basis, ret, err);
             if (code != BERTH_OK || !isnan(ret->value))
                 return code;
@@ -239,18 +232,39 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
     return BERTH_OK;
 }
 
+/* What was measured over the least buffer that is not smaller, else over one far larger than all caches. */
+static const struct value *latency_of(const struct snapshot *snap, place_id from, place_id memory, double bytes, bool measured_only)
+{
+    const struct value *v, *best = NULL;
+    size_t n = values_range(snap->values, METRIC_MEMORY_LATENCY, from, &v);
+    double least = INFINITY;
+    for (; n > 0 && v->to <= memory; v++, n--) {
+        char text[48], noise[48];
+        const char *axes = values_axes(snap->values, v);
+        if (v->to != memory || !usable(v, measured_only) || strcmp(axes_get(METRIC_MEMORY_LATENCY, axes, "noise", noise, sizeof noise), "none") != 0)
+            continue;
+        axes_get(METRIC_MEMORY_LATENCY, axes, "bytes", text, sizeof text);
+        double size = strcmp(text, "memory") == 0 ? INFINITY : strtod(text, NULL);
+        if (size >= bytes && (best == NULL || size < least)) {
+            best = v;
+            least = size;
+        }
+    }
+    return best;
+}
+
 /* The mean over the initiators of a kind by their cores; NAN when one has no value. */
 static enum berth_code latency_parts(const struct snapshot *snap, const struct accessor *who, enum place_kind kind, place_id memory,
-                                     bool measured_only, struct memrate_basis *basis, struct memrate *ret, struct berth_err *err)
+                                     double bytes, bool measured_only, struct memrate_basis *basis, struct memrate *ret, struct berth_err *err)
 {
     struct memrate sum = {0};
     unsigned covered = 0;
     size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
     for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
-        const struct value *v = values_find(snap->values, METRIC_MEMORY_LATENCY, p, memory, "");
-        if (v == NULL || !usable(v, measured_only))
+        const struct value *v = latency_of(snap, p, memory, bytes, measured_only);
+        if (v == NULL)
             break;
-        enum berth_code code = note(basis, v, err);
+        enum berth_code code = memrate_cite(basis, v, err);
         if (code != BERTH_OK)
             return code;
         double share = (double)who->inside[p] / who->in_all;
@@ -266,21 +280,21 @@ static enum berth_code latency_parts(const struct snapshot *snap, const struct a
     return BERTH_OK;
 }
 
-enum berth_code memrate_latency(const struct snapshot *snap, const struct accessor *who, place_id memory, struct memrate_basis *basis,
-                                struct memrate *ret, struct berth_err *err)
+enum berth_code memrate_latency_within(const struct snapshot *snap, const struct accessor *who, place_id memory, double bytes, struct memrate_basis *basis,
+                                       struct memrate *ret, struct berth_err *err)
 {
     *ret = unknown;
     for (int pass = 0; pass < 2; pass++) {
         bool measured_only = pass == 0;
         for (unsigned i = 0; i < who->holder_count; i++) {
-            const struct value *v = values_find(snap->values, METRIC_MEMORY_LATENCY, who->holder[i], memory, "");
-            if (v != NULL && usable(v, measured_only)) {
+            const struct value *v = latency_of(snap, who->holder[i], memory, bytes, measured_only);
+            if (v != NULL) {
                 *ret = of_value(v);
-                return note(basis, v, err);
+                return memrate_cite(basis, v, err);
             }
         }
-        for (enum place_kind kind = PLACE_NUMA; who->inside != NULL && kind <= PLACE_LLC && isnan(ret->value); kind++) {
-            enum berth_code code = latency_parts(snap, who, kind, memory, measured_only, basis, ret, err);
+        for (enum place_kind kind = PLACE_NUMA; kind <= PLACE_LLC && isnan(ret->value); kind++) {
+            enum berth_code code = latency_parts(snap, who, kind, memory, bytes, measured_only, basis, ret, err);
             if (code != BERTH_OK)
                 return code;
         }
@@ -288,4 +302,10 @@ enum berth_code memrate_latency(const struct snapshot *snap, const struct access
             return BERTH_OK;
     }
     return BERTH_OK;
+}
+
+enum berth_code memrate_latency(const struct snapshot *snap, const struct accessor *who, place_id memory, struct memrate_basis *basis,
+                                struct memrate *ret, struct berth_err *err)
+{
+    return memrate_latency_within(snap, who, memory, INFINITY, basis, ret, err);
 }

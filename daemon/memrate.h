@@ -1,5 +1,5 @@
 /**
- * What is known of some cores, or a gpu, using one memory: streaming rate and latency, from the values of a
+ * What is known of some cores using one memory: streaming rate and latency, from the values of a
  * snapshot by the nearest initiator that has them: core, llc, numa, package. Measured values go before all others.
  *
  * Pure; any thread.
@@ -12,19 +12,18 @@
 
 #define MEMRATE_HOLDERS 5
 
-/* Who touches memory: cores, or one gpu. */
+/* Cores that touch memory. */
 struct accessor {
-    unsigned cores;    /* how many of them work; 1 for a gpu */
+    unsigned cores;    /* how many of them work */
     unsigned in_all;   /* how many there are */
-    place_id holder[MEMRATE_HOLDERS]; /* the places that have them all, smallest first: core, llc, numa, package, machine; or the gpu */
+    place_id holder[MEMRATE_HOLDERS]; /* the places that have them all, smallest first: core, llc, numa, package, machine */
     unsigned holder_count;
-    uint16_t *inside; /* owned, by place id: how many of the cores it has; NULL for a gpu */
+    uint16_t *inside; /* owned, by place id: how many of the cores it has */
     uint16_t *of;     /* behind inside: how many cores it has in all */
 };
 
 /* The cores that have a cpu in cpus, all at work. in_all is 0 when there are none. NO_MEMORY. */
 enum berth_code memrate_cores(const struct graph *graph, const struct cpuset *cpus, struct accessor *ret, struct berth_err *err);
-void memrate_gpu(place_id gpu, struct accessor *ret);
 void memrate_done(struct accessor *accessor);
 
 /* With the 95 % interval; NAN where unknown. */
@@ -39,6 +38,9 @@ struct memrate_basis {
     struct plan_warnings *warnings;
 };
 
+/* Adds a value to what the answer rests on, with a warning where it was not measured. NO_MEMORY. */
+enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *value, struct berth_err *err);
+
 /* Bytes per second when the accessor's cores stream together; how is "read" or "write". Between measured numbers of cores it is
  * interpolated; cores of several initiators count as limited by each one's rate and by the highest known of the memory, with a warning.
  * value is NAN when nothing is known. NO_MEMORY. */
@@ -48,3 +50,7 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
 /* Nanoseconds of one dependent load by one of the accessor's cores; the mean over several initiators. As above. */
 enum berth_code memrate_latency(const struct snapshot *snap, const struct accessor *who, place_id memory, struct memrate_basis *basis,
                                 struct memrate *ret, struct berth_err *err);
+
+/* The same in a buffer of that many bytes, of which caches hold some: by what was measured over the least buffer that is not smaller. */
+enum berth_code memrate_latency_within(const struct snapshot *snap, const struct accessor *who, place_id memory, double bytes, struct memrate_basis *basis,
+                                       struct memrate *ret, struct berth_err *err);

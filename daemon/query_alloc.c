@@ -1,6 +1,4 @@
 /* io.berth.Placement.Allocate: JSON on both sides of plan_alloc. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +11,9 @@
 
 #define ACCESSES_MAX 64
 
-static const char *const kinds[] = {"system", "pinned", "managed", "device", NULL};
 static const char *const hows[] = {"stream", "random", NULL};
-enum { KIND_SYSTEM };
 
-static enum berth_code read_access(const struct graph *graph, const json_t *json, struct alloc_access *ret, struct berth_err *err)
+static enum berth_code read_access(const struct graph *graph, const json_t *json, struct memuse_access *ret, struct berth_err *err)
 {
     int how = 0;
     if (!json_is_object(json))
@@ -36,7 +32,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
 }
 
 static enum berth_code read_accesses(const struct graph *graph, const json_t *params, struct alloc_request *request,
-                                     struct alloc_access *access, struct berth_err *err)
+                                     struct memuse_access *access, struct berth_err *err)
 {
     const json_t *array;
     enum berth_code code = request_array(params, "accesses", ACCESSES_MAX, &array, err);
@@ -46,12 +42,11 @@ static enum berth_code read_accesses(const struct graph *graph, const json_t *pa
     return code;
 }
 
-/* Only ordinary memory can be priced without a gpu's measurements; the other kinds are named, not ignored. */
-static enum berth_code check_kinds(const json_t *params, struct plan_warnings *warnings, struct berth_err *err)
+static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct berth_err *err)
 {
     const json_t *array, *item;
     size_t i;
-    bool has_system = false;
+    unsigned kinds = 0;
     enum berth_code code = request_array(params, "kinds", 16, &array, err);
     if (code != BERTH_OK || array == NULL)
         return code;
@@ -59,17 +54,15 @@ static enum berth_code check_kinds(const json_t *params, struct plan_warnings *w
     {
         const char *text = json_string_value(item);
         int kind = 0;
-        while (kinds[kind] != NULL && (text == NULL || strcmp(kinds[kind], text) != 0))
+        while (memkind_names[kind] != NULL && (text == NULL || strcmp(memkind_names[kind], text) != 0))
             kind++;
-        if (kinds[kind] == NULL)
-            return err_invalid(err, "kinds", "%.40s is no kind of allocation", text != NULL ? text : "what is no string");
-        has_system |= kind == KIND_SYSTEM;
-        if (kind != KIND_SYSTEM)
-            plan_warn(warnings, "%s memory is left out: its price needs measurements of gpus, which this version does not use", kinds[kind]);
+        if (memkind_names[kind] == NULL)
+            return err_invalid(err, "kinds", "%.40s is no kind of allocation: system, pinned, managed and device are", text != NULL ? text : "what is no string");
+        kinds |= 1u << kind;
     }
-    if (!has_system)
-        return err_set(err, BERTH_NOTHING_ALLOWED, json_array_size(array) == 0 ? "kinds is empty: no kind of allocation may be used"
-                                                                               : "of the kinds, this version can only advise on system");
+    if (kinds == 0)
+        return err_set(err, BERTH_NOTHING_ALLOWED, "kinds is empty: system, pinned, managed and device are kinds of allocation");
+    *ret = kinds;
     return BERTH_OK;
 }
 
@@ -90,14 +83,13 @@ static void reply_free(void *state)
 
 static void print_option(struct print *print, const struct reply *reply, const struct alloc_option *option)
 {
-    const struct place *memory = graph_place(reply->snap->graph, option->memory);
-    char call[64];
-    snprintf(call, sizeof call, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")", reply->bytes, memory->number);
+    char call[256];
+    memkind_call(&reply->answer.node, &option->place, reply->bytes, option->xnack, call, sizeof call);
     print_open(print, '{');
     print_key(print, "memory");
-    print_name(print, memory->name);
+    print_name(print, graph_place(reply->snap->graph, option->place.memory)->name);
     print_key(print, "kind");
-    print_name(print, kinds[KIND_SYSTEM]);
+    print_name(print, memkind_names[option->place.kind]);
     print_key(print, "call");
     print_name(print, call);
     print_key(print, "predicted");
@@ -132,22 +124,18 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
 static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
 {
     const struct graph *graph = call->snap->graph;
-    struct alloc_access access[ACCESSES_MAX];
+    struct memuse_access access[ACCESSES_MAX];
     struct allowed allowed = {0};
     struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
-    struct plan_warnings left_out;
-    left_out.count = 0;
     enum berth_code code = request_allowed(graph, call->params, &allowed, err);
     if (code == BERTH_OK)
         code = request_int(call->params, "bytes", 1, INT64_MAX, 0, &request.bytes, err);
     if (code == BERTH_OK)
         code = read_accesses(graph, call->params, &request, access, err);
     if (code == BERTH_OK)
-        code = check_kinds(call->params, &left_out, err);
+        code = read_kinds(call->params, &request.kinds, err);
     if (code == BERTH_OK)
         code = plan_alloc(call->snap, &request, &reply->answer, err);
-    for (size_t i = 0; code == BERTH_OK && i < left_out.count; i++)
-        plan_warn(&reply->answer.warnings, "%s", left_out.line[i]);
     reply->bytes = request.bytes;
     reply->free_at_s = request.free.at_s;
     plan_allowed_done(&allowed);

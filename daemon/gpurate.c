@@ -1,0 +1,251 @@
+#include "gpurate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "curve.h"
+#include "plan_move.h"
+
+#define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
+#define TRIES 8
+#define SHARED_AXES "bytes=16777216" /* the largest size of shared_write */
+#define SHARED_BYTES 16777216.0
+
+static const struct prediction unknown = {NAN, NAN, NAN};
+
+/* A series that may tell a rate, best first. */
+struct try {
+    enum metric metric;
+    place_id from, to;
+    const char *axes;
+    const char *stands_for; /* NULL: it is what is asked for; else the warning's words */
+};
+
+struct tries {
+    size_t count;
+    struct try item[TRIES];
+};
+
+static void add(struct tries *tries, enum metric metric, place_id from, place_id to, const char *axes, const char *stands_for)
+{
+    tries->item[tries->count++] = (struct try){metric, from, to, axes, stands_for};
+}
+
+static bool is_read(const char *how) { return strcmp(how, "read") == 0; }
+
+static void own_tries(place_id gpu, const char *how, struct tries *tries)
+{
+    add(tries, METRIC_MEMORY_BANDWIDTH, gpu, gpu, is_read(how) ? "" : "how=write", NULL);
+    add(tries, METRIC_GPU_STREAM, gpu, gpu, "", "what streaming copies get");
+}
+
+static void peer_tries(place_id gpu, place_id peer, const char *how, struct tries *tries)
+{
+    add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, is_read(how) ? "how=read" : "how=write", NULL);
+    add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, "", "what copies by kernels get");
+    add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? peer : gpu, is_read(how) ? gpu : peer, "", "what copy engines get");
+}
+
+static void host_tries(place_id gpu, place_id numa, enum memkind kind, const char *how, struct tries *tries)
+{
+    place_id from = is_read(how) ? numa : gpu, to = is_read(how) ? gpu : numa;
+    if (kind == MEMKIND_SYSTEM)
+        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "how=write", NULL);
+    if (kind == MEMKIND_MANAGED) {
+        add(tries, METRIC_HOST_GPU_KERNEL, from, to, is_read(how) ? "how=read;kind=managed" : "how=write;kind=managed", NULL);
+        add(tries, METRIC_HOST_GPU_KERNEL, from, to, "kind=managed", "what copies by kernels get");
+    }
+    add(tries, METRIC_HOST_GPU_KERNEL, from, to, is_read(how) ? "how=read" : "how=write", kind == MEMKIND_MANAGED ? "what they get of pinned memory" : NULL);
+    add(tries, METRIC_HOST_GPU_KERNEL, from, to, "", "what copies by kernels get");
+    add(tries, METRIC_HOST_GPU_COPY_ENGINE, from, to, "", "what copy engines get");
+}
+
+/* The gpu in whose memory it lies, PLACE_NONE the host's. Of a processor and gpu that have one memory, what a gpu's runtime gives is its. */
+static place_id owner_of(const struct gpurate *at)
+{
+    return at->place->kind == MEMKIND_DEVICE ? at->place->gpu : memkind_owner(at->node, at->place->memory);
+}
+
+static const struct try *find(const struct gpurate *at, const struct tries *tries, const struct value **ret)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < tries->count; i++) {
+            const struct try *try = &tries->item[i];
+            const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
+            if (v != NULL && v->value > 0 && (pass > 0 || v->source == VALUE_MEASURED)) {
+                *ret = v;
+                return try;
+            }
+        }
+    return NULL;
+}
+
+/* What starting a kernel costs where no curve says it of just this transfer: in its own memory as a streaming copy; elsewhere the most that one of the
+ * gpu's curves of that metric has, because another memory's kernels are not started faster than a near one's. */
+static double start_ns(const struct gpurate *at, enum metric metric)
+{
+    const struct curves *curves = at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
+    const struct curve *curve;
+    double most = 0;
+    if (curves == NULL)
+        return 0;
+    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM) {
+        curve = curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "");
+        return curve != NULL ? curve->fit.piece[0].t0_ns : 0;
+    }
+    for (size_t n = curve_range(curves, metric, &curve); n > 0; curve++, n--)
+        if (curve->from == at->gpu || curve->to == at->gpu)
+            most = fmax(most, curve->fit.piece[0].t0_ns);
+    return most;
+}
+
+/* Bytes in as many goes around the buffer as it takes. The curve's shape, the interval of the rate. */
+static struct prediction time_of(const struct gpurate *at, const struct try *try, const struct value *v, double bytes)
+{
+    const struct curves *curves = v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
+    const struct curve *curve = curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
+    double once = fmin(bytes, at->span), rounds = bytes / once, time_ns, half = 0;
+    if (curve != NULL) {
+        time_ns = rounds * curve_time_ns(curve, once);
+        half = fmin(curve->fit.residual, 1);
+    } else {
+        time_ns = bytes / v->value * 1e9 + rounds * start_ns(at, try->metric);
+    }
+    return (struct prediction){time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half)};
+}
+
+/* By the links between, which are said to carry so much. */
+static struct prediction nominal(const struct gpurate *at, const struct try *like, double bytes, struct memrate_basis *basis)
+{
+    struct move move;
+    if (like->from == like->to || !plan_move_find(at->snap, like->from, like->to, MOVE_KERNEL, &move))
+        return unknown;
+    plan_warn(basis->warnings, "between %s and %s nothing was measured: the rate that their links are said to have stands for it",
+              graph_place(at->snap->graph, like->from)->name, graph_place(at->snap->graph, like->to)->name);
+    return (struct prediction){bytes / move.bytes_per_s * 1e9, NAN, NAN};
+}
+
+static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
+                                struct prediction *ret, struct berth_err *err)
+{
+    const struct value *v;
+    const struct try *try = find(at, tries, &v);
+    *ret = unknown;
+    if (bytes == 0) {
+        *ret = (struct prediction){0};
+        return BERTH_OK;
+    }
+    if (try == NULL) {
+        *ret = nominal(at, &tries->item[tries->count - 1], bytes, basis);
+        return BERTH_OK;
+    }
+    if (try->stands_for != NULL)
+        plan_warn(basis->warnings, "how fast kernels of %s %s it was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
+                  try->stands_for);
+    *ret = time_of(at, try, v, bytes);
+    return memrate_cite(basis, v, err);
+}
+
+static void list(const struct gpurate *at, const char *how, struct tries *tries)
+{
+    place_id owner = owner_of(at);
+    if (owner == at->gpu)
+        own_tries(at->gpu, how, tries);
+    else if (owner != PLACE_NONE)
+        peer_tries(at->gpu, owner, how, tries);
+    else
+        host_tries(at->gpu, at->place->memory, at->place->kind, how, tries);
+}
+
+static struct prediction sum(struct prediction a, struct prediction b)
+{
+    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
+}
+
+/* What touching memory for the first time was measured as: ordinary memory wherever the host has it, and managed memory that goes to the gpu. */
+static const struct value *first_of(const struct gpurate *at, const char *how)
+{
+    bool is_managed = at->place->kind == MEMKIND_MANAGED;
+    place_id numa = is_managed ? plan_numa(at->snap->graph, at->gpu) : at->place->memory;
+    char axes[64];
+    if (numa == PLACE_NONE || (!is_managed && at->place->kind != MEMKIND_SYSTEM))
+        return NULL;
+    snprintf(axes, sizeof axes, "how=%s;kind=%s%s", how, is_managed ? "migrating" : "system", at->xnack ? ";xnack=on" : "");
+    const struct value *v = values_find(at->snap->values, METRIC_HOST_GPU_KERNEL, is_read(how) ? numa : at->gpu, is_read(how) ? at->gpu : numa, axes);
+    return v != NULL && v->value > 0 ? v : NULL;
+}
+
+enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+{
+    struct tries tries = {0};
+    struct prediction first = {0};
+    bool moves = at->place->kind == MEMKIND_MANAGED && owner_of(at) == at->gpu && memkind_numa(at->node, at->place->memory) == PLACE_NONE;
+    bool is_fresh = at->place->kind == MEMKIND_SYSTEM && owner_of(at) == PLACE_NONE;
+    const struct value *touch = moves || is_fresh ? first_of(at, how) : NULL;
+    *ret = bytes == 0 ? first : unknown;
+    if (bytes == 0 || (moves && touch == NULL))
+        return BERTH_OK;
+    if (touch != NULL) {
+        double once = fmin(bytes, at->span), ns = once * 1e9, start = start_ns(at, touch->metric);
+        first = (struct prediction){start + ns / touch->value, start + ns / touch->high, start + ns / touch->low};
+        bytes -= once;
+        enum berth_code code = memrate_cite(basis, touch, err);
+        if (code != BERTH_OK)
+            return code;
+    }
+    list(at, how, &tries);
+    enum berth_code code = by_tries(at, &tries, how, bytes, basis, ret, err);
+    if (code == BERTH_OK)
+        *ret = sum(*ret, first);
+    return code;
+}
+
+static const struct value *latency_of(const struct gpurate *at, place_id to)
+{
+    const struct value *v = values_find(at->snap->values, METRIC_MEMORY_LATENCY, at->gpu, to, "");
+    return v != NULL && v->value > 0 ? v : NULL;
+}
+
+enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+{
+    struct tries own = {0};
+    const struct value *rate, *near, *far;
+    place_id owner = owner_of(at), to = owner != PLACE_NONE ? owner : at->place->memory;
+    struct prediction streamed;
+    own_tries(at->gpu, "read", &own);
+    *ret = unknown;
+    near = latency_of(at, at->gpu);
+    far = latency_of(at, to);
+    if (find(at, &own, &rate) == NULL || near == NULL || far == NULL)
+        return BERTH_OK;
+    enum berth_code code = gpurate_stream(at, "read", loads * line_bytes, basis, &streamed, err);
+    if (code == BERTH_OK)
+        code = memrate_cite(basis, far, err);
+    if (code == BERTH_OK)
+        code = memrate_cite(basis, near, err);
+    if (code == BERTH_OK)
+        code = memrate_cite(basis, rate, err);
+    if (code != BERTH_OK || isnan(streamed.time_ns))
+        return code;
+    plan_warn(basis->warnings, "how many random accesses a gpu has under way at once was not measured: counted as many as when it streams its own memory");
+    double under_way = rate->value * 1e-9 * near->value / line_bytes;
+    *ret = (struct prediction){fmax(streamed.time_ns, loads * far->value / under_way), NAN, NAN};
+    return BERTH_OK;
+}
+
+/* A round of shared_write takes the pages to the host and back; the way there is known. */
+enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+{
+    place_id numa = plan_numa(at->snap->graph, at->gpu);
+    const struct value *round = numa != PLACE_NONE ? values_find(at->snap->values, METRIC_SHARED_WRITE, at->gpu, numa, SHARED_AXES) : NULL;
+    const struct value *there = first_of(at, "write");
+    *ret = unknown;
+    if (round == NULL || there == NULL)
+        return BERTH_OK;
+    double back_ns = fmax(round->value / SHARED_BYTES - 1e9 / there->value, 0);
+    *ret = (struct prediction){bytes * back_ns, bytes * fmax(round->low / SHARED_BYTES - 1e9 / there->low, 0),
+                               bytes * fmax(round->high / SHARED_BYTES - 1e9 / there->high, 0)};
+    enum berth_code code = memrate_cite(basis, round, err);
+    return code == BERTH_OK ? memrate_cite(basis, there, err) : code;
+}

@@ -1,0 +1,31 @@
+/**
+ * What is known of a gpu's kernels using memory that was allocated in some way, from the values of a snapshot: streams by the curve of just that transfer where
+ * there is one, else by its rate, else by what is nearest to it, with a warning; at last by what the links between carry. Measured values go before all others.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "memkind.h"
+#include "memrate.h"
+
+/* A gpu and what it touches. */
+struct gpurate {
+    struct snapshot *snap;
+    const struct memkind_node *node;
+    const struct memkind_place *place;
+    place_id gpu;
+    bool xnack;  /* page faults of AMD's gpus are switched on */
+    double span; /* bytes of the buffer */
+};
+
+/* The time of reading (how is "read") or writing ("write") that many bytes, once around the buffer and again. Memory that is touched for the first time by
+ * the gpu costs what was measured of just that, once around. NAN when nothing is known. NO_MEMORY. */
+enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err);
+
+/* The time of so many loads at random, of line_bytes each. How many a gpu has under way at once was not measured: as many as would have to be for the rate
+ * at which it streams its own memory; a warning says so, and there is no interval. */
+enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err);
+
+/* What managed memory that is with the gpu costs when cores touch that many bytes of it: the pages move to them. Without the cores' own time.
+ * NAN when it was not measured. */
+enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err);

@@ -1,0 +1,166 @@
+#include "memuse.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The NUMA node that has most of the cores; the lowest of equals. */
+static place_id most_of(const struct graph *graph, const struct accessor *who)
+{
+    place_id best = PLACE_NONE;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
+        if (who->inside[n] > 0 && (best == PLACE_NONE || who->inside[n] > who->inside[best]))
+            best = n;
+    return best;
+}
+
+bool memuse_is_lost(const struct snapshot *snap, place_id gpu)
+{
+    for (size_t i = 0; i < snap->note_count; i++)
+        if (strcmp(snap->notes[i].code, "gpu-lost") == 0 && strcmp(snap->notes[i].place, graph_place(snap->graph, gpu)->name) == 0)
+            return true;
+    return false;
+}
+
+static enum berth_code lost(const struct snapshot *snap, place_id gpu, struct berth_err *err)
+{
+    char there[120] = "";
+    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(snap->graph, PLACE_GPU, g + 1))
+        if (!memuse_is_lost(snap, g) && strlen(there) + 24 < sizeof there)
+            snprintf(there + strlen(there), sizeof there - strlen(there), "%s%s", there[0] == '\0' ? "" : ", ", graph_place(snap->graph, g)->name);
+    return err_set(err, BERTH_UNAVAILABLE, "%s stopped answering (gpu-lost); %s%s", graph_place(snap->graph, gpu)->name,
+                   there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
+}
+
+static enum berth_code gpu_init(const struct snapshot *snap, const struct memuse_access *access, struct memuse *use, struct berth_err *err)
+{
+    const struct graph *graph = snap->graph;
+    if (access->cores > 0)
+        return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's", graph_place(graph, access->by)->name);
+    if (memuse_is_lost(snap, access->by))
+        return lost(snap, access->by, err);
+    bool is_somewhere = plan_numa(graph, access->by) != PLACE_NONE || plan_above(graph, access->by, PLACE_PACKAGE) != PLACE_NONE;
+    use->gpu = access->by;
+    use->near = is_somewhere ? access->by : PLACE_NONE;
+    return BERTH_OK;
+}
+
+static enum berth_code cores_init(const struct graph *graph, const struct memuse_access *access, const struct allowed *allowed, struct memuse *use,
+                                  struct berth_err *err)
+{
+    const struct place *by = access->by != PLACE_NONE ? graph_place(graph, access->by) : NULL;
+    if (by != NULL && (by->cpus == NULL || by->kind > PLACE_PU))
+        return err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
+    enum berth_code code = memrate_cores(graph, by != NULL ? by->cpus : &allowed->cpus, &use->who, err);
+    if (code != BERTH_OK)
+        return code;
+    if (use->who.in_all == 0 && by == NULL && graph_count(graph, PLACE_CORE) == 0)
+        return err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: say who uses the memory (accesses)");
+    if (use->who.in_all == 0)
+        return by != NULL ? err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name)
+                          : err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)");
+    if (access->cores > use->who.in_all)
+        return plan_not_enough(err, "cores", access->cores, use->who.in_all, "%" PRId64 " cores are to use the memory; %s has %u", access->cores,
+                               by != NULL ? by->name : "the allowed part of the node", use->who.in_all);
+    if (access->cores > 0)
+        use->who.cores = (unsigned)access->cores;
+    use->near = most_of(graph, &use->who);
+    return BERTH_OK;
+}
+
+enum berth_code memuse_init(const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err)
+{
+    if (access->reads_bytes < 0 || access->writes_bytes < 0)
+        return err_invalid(err, "accesses", "bytes are not negative");
+    if (access->cores < 0)
+        return err_invalid(err, "accesses", "cores are not negative");
+    struct memuse use = {.gpu = PLACE_NONE,
+                         .near = PLACE_NONE,
+                         .read_bytes = (double)access->reads_bytes,
+                         .write_bytes = (double)access->writes_bytes,
+                         .random = access->random};
+    bool is_gpu = access->by != PLACE_NONE && graph_place(snap->graph, access->by)->kind == PLACE_GPU;
+    enum berth_code code = is_gpu ? gpu_init(snap, access, &use, err) : cores_init(snap->graph, access, allowed, &use, err);
+    if (code == BERTH_OK)
+        *ret = use;
+    else
+        memuse_done(&use);
+    return code;
+}
+
+void memuse_done(struct memuse *use) { memrate_done(&use->who); }
+
+enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
+                                  struct plan_warnings *warnings, bool *ret_xnack)
+{
+    const char *why = NULL, *kind = memkind_names[place->kind];
+    bool xnack = false;
+    enum memkind_reach reach = use->gpu == PLACE_NONE ? memkind_cores_reach(node, place) : memkind_gpu_reaches(node, snap, place, use->gpu, &xnack, &why);
+    *ret_xnack |= xnack;
+    if (reach == MEMKIND_UNREACHED && use->gpu == PLACE_NONE)
+        plan_warn(warnings, "%s memory is left out: cores do not reach what %s gives", kind, "a gpu's own allocator");
+    else if (reach == MEMKIND_UNREACHED)
+        plan_warn(warnings, "%s memory%s%s is left out for %s: %s", kind, place->kind == MEMKIND_DEVICE ? " of " : "",
+                  place->kind == MEMKIND_DEVICE ? graph_place(node->graph, place->gpu)->name : "", graph_place(node->graph, use->gpu)->name, why);
+    else if (reach == MEMKIND_UNKNOWN && place->kind == MEMKIND_SYSTEM)
+        plan_warn(warnings, "whether %s reaches %s memory was not measured (berth probe --full does)", graph_place(node->graph, use->gpu)->name, kind);
+    return reach;
+}
+
+static struct prediction sum(struct prediction a, struct prediction b)
+{
+    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
+}
+
+static double accesses(const struct memuse *use) { return (use->read_bytes + use->write_bytes) / MEMUSE_LINE_BYTES; }
+
+static enum berth_code cores_random(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis,
+                                    struct prediction *ret, struct berth_err *err)
+{
+    double loads = ceil(accesses(use) / use->who.cores);
+    struct memrate latency;
+    enum berth_code code = memrate_latency_within(snap, &use->who, numa, span, basis, &latency, err);
+    if (code != BERTH_OK)
+        return code;
+    *ret = (struct prediction){loads * latency.value, loads * latency.low, loads * latency.high};
+    plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
+    return BERTH_OK;
+}
+
+enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct prediction *ret,
+                             struct berth_err *err)
+{
+    const struct {
+        const char *how;
+        double bytes;
+    } streams[] = {{"read", use->read_bytes}, {"write", use->write_bytes}};
+    struct prediction time = {0};
+    if (use->random && accesses(use) > 0)
+        return cores_random(use, snap, numa, span, basis, ret, err);
+    for (size_t i = 0; i < 2 && !isnan(time.time_ns); i++) {
+        struct memrate rate;
+        if (streams[i].bytes == 0)
+            continue;
+        enum berth_code code = memrate_stream(snap, &use->who, numa, streams[i].how, basis, &rate, err);
+        if (code != BERTH_OK)
+            return code;
+        double ns = streams[i].bytes * 1e9;
+        time = sum(time, (struct prediction){ns / rate.value, ns / rate.high, ns / rate.low});
+    }
+    *ret = time;
+    return BERTH_OK;
+}
+
+enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+{
+    if (use->random && accesses(use) > 0)
+        return gpurate_random(at, accesses(use), MEMUSE_LINE_BYTES, basis, ret, err);
+    struct prediction read, write;
+    enum berth_code code = gpurate_stream(at, "read", use->read_bytes, basis, &read, err);
+    if (code == BERTH_OK)
+        code = gpurate_stream(at, "write", use->write_bytes, basis, &write, err);
+    if (code == BERTH_OK)
+        *ret = sum(read, write);
+    return code;
+}

@@ -1,0 +1,376 @@
+#include "plan_nodes.h"
+
+#include "plan_alloc.h"
+
+#define GB 1e9
+#define GIB (INT64_C(1) << 30)
+
+/* Two processors with a gpu each, as three kinds of machine have them. */
+enum machine { DISCRETE, SUPERCHIP, ONE_MEMORY };
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct alloc_answer answer;
+    struct berth_err err;
+    place_id numa[2], gpu[2], hbm[2]; /* hbm: a gpu's memory as a NUMA node, of superchips */
+};
+
+static void measured(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double value)
+{
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, value, value * 0.99, value * 1.01);
+}
+
+static struct fixture begin(enum machine machine)
+{
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 4, 1, 256 * GIB}), .values = values_new()};
+    assert_non_null(f.values);
+    f.allowed.given = true;
+    for (int i = 0; i < 2; i++) {
+        f.numa[i] = nodes_place(f.graph, PLACE_NUMA, i);
+        struct cpuset cpus = *graph_place(f.graph, f.numa[i])->cpus;
+        f.gpu[i] = nodes_add(f.graph, PLACE_GPU, i, f.numa[i], f.numa[i], &cpus);
+        assert_true(place_set_detail(&f.graph->places[f.gpu[i]], "vendor", machine == ONE_MEMORY ? "amd" : "nvidia"));
+        assert_true(place_set_text(&f.graph->places[f.gpu[i]].model, machine == ONE_MEMORY ? "AMD Instinct MI300A" : "NVIDIA"));
+        if (machine != ONE_MEMORY)
+            f.graph->places[f.gpu[i]].capacity_bytes = 96 * GIB;
+    }
+    for (int i = 0; machine == SUPERCHIP && i < 2; i++) {
+        f.hbm[i] = nodes_add(f.graph, PLACE_NUMA, 4 + 4 * i, graph_place(f.graph, f.numa[i])->parent, PLACE_NONE, NULL);
+        f.graph->places[f.hbm[i]].capacity_bytes = 96 * GIB;
+        assert_non_null(graph_add_link(f.graph, f.hbm[i], f.gpu[i], LINK_MEMBUS));
+        assert_non_null(graph_add_link(f.graph, f.numa[i], f.gpu[i], LINK_C2C));
+    }
+    return f;
+}
+
+/* What each gpu gets of its own memory, the other's, and both hosts'. */
+static void all_known(struct fixture *f, double near_gb, double far_gb)
+{
+    for (int i = 0; i < 2; i++) {
+        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "", 4000 * GB);
+        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "how=write", 3000 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=read", 300 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=write", 250 * GB);
+        measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[i], "", 600);
+        measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[!i], "", 60000);
+        for (int n = 0; n < 2; n++) {
+            double rate = (n == i ? near_gb : far_gb) * GB;
+            measured(f, METRIC_HOST_GPU_KERNEL, f->numa[n], f->gpu[i], "how=read", rate);
+            measured(f, METRIC_HOST_GPU_KERNEL, f->gpu[i], f->numa[n], "how=write", rate / 2);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "", (n == i ? 200 : 80) * GB);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "how=write", (n == i ? 100 : 40) * GB);
+        }
+    }
+}
+
+static enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
+{
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    plan_node_cpus(f->graph, &f->allowed.cpus);
+    plan_alloc_done(&f->answer);
+    f->err = (struct berth_err){0};
+    struct alloc_request request = {.bytes = GIB, .access = access, .access_count = count, .kinds = kinds, .allowed = &f->allowed};
+    return plan_alloc(f->snap, &request, &f->answer, &f->err);
+}
+
+static enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by, int64_t reads_bytes)
+{
+    return ask(f, kinds, 1, &(struct memuse_access){.by = by, .reads_bytes = reads_bytes});
+}
+
+static void end(struct fixture *f)
+{
+    plan_alloc_done(&f->answer);
+    plan_allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static const struct alloc_option *option(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    for (size_t i = 0; i < f->answer.count; i++)
+        if (f->answer.option[i].place.kind == kind && f->answer.option[i].place.memory == memory)
+            return &f->answer.option[i];
+    return NULL;
+}
+
+static double time_of(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    const struct alloc_option *found = option(f, kind, memory);
+    if (found == NULL)
+        fail_msg("no %s memory on %s", memkind_names[kind], graph_place(f->graph, memory)->name);
+    return found->predicted.time_ns;
+}
+
+static void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * fabs(expected)); }
+
+static bool warned(const struct fixture *f, const char *part)
+{
+    for (size_t i = 0; i < f->answer.warnings.count; i++)
+        if (strstr(f->answer.warnings.line[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static void assert_call(const struct fixture *f, enum memkind kind, place_id memory, const char *expected)
+{
+    char call[256];
+    const struct alloc_option *found = option(f, kind, memory);
+    assert_non_null(found);
+    memkind_call(&f->answer.node, &found->place, GIB, found->xnack, call, sizeof call);
+    assert_string_equal(call, expected);
+}
+
+static void a_gpus_own_memory_is_first_and_the_rest_is_priced(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 8 * GIB, .writes_bytes = GIB};
+    assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
+    assert_int_equal(f.answer.option[0].place.kind, MEMKIND_DEVICE);
+    assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0 + GIB / 3000.0);
+    assert_near(f.answer.option[0].predicted.high_ns, (8 * GIB / 4000.0 + GIB / 3000.0) / 0.99);
+    assert_int_equal(f.answer.option[0].why_count, 2);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 8 * GIB / 300.0 + GIB / 250.0);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 50.0 + GIB / 25.0);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 20.0);
+    assert_true(warned(&f, "whether gpu0 reaches system memory was not measured"));
+    assert_true(isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
+    assert_call(&f, MEMKIND_DEVICE, f.gpu[0], "cudaMalloc(&p, 1073741824) on gpu0");
+    assert_call(&f, MEMKIND_PINNED, f.numa[1], "numa_set_preferred(1); cudaHostAlloc(&p, 1073741824, cudaHostAllocDefault)");
+    end(&f);
+}
+
+static void what_cores_do_not_reach_is_left_out(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .writes_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+    assert_null(option(&f, MEMKIND_DEVICE, f.gpu[0]));
+    assert_true(warned(&f, "device memory is left out: cores do not reach"));
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_int_equal(f.answer.option[0].place.kind, MEMKIND_PINNED);
+    assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 50.0 + GIB / 100.0);
+    /* asked for nothing else, that is an error which says why */
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, access), BERTH_NOTHING_ALLOWED);
+    assert_non_null(strstr(f.err.detail, "cores do not reach"));
+    end(&f);
+}
+
+static void what_the_probe_found_out_of_reach_is_left_out(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct value never = {.metric = METRIC_HOST_GPU_KERNEL, .from = f.numa[0], .to = f.gpu[0], .value = NAN, .low = NAN, .high = NAN};
+    assert_true(values_add(f.values, &never, "how=read;kind=system", "gpu0: does not reach memory of malloc"));
+    assert_true(values_add(f.values, &never, "how=read;kind=managed", "time budget"));
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
+    assert_null(option(&f, MEMKIND_SYSTEM, f.numa[0]));
+    assert_true(warned(&f, "system memory is left out for gpu0: gpu0: does not reach memory of malloc"));
+    assert_non_null(option(&f, MEMKIND_MANAGED, f.numa[0])); /* there was no time to look */
+    end(&f);
+}
+
+/* A touch for the first time costs what was measured of it, once around the buffer. */
+static void first_touch_and_migration_are_paid_once(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 20 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 10 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating", 10 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=managed", 45 * GB);
+    measured(&f, METRIC_SHARED_WRITE, f.gpu[0], f.numa[0], "bytes=16777216", 16777216.0);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 20.0 + 7 * GIB / 50.0);
+    assert_near(time_of(&f, MEMKIND_MANAGED, f.numa[0]), 8 * GIB / 45.0);
+    assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]), GIB / 10.0 + 7 * GIB / 4000.0);
+    /* A round took a nanosecond a byte, of which a tenth was the way there: the rest is the way back. */
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .writes_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_MANAGED, f.gpu[0]), GIB / 100.0 + GIB / 10.0 + 7 * GIB / 4000.0 + GIB * 0.9);
+    end(&f);
+}
+
+static void random_accesses_of_a_gpu(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), GIB / 4000.0);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), GIB / 4000.0 * 100); /* a hundred times the latency, as many under way */
+    assert_true(isnan(f.answer.option[0].predicted.high_ns));
+    assert_true(warned(&f, "random accesses a gpu has under way"));
+    end(&f);
+}
+
+static void what_stands_for_a_kernels_rate_is_said(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_HOST_GPU_COPY_ENGINE, f.numa[0], f.gpu[0], "", 55 * GB);
+    nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[0], f.gpu[0], "how=read", 60 * GB, NAN, NAN);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / 55.0); /* what was measured, not what was published */
+    assert_true(warned(&f, "what copy engines get stands for it"));
+    assert_true(isnan(f.answer.option[1].predicted.time_ns));
+    end(&f);
+}
+
+static void links_are_the_last_resort(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    struct link *link = graph_add_link(f.graph, f.numa[1], f.gpu[1], LINK_PCIE);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = 63 * GB;
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / 63.0);
+    assert_true(isnan(f.answer.option[0].predicted.low_ns));
+    assert_true(warned(&f, "their links are said to have"));
+    end(&f);
+}
+
+/* The gpu's memory is a NUMA node: cores reach it, and the right one is worth a factor of ten. */
+static void a_superchip(void **state)
+{
+    (void)state;
+    struct fixture f = begin(SUPERCHIP);
+    all_known(&f, 340, 88);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 330 * GB);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.hbm[0], "", 150 * GB);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.hbm[0]);
+    assert_int_equal(f.answer.option[0].place.kind, MEMKIND_SYSTEM);
+    assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0);
+    assert_call(&f, MEMKIND_SYSTEM, f.hbm[0], "numa_alloc_onnode(1073741824, 4)");
+    assert_true(time_of(&f, MEMKIND_SYSTEM, f.numa[0]) > 10 * f.answer.option[0].predicted.time_ns);
+    assert_near(time_of(&f, MEMKIND_SYSTEM, f.hbm[1]), 8 * GIB / 300.0);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
+    assert_null(option(&f, MEMKIND_PINNED, f.hbm[0])); /* what a driver pins is the processor's */
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0 + GIB / 150.0);
+    assert_int_equal(f.answer.option[0].place.memory, f.hbm[0]);
+    end(&f);
+}
+
+/* Processor and gpu have one memory, by the NUMA node's name, and cores reach all of it. */
+static void one_memory(void **state)
+{
+    (void)state;
+    struct fixture f = begin(ONE_MEMORY);
+    all_known(&f, 3200, 100);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system", 3200 * GB);
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+    for (size_t i = 0; i < f.answer.count; i++)
+        assert_int_equal(graph_place(f.graph, f.answer.option[i].place.memory)->kind, PLACE_NUMA);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_int_equal(f.answer.option[0].place.kind, MEMKIND_DEVICE);
+    assert_near(f.answer.option[0].predicted.time_ns, 8 * GIB / 4000.0 + GIB / 200.0);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 3200.0 + GIB / 200.0);
+    assert_call(&f, MEMKIND_DEVICE, f.numa[0], "hipMalloc(&p, 1073741824) on gpu0");
+    assert_call(&f, MEMKIND_PINNED, f.numa[0], "hipHostMalloc(&p, 1073741824, hipHostMallocDefault) on gpu0");
+    assert_call(&f, MEMKIND_PINNED, f.numa[1], "numa_set_preferred(1); hipHostMalloc(&p, 1073741824, hipHostMallocNumaUser)");
+    end(&f);
+}
+
+static void page_faults_of_amd_gpus(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=system;xnack=on", 25 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.gpu[0], GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 25.0);
+    assert_call(&f, MEMKIND_SYSTEM, f.numa[0], "numa_alloc_onnode(1073741824, 0) with HSA_XNACK=1 in the environment");
+    end(&f);
+}
+
+static void only_what_is_allowed(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
+    f.allowed.gpus[f.gpu[1]] = true;
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], GIB), BERTH_OK);
+    assert_int_equal(f.answer.count, 1);
+    assert_int_equal(f.answer.option[0].place.memory, f.gpu[1]);
+    f.allowed.gpus[f.gpu[1]] = false;
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.numa[0], GIB), BERTH_NOTHING_ALLOWED);
+    assert_non_null(strstr(f.err.detail, "no gpu is allowed"));
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 1, .cores = 2};
+    assert_int_equal(ask(&f, 0, 1, &access), BERTH_INVALID_PARAMETER);
+    struct alloc_request large = {.bytes = INT64_MAX, .allowed = &f.allowed, .kinds = 1u << MEMKIND_SYSTEM};
+    plan_alloc_done(&f.answer);
+    f.err = (struct berth_err){0};
+    assert_int_equal(plan_alloc(f.snap, &large, &f.answer, &f.err), BERTH_NOT_ENOUGH);
+    end(&f);
+}
+
+static void a_gpu_that_stopped_answering(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct note note = {.code = "gpu-lost", .place = "gpu1", .severity = NOTE_CRITICAL};
+    nodes_finish(f.graph);
+    values_finish(f.values);
+    f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
+    assert_non_null(f.snap);
+    graph_unref(f.graph);
+    plan_node_cpus(f.graph, &f.allowed.cpus);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
+    assert_null(option(&f, MEMKIND_DEVICE, f.gpu[1]));
+    assert_true(warned(&f, "gpu1 is left out: it stopped answering"));
+    assert_int_equal(ask_reads(&f, 0, f.gpu[1], GIB), BERTH_UNAVAILABLE);
+    assert_string_equal(f.err.detail, "gpu1 stopped answering (gpu-lost); these answer: gpu0");
+    end(&f);
+}
+
+/* The same within the error of both: the nearest, and the answer says so. */
+static void equal_within_the_error(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 50.3);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_true(f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
+    assert_true(warned(&f, "pinned memory on numa0 takes as long as pinned on numa1 within the error"));
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpus_own_memory_is_first_and_the_rest_is_priced),
+        cmocka_unit_test(what_cores_do_not_reach_is_left_out),
+        cmocka_unit_test(what_the_probe_found_out_of_reach_is_left_out),
+        cmocka_unit_test(first_touch_and_migration_are_paid_once),
+        cmocka_unit_test(random_accesses_of_a_gpu),
+        cmocka_unit_test(what_stands_for_a_kernels_rate_is_said),
+        cmocka_unit_test(links_are_the_last_resort),
+        cmocka_unit_test(a_superchip),
+        cmocka_unit_test(one_memory),
+        cmocka_unit_test(page_faults_of_amd_gpus),
+        cmocka_unit_test(only_what_is_allowed),
+        cmocka_unit_test(a_gpu_that_stopped_answering),
+        cmocka_unit_test(equal_within_the_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
