@@ -1,6 +1,7 @@
 #include "answer.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "jsonify.h"
 
@@ -65,11 +66,71 @@ static void print_one(struct print *print, const struct snapshot *snap, const st
     print_close(print, '}');
 }
 
+/* What the transfers of a set got together. */
+struct total {
+    double value, low, high;
+};
+
+static struct total total_of(const struct set *set)
+{
+    struct total total = {0, 0, 0};
+    for (size_t i = 0; i < set->flow_count; i++) {
+        total.value += set->flow[i].bytes_per_s;
+        total.low += set->flow[i].low;
+        total.high += set->flow[i].high;
+    }
+    return total;
+}
+
+static void flow_name(const struct graph *graph, const struct set_flow *flow, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s>%s", graph_place(graph, flow->from)->name, graph_place(graph, flow->to)->name);
+}
+
+static void print_set(struct print *print, const struct snapshot *snap, const struct set *set)
+{
+    const struct metric_info *info = metric_info(set->metric);
+    struct total total = total_of(set);
+    char name[48];
+    print_open(print, '{');
+    print_key(print, "metric");
+    print_name(print, info->name);
+    print_key(print, "from");
+    print_name(print, graph_place(snap->graph, set->flow[0].from)->name);
+    print_key(print, "to");
+    print_name(print, graph_place(snap->graph, set->flow[0].to)->name);
+    print_key(print, "axes");
+    jsonify_print_axes(print, set->metric, set->flow[0].axes);
+    print_key(print, "flows");
+    print_open(print, '[');
+    for (size_t i = 0; i < set->flow_count; i++) {
+        flow_name(snap->graph, &set->flow[i], name, sizeof name);
+        print_string(print, name);
+    }
+    print_close(print, ']');
+    print_key(print, "value");
+    print_real(print, total.value);
+    print_key(print, "low");
+    print_real(print, total.low);
+    print_key(print, "high");
+    print_real(print, total.high);
+    print_key(print, "unit");
+    print_name(print, info->unit);
+    print_key(print, "source");
+    print_name(print, value_source_name(set->source));
+    print_key(print, "measured_at_s");
+    print_count(print, set->measured_at_s > 0 ? set->measured_at_s : -1);
+    print_close(print, '}');
+}
+
 void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count)
 {
     print_open(print, '[');
-    for (size_t i = 0; i < count; i++)
-        print_one(print, snap, evidence->item[first + i]);
+    for (size_t i = first; i < first + count; i++)
+        if (evidence->item[i] != NULL)
+            print_one(print, snap, evidence->item[i]);
+        else
+            print_set(print, snap, evidence->set[i]);
     print_close(print, ']');
 }
 
@@ -96,12 +157,33 @@ static json_t *one(const struct snapshot *snap, const struct value *v)
     return done(json, ok);
 }
 
+static json_t *one_set(const struct snapshot *snap, const struct set *set)
+{
+    const struct metric_info *info = metric_info(set->metric);
+    struct total total = total_of(set);
+    json_t *json = json_object(), *flows = json_array();
+    bool ok = flows != NULL;
+    for (size_t i = 0; ok && i < set->flow_count; i++) {
+        char name[48];
+        flow_name(snap->graph, &set->flow[i], name, sizeof name);
+        ok = answer_append(flows, json_string_nocheck(name));
+    }
+    ok = answer_set(json, "flows", flows) && ok && answer_set(json, "metric", json_string_nocheck(info->name)) &&
+         answer_set(json, "from", json_string_nocheck(graph_place(snap->graph, set->flow[0].from)->name)) &&
+         answer_set(json, "to", json_string_nocheck(graph_place(snap->graph, set->flow[0].to)->name)) &&
+         answer_set(json, "axes", jsonify_axes(set->metric, set->flow[0].axes)) && answer_set(json, "value", json_real(total.value)) &&
+         answer_set(json, "low", jsonify_number(total.low)) && answer_set(json, "high", jsonify_number(total.high)) &&
+         answer_set(json, "unit", json_string_nocheck(info->unit)) && answer_set(json, "source", json_string_nocheck(value_source_name(set->source))) &&
+         answer_set(json, "measured_at_s", jsonify_count(set->measured_at_s > 0 ? set->measured_at_s : -1));
+    return done(json, ok);
+}
+
 json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count)
 {
     json_t *array = json_array();
     bool ok = array != NULL;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = answer_append(array, one(snap, evidence->item[first + i]));
+    for (size_t i = first; ok && i < first + count; i++)
+        ok = answer_append(array, evidence->item[i] != NULL ? one(snap, evidence->item[i]) : one_set(snap, evidence->set[i]));
     return done(array, ok);
 }
 

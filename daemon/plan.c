@@ -28,10 +28,10 @@ void plan_warn(struct plan_warnings *warnings, const char *format, ...)
         snprintf(warnings->line[PLAN_WARNINGS - 1], PLAN_WARNING_LENGTH, "there are more warnings than fit here");
 }
 
-bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value)
+static bool add_fact(struct plan_evidence *evidence, size_t start, const struct value *value, const struct set *set)
 {
     for (size_t i = start; i < evidence->count; i++)
-        if (evidence->item[i] == value)
+        if (evidence->item[i] == value && evidence->set[i] == set)
             return true;
     if (evidence->count == evidence->room) {
         size_t room = evidence->room == 0 ? 16 : 2 * evidence->room;
@@ -39,15 +39,24 @@ bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struc
         if (item == NULL)
             return false;
         evidence->item = item;
+        const struct set **sets = realloc(evidence->set, room * sizeof *sets);
+        if (sets == NULL)
+            return false;
+        evidence->set = sets;
         evidence->room = room;
     }
-    evidence->item[evidence->count++] = value;
+    evidence->item[evidence->count] = value;
+    evidence->set[evidence->count++] = set;
     return true;
 }
+
+bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value) { return add_fact(evidence, start, value, NULL); }
+bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set) { return add_fact(evidence, start, NULL, set); }
 
 void plan_evidence_done(struct plan_evidence *evidence)
 {
     free(evidence->item);
+    free(evidence->set);
     *evidence = (struct plan_evidence){0};
 }
 

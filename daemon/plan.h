@@ -41,14 +41,16 @@ struct plan_warnings {
 /* Adds a line, once. When there is no room, the last line becomes one that says so. */
 void plan_warn(struct plan_warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The values an answer rests on, of the snapshot. Zero-initialise. */
+/* The values an answer rests on, and the sets of transfers measured together, of the snapshot. Zero-initialise. */
 struct plan_evidence {
-    const struct value **item;
+    const struct value **item; /* NULL: it is set */
+    const struct set **set;    /* beside item */
     size_t count, room;
 };
 
 /* Adds value unless it stands at or after index start already. False when out of memory. */
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
+bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set);
 void plan_evidence_done(struct plan_evidence *evidence);
 
 /* NotEnough; the detail says what there is. */

@@ -5,14 +5,7 @@
 
 #include "load_interval.h"
 #include "plan_load_table.h"
-
-struct load_scratch {
-    const struct load_table *table;
-    struct load_share *share;
-    struct load_stream *stream;
-    const struct load_ride **ride; /* of each flow; NULL it takes no time */
-    struct prediction *end;
-};
+#include "plan_load_why.h"
 
 enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err)
 {
@@ -184,39 +177,10 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
     return whole;
 }
 
-/* ---- reasons ---- */
-
-static void warn_of_ride(const struct graph *graph, const struct load_ride *ride, double bytes, struct plan_warnings *warnings)
-{
-    const char *from = graph_place(graph, ride->move.from)->name, *to = graph_place(graph, ride->move.to)->name;
-    if (ride->known == LOAD_NOMINAL)
-        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
-    else if (!plan_move_knows(&ride->move, bytes))
-        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
-    else if (ride->known == LOAD_PUBLISHED)
-        plan_warn(warnings, "from %s to %s somebody else's published figure stands: nothing was measured here", from, to);
-}
-
 enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
                                struct plan_warnings *warnings, struct berth_err *err)
 {
-    const struct graph *graph = table->snap->graph;
     prepare(table, flows, count, scratch);
     load_share_run(scratch->share, table->limit, scratch->stream, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct load_ride *ride = scratch->ride[i];
-        const struct load_resource *shared = shared_of(table, &scratch->stream[i]);
-        if (ride == NULL && flows[i].from != flows[i].to && flows[i].bytes > 0)
-            plan_warn(warnings, "neither measurements nor links say what a transfer from %s to %s takes: it counts as no time",
-                      graph_place(graph, table->place[flows[i].from])->name, graph_place(graph, table->place[flows[i].to])->name);
-        if (ride == NULL)
-            continue;
-        warn_of_ride(graph, ride, flows[i].bytes, warnings);
-        enum berth_code code = plan_move_cite(table->snap, &ride->move, evidence, start, err);
-        if (code != BERTH_OK)
-            return code;
-        if (shared != NULL && shared->value != NULL && !plan_evidence_add(evidence, start, shared->value))
-            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    }
-    return BERTH_OK;
+    return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
 }

@@ -4,17 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool plan_load_table_metric(unsigned kind, enum metric *ret_metric)
-{
-    switch (kind) {
-    case LOAD_HOST_ENGINE: *ret_metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT; return true;
-    case LOAD_HOST_KERNEL: *ret_metric = METRIC_HOST_GPU_KERNEL_CONCURRENT; return true;
-    case LOAD_PEER_ENGINE: *ret_metric = METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT; return true;
-    case LOAD_PEER_KERNEL: *ret_metric = METRIC_GPU_GPU_KERNEL_CONCURRENT; return true;
-    default: return false;
-    }
-}
-
 /* Room for one more item; the room doubles. */
 static bool make_room(void *array, size_t count, size_t *room, size_t size)
 {
@@ -29,7 +18,7 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
     return true;
 }
 
-bool plan_load_table_add(struct load_table *table, const struct load_resource *resource, unsigned apart, size_t *ret_index)
+static bool add_resource(struct load_table *table, const struct load_resource *resource, unsigned apart, size_t *ret_index)
 {
     if (table->resource_count >= LOAD_NO_LIMIT || !make_room(&table->resource, table->resource_count, &table->resource_room, sizeof *table->resource))
         return false;
@@ -40,7 +29,7 @@ bool plan_load_table_add(struct load_table *table, const struct load_resource *r
     return true;
 }
 
-bool plan_load_table_use(struct load_table *table, struct load_ride *ride, size_t resource)
+static bool add_use(struct load_table *table, struct load_ride *ride, size_t resource)
 {
     if (!make_room(&table->use, table->use_count, &table->use_room, sizeof *table->use))
         return false;
@@ -55,8 +44,8 @@ static unsigned kind_of(const struct graph *graph, const struct move *move)
 {
     bool peers = graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
     if (move->by == MOVE_COPY_ENGINE)
-        return peers ? LOAD_PEER_ENGINE : LOAD_HOST_ENGINE;
-    return peers ? LOAD_PEER_KERNEL : LOAD_HOST_KERNEL;
+        return peers ? RESOURCE_PEER_ENGINE : RESOURCE_HOST_ENGINE;
+    return peers ? RESOURCE_PEER_KERNEL : RESOURCE_HOST_KERNEL;
 }
 
 static enum load_known known_of(const struct move *move)
@@ -66,18 +55,57 @@ static enum load_known known_of(const struct move *move)
     return move->rate->source == VALUE_MEASURED ? LOAD_MEASURED : move->rate->source == VALUE_PUBLISHED ? LOAD_PUBLISHED : LOAD_NOMINAL;
 }
 
-static void find_rides(struct load_table *table)
+/* What the nic's port to the outside is said to carry; INFINITY not stated. */
+static double outside(const struct graph *graph, place_id nic)
 {
-    for (size_t from = 0; from < table->place_count; from++)
-        for (size_t to = 0; to < table->place_count; to++)
-            for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++) {
-                struct load_ride *ride = plan_load_table_ride(table, (enum move_by)by, from, to);
-                bool asked = table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
-                if (!asked || !plan_move_find(table->snap, table->place[from], table->place[to], (enum move_by)by, &ride->move))
-                    continue;
-                ride->known = known_of(&ride->move);
-                ride->kind = kind_of(table->snap->graph, &ride->move);
-            }
+    double most = 0;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if (link->kind == LINK_NETWORK && (link->from == nic || link->to == nic) && link->nominal_bytes_per_s > most)
+            most = link->nominal_bytes_per_s;
+    }
+    return most > 0 ? most : INFINITY;
+}
+
+/* To or from a nic, of which nothing is measured: what the links on the way are said to carry. */
+static bool find_network(const struct load_table *table, const struct resource_structure *structure, place_id from, place_id to, struct move *ret)
+{
+    const struct graph *graph = table->snap->graph;
+    double rate = resource_structure_width(structure, from, to, NULL);
+    if (graph_place(graph, from)->kind == PLACE_NIC)
+        rate = fmin(rate, outside(graph, from));
+    if (graph_place(graph, to)->kind == PLACE_NIC)
+        rate = fmin(rate, outside(graph, to));
+    if (!(rate > 0))
+        return false;
+    *ret = (struct move){.from = from, .to = to, .by = MOVE_COPY_ENGINE, .driver = PLACE_NONE, .bytes_per_s = rate, .low = NAN, .high = NAN,
+                         .t0_queue_ns = NAN, .t0_call_ns = NAN, .slowdown = 1};
+    return true;
+}
+
+/* Measured or published, else what the links are said to carry. */
+static bool find_move(const struct load_table *table, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    const struct pair *pair = plan_pairs_find(table->pairs, from, to, by);
+    if (pair == NULL)
+        return plan_move_find(table->snap, from, to, by, ret);
+    *ret = pair->move;
+    return true;
+}
+
+static void find_ride(struct load_table *table, const struct resource_structure *structure, enum move_by by, size_t a, size_t b)
+{
+    const struct graph *graph = table->snap->graph;
+    place_id from = table->place[a], to = table->place[b];
+    struct load_ride *ride = plan_load_table_ride(table, by, a, b);
+    bool asked = table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
+    bool network = graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
+    bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && find_move(table, from, to, by, &ride->move);
+    if (!found)
+        return;
+    ride->known = known_of(&ride->move);
+    ride->kind = network ? RESOURCE_NETWORK : kind_of(graph, &ride->move);
+    (void)resource_structure_width(structure, from, to, &ride->several);
 }
 
 /* ---- resources ---- */
@@ -90,69 +118,96 @@ static bool add_found(struct load_table *table, const struct resource_found *fou
     for (size_t i = 0; i < found->step_count; i++)
         resource.step[i] = found->step[i];
     size_t index;
-    return plan_load_table_add(table, &resource, 0, &index);
+    return add_resource(table, &resource, 0, &index);
 }
 
 /* What both directions of a pair get together, where it was measured and is less than each alone. */
 static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b, uint16_t *ret_index)
 {
     const struct load_ride *there = plan_load_table_ride(table, by, a, b), *back = plan_load_table_ride(table, by, b, a);
-    struct move move = there->move;
-    if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || !plan_move_both(table->snap, &move) ||
-        move.both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
+    const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
+    const struct value *both = pair != NULL && pair->knows_both ? pair->both.both : NULL;
+    if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL || both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
         return true;
-    struct load_resource resource = {.step_count = 1, .step = {{2, move.both->value, move.both->low, move.both->high}}, .value = move.both};
+    struct load_resource resource = {.step_count = 1, .step = {{2, both->value, both->low, both->high}}, .value = both};
     const struct graph *graph = table->snap->graph;
     snprintf(resource.name, sizeof resource.name, "%s-%s:both", graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
     size_t index;
-    if (!plan_load_table_add(table, &resource, 0, &index))
+    if (!add_resource(table, &resource, 0, &index))
         return false;
     *ret_index = (uint16_t)index;
     return true;
 }
 
-static bool uses(const struct load_table *table, const struct load_ride *ride, const struct resource_found *found)
+/* Of structure: the first transfer that uses it adds it. */
+static bool use_nominal(struct load_table *table, struct load_ride *ride, const struct resource_structure *structure, uint16_t *known)
 {
-    enum metric metric;
-    const char *axes = ride->move.rate != NULL ? values_axes(table->snap->values, ride->move.rate) : "";
-    return plan_load_table_metric(ride->kind, &metric) && resource_model_uses(table->snap->graph, found, metric, ride->move.from, ride->move.to, axes);
-}
-
-static bool list_uses(struct load_table *table, size_t found_count, const uint16_t *both)
-{
-    for (size_t i = 0; i < 2 * table->place_count * table->place_count; i++) {
-        struct load_ride *ride = &table->ride[i];
-        ride->use = (uint32_t)table->use_count;
-        if (ride->known == LOAD_NOTHING)
+    uint16_t item[RESOURCE_STRUCTURE_USES];
+    size_t count = resource_structure_uses(structure, ride->move.from, ride->move.to, item);
+    for (size_t i = 0; i < count; i++) {
+        const struct resource_nominal *nominal = &structure->item[item[i]];
+        size_t index = known[item[i]];
+        if (!(nominal->bytes_per_s > 0))
             continue;
-        for (size_t r = 0; r < found_count; r++)
-            if (uses(table, ride, table->resource[r].found) && !plan_load_table_use(table, ride, r))
+        if (index == LOAD_NO_LIMIT) {
+            struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+            snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
+            if (!add_resource(table, &resource, nominal->measured, &index))
                 return false;
-        if (both[i] != LOAD_NO_LIMIT && !plan_load_table_use(table, ride, both[i]))
+            known[item[i]] = (uint16_t)index;
+        }
+        if (!add_use(table, ride, index))
             return false;
     }
     return true;
 }
 
-static bool find_resources(struct load_table *table, const struct resource_model *model)
+static bool list_uses(struct load_table *table, const struct resource_model *model, const uint16_t *both, uint16_t *known)
+{
+    const struct graph *graph = table->snap->graph;
+    for (size_t i = 0; i < 2 * table->place_count * table->place_count; i++) {
+        struct load_ride *ride = &table->ride[i];
+        const struct move *move = &ride->move;
+        const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
+        ride->use = (uint32_t)table->use_count;
+        if (ride->known == LOAD_NOTHING)
+            continue;
+        for (size_t r = 0; r < model->found_count; r++)
+            if (resource_kind_of(model->found[r].metric) == ride->kind &&
+                resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from, move->to, axes) && !add_use(table, ride, r))
+                return false;
+        if ((both[i] != LOAD_NO_LIMIT && !add_use(table, ride, both[i])) || !use_nominal(table, ride, model->structure, known))
+            return false;
+    }
+    return true;
+}
+
+static bool add_all(struct load_table *table, const struct resource_model *model, uint16_t *both)
 {
     size_t places = table->place_count;
-    uint16_t *both = calloc(2 * places * places + 1, sizeof *both);
-    bool ok = true;
-    if (both == NULL)
-        return false;
-    for (size_t i = 0; i < 2 * places * places; i++)
-        both[i] = LOAD_NO_LIMIT;
-    for (size_t i = 0; ok && i < model->found_count; i++)
-        ok = add_found(table, &model->found[i]);
+    for (size_t i = 0; i < model->found_count; i++)
+        if (!add_found(table, &model->found[i]))
+            return false;
     for (size_t by = 0; by < 2; by++)
         for (size_t a = 0; a < places; a++)
-            for (size_t b = a + 1; ok && b < places; b++) {
+            for (size_t b = a + 1; b < places; b++) {
                 uint16_t *there = &both[(by * places + a) * places + b];
-                ok = add_both(table, (enum move_by)by, a, b, there);
+                if (!add_both(table, (enum move_by)by, a, b, there))
+                    return false;
                 both[(by * places + b) * places + a] = *there;
             }
-    ok = ok && list_uses(table, model->found_count, both);
+    return true;
+}
+
+static bool find_resources(struct load_table *table, const struct resource_model *model)
+{
+    size_t rides = 2 * table->place_count * table->place_count, items = model->structure->count;
+    uint16_t *both = calloc(rides + items + 1, sizeof *both);
+    if (both == NULL)
+        return false;
+    for (size_t i = 0; i < rides + items; i++)
+        both[i] = LOAD_NO_LIMIT;
+    bool ok = add_all(table, model, both) && list_uses(table, model, both, both + rides);
     free(both);
     return ok;
 }
@@ -170,11 +225,15 @@ bool plan_load_table_fill(struct load_table *table, const place_id *places)
     const struct resource_model *model = snapshot_resources(table->snap);
     table->place = calloc(table->place_count + 1, sizeof *table->place);
     table->ride = calloc(2 * table->place_count * table->place_count + 1, sizeof *table->ride);
-    if (model == NULL || table->place == NULL || table->ride == NULL)
+    table->pairs = plan_pairs_of(table->snap);
+    if (model == NULL || table->pairs == NULL || table->place == NULL || table->ride == NULL)
         return false;
     for (size_t i = 0; i < table->place_count; i++)
         table->place[i] = places[i];
-    find_rides(table);
+    for (size_t a = 0; a < table->place_count; a++)
+        for (size_t b = 0; b < table->place_count; b++)
+            for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
+                find_ride(table, model->structure, (enum move_by)by, a, b);
     return find_resources(table, model) && make_limits(table);
 }
 

@@ -4,21 +4,21 @@
 #pragma once
 #include "load_share.h"
 #include "plan_load.h"
-
-/* The kinds of transfers that were measured together, if at all, apart from the others: one bit each. */
-enum load_kind { LOAD_HOST_ENGINE = 1, LOAD_HOST_KERNEL = 2, LOAD_PEER_ENGINE = 4, LOAD_PEER_KERNEL = 8, LOAD_NETWORK = 16 };
+#include "plan_pairs.h"
 
 /* One pair by one mechanism. */
 struct load_ride {
     struct move move;
     enum load_known known;
-    unsigned kind;
+    unsigned kind;      /* enum resource_kind */
+    bool several;       /* which way its bytes go is not known: others are as wide and as short */
     uint32_t use;       /* the first of its resources in the table's use */
     uint16_t use_count;
 };
 
 struct load_table {
     struct snapshot *snap;
+    const struct plan_pairs *pairs;
     place_id *place;
     size_t place_count;
     enum load_by by;
@@ -46,9 +46,11 @@ double plan_load_table_alone_ns(const struct load_ride *ride, double bytes);
 /* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from and to are the same. */
 const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes);
 
-/* The metric of sets in which transfers of a kind are measured together. False for LOAD_NETWORK. */
-bool plan_load_table_metric(unsigned kind, enum metric *ret_metric);
-
-/* Adds a resource; and that it is used by a ride, which is the last one that uses anything. apart: load_share.h. False when out of memory. */
-bool plan_load_table_add(struct load_table *table, const struct load_resource *resource, unsigned apart, size_t *ret_index);
-bool plan_load_table_use(struct load_table *table, struct load_ride *ride, size_t resource);
+/* What one step needs while it is looked at. */
+struct load_scratch {
+    const struct load_table *table;
+    struct load_share *share;
+    struct load_stream *stream;
+    const struct load_ride **ride; /* of each flow; NULL it takes no time */
+    struct prediction *end;
+};

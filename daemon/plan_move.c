@@ -1,7 +1,6 @@
 #include "plan_move.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "transfer.h"
@@ -38,6 +37,11 @@ static void take_overheads(const struct values *values, enum metric metric, cons
 static void consider(struct snapshot *snap, enum metric metric, const char *axes, place_id driver, struct move *move)
 {
     const struct value *v = values_find(snap->values, metric, move->from, move->to, axes);
+    if ((v == NULL || v->source == VALUE_NOMINAL) && *axes == '\0') {
+        const struct resource_model *model = snapshot_resources(snap);
+        const struct value *alone = model != NULL ? resource_model_alone(model, metric, move->from, move->to) : NULL;
+        v = alone != NULL ? alone : v;
+    }
     if (v == NULL || !(v->value > 0) || !goes_before(v, move->rate))
         return;
     const struct curves *curves = snapshot_curves(snap);
@@ -63,36 +67,9 @@ static void consider_setting(struct snapshot *snap, enum metric metric, const ch
         *move = other;
 }
 
-/* ---- what structure says ---- */
-
-/* The widest path's narrowest link, in bytes per second: Dijkstra's algorithm with the least of a path for its length. Ways through
- * other memories of the host do not count, and links that are down carry nothing. 0: there is no path. */
-static double widest(const struct graph *graph, place_id from, place_id to)
+enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err)
 {
-    double *width = calloc(graph->place_count, sizeof *width);
-    bool *done = calloc(graph->place_count, sizeof *done);
-    double found = 0;
-    if (width != NULL && done != NULL) {
-        width[from] = INFINITY;
-        for (place_id at = from; at != PLACE_NONE && at != to;) {
-            done[at] = true;
-            for (size_t i = 0; i < graph->link_count; i++) {
-                const struct link *link = &graph->links[i];
-                if ((link->from != at && link->to != at) || link->state == LINK_DOWN || !(link->nominal_bytes_per_s > 0) || link->kind == LINK_NETWORK)
-                    continue;
-                place_id next = link->from == at ? link->to : link->from;
-                width[next] = fmax(width[next], fmin(width[at], link->nominal_bytes_per_s));
-            }
-            at = PLACE_NONE;
-            for (place_id p = 0; p < (place_id)graph->place_count; p++)
-                if (!done[p] && width[p] > 0 && (at == PLACE_NONE || width[p] > width[at]))
-                    at = p;
-        }
-        found = width[to];
-    }
-    free(width);
-    free(done);
-    return found;
+    return snapshot_curves(snap) != NULL && snapshot_resources(snap) != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
 }
 
 /* Whether the places are two different memories of which one is a gpu's; then what is rated between them, rate NULL if nothing is. */
@@ -134,8 +111,10 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
     struct move move;
     if (!look(snap, from, to, by, &move))
         return false;
-    if (move.rate == NULL)
-        move.bytes_per_s = widest(snap->graph, from, to);
+    if (move.rate == NULL) {
+        const struct resource_model *model = snapshot_resources(snap);
+        move.bytes_per_s = model != NULL ? resource_structure_width(model->structure, from, to, NULL) : 0;
+    }
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
         return false;
     *ret = move;
@@ -147,9 +126,11 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
 {
     if (move->rate == NULL || move->rate->source != VALUE_MEASURED)
         return false;
-    const struct value *v = values_find(snap->values, move->rate->metric, move->from, move->to, "direction=both");
+    const char *axes = values_axes(snap->values, move->rate), *both = "direction=both";
+    both = strcmp(axes, "sdma=off") == 0 ? "direction=both;sdma=off" : strcmp(axes, "xnack=on") == 0 ? "direction=both;xnack=on" : both;
+    const struct value *v = values_find(snap->values, move->rate->metric, move->from, move->to, both);
     if (v == NULL)
-        v = values_find(snap->values, move->rate->metric, move->to, move->from, "direction=both");
+        v = values_find(snap->values, move->rate->metric, move->to, move->from, both);
     if (v == NULL || !(v->value > 0) || v->source != VALUE_MEASURED)
         return false;
     move->both = v;

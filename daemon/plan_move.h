@@ -24,6 +24,9 @@ struct move {
     double slowdown;            /* how many times longer the bytes take while as many go the other way; 1 alone */
 };
 
+/* Makes what the snapshot has not made yet of what transfers rest on. NO_MEMORY. Whatever is found afterwards is not found for lack of memory. */
+enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err);
+
 /* The better of what is known for that mechanism; measured goes before published and nominal. False when nothing is known, or they are not two different
  * memories of which one is a gpu's. */
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);

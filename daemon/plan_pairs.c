@@ -137,7 +137,7 @@ static struct plan_pairs *make(struct snapshot *snap)
     struct move *moves = calloc(count * count * BY_COUNT + 1, sizeof *moves);
     uint32_t *at = calloc(count * count * BY_COUNT + 1, sizeof *at);
     struct plan_pairs *pairs = NULL;
-    if (memory != NULL && moves != NULL && at != NULL && snapshot_curves(snap) != NULL)
+    if (memory != NULL && moves != NULL && at != NULL && plan_move_prepare(snap, NULL) == BERTH_OK)
         pairs = fill(snap, memory, count, moves, at, find_moves(snap, memory, count, moves, at));
     free(memory);
     free(moves);

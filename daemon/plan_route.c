@@ -392,6 +392,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK && work->ends.pairs == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (code == BERTH_OK)
+        code = plan_move_prepare(work->snap, err);
+    if (code == BERTH_OK)
         code = find_meanwhile(work, err);
     if (code != BERTH_OK)
         return code;

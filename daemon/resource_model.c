@@ -225,6 +225,56 @@ static bool add_metric(struct resource_model *model, struct building *building)
     return ok;
 }
 
+/* Sets of one flow ascend by metric and flow; so do the values. */
+static bool take_alone(struct resource_model *model, const struct values *values, const struct sets *sets)
+{
+    model->alone = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *model->alone);
+    for (size_t s = 0; model->alone != NULL && sets != NULL && s < sets->count; s++) {
+        const struct set *set = &sets->item[s];
+        const struct set_flow *flow = set->flow;
+        enum metric metric;
+        if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) || !find_alone_metric(set->metric, &metric))
+            continue;
+        const struct value *value = values_find(values, metric, flow->from, flow->to, "");
+        if (value == NULL || value->source == VALUE_NOMINAL)
+            model->alone[model->alone_count++] = (struct value){.metric = metric, .source = set->source, .from = flow->from, .to = flow->to, .value = flow->bytes_per_s,
+                                                                .low = flow->low, .high = flow->high, .measured_at_s = set->measured_at_s};
+    }
+    return model->alone != NULL;
+}
+
+static int compare_alone(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
+}
+
+const struct value *resource_model_alone(const struct resource_model *model, enum metric metric, place_id from, place_id to)
+{
+    const struct value key = {.metric = metric, .from = from, .to = to};
+    return model->alone_count > 0 ? bsearch(&key, model->alone, model->alone_count, sizeof key, compare_alone) : NULL;
+}
+
+/* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
+static bool take_structure(struct resource_model *model, const struct graph *graph, const struct values *values, const struct sets *sets)
+{
+    model->structure = resource_structure_new(graph, values, sets);
+    for (size_t i = 0; model->structure != NULL && i < model->found_count; i++) {
+        const struct resource_found *found = &model->found[i];
+        struct resource_nominal *item = found->has_role ? resource_structure_find(model->structure, &found->role) : NULL;
+        double most = 0;
+        for (size_t s = 0; s < found->step_count; s++)
+            most = fmax(most, found->step[s].bytes_per_s);
+        if (item == NULL || (item->is_measured && item->bytes_per_s >= most))
+            continue;
+        item->bytes_per_s = most;
+        item->is_measured = true;
+    }
+    return model->structure != NULL;
+}
+
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
 {
     struct resource_model *model = calloc(1, sizeof *model);
@@ -242,7 +292,7 @@ struct resource_model *resource_model_new(const struct graph *graph, const struc
         ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .first = first, .end = end, .role = role, .role_count = role_count});
     }
     free(role);
-    if (ok)
+    if (ok && take_structure(model, graph, values, sets) && take_alone(model, values, sets))
         return model;
     resource_model_free(model);
     return NULL;
@@ -258,6 +308,8 @@ void resource_model_free(struct resource_model *model)
         free(model->set[i].predicted);
     free(model->found);
     free(model->set);
+    free(model->alone);
+    resource_structure_free(model->structure);
     free(model);
 }
 

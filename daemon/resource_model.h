@@ -12,10 +12,9 @@
 #include "graph.h"
 #include "resource_fit.h"
 #include "resource_role.h"
+#include "resource_structure.h"
 #include "sets.h"
 #include "values.h"
-
-#define RESOURCE_NAME_SIZE 64
 
 /* One that limits. */
 struct resource_found {
@@ -42,11 +41,17 @@ struct resource_model {
     size_t found_count;
     struct resource_set *set;
     size_t set_count;
+    struct value *alone;  /* transfers that sets of one measured, and nothing else did: as values of the metric without _concurrent, ascending */
+    size_t alone_count;
+    struct resource_structure *structure; /* what stands where nothing was measured together */
 };
 
 /* sets NULL: none. NULL when out of memory. sets must outlive the model, whose axes are theirs. */
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values);
 void resource_model_free(struct resource_model *model); /* NULL is fine */
+
+/* What a set of one says of a transfer, all axes at their defaults, that has no number beside; NULL nothing. Its axes are 0, the empty text. */
+const struct value *resource_model_alone(const struct resource_model *model, enum metric metric, place_id from, place_id to);
 
 /* Whether a transfer between these places, of this metric of sets, uses it. */
 bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes);

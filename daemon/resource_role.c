@@ -112,7 +112,7 @@ void resource_role_name(const struct graph *graph, const struct resource_role *r
     static const char *const of_memory[] = {[RESOURCE_OUT] = ":read", [RESOURCE_IN] = ":write", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ""};
     const char *place = graph_place(graph, role->place)->name;
     switch (role->part) {
-    case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link", place, graph_place(graph, role->other)->name); break;
+    case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
     case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:host-port%s", place, ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;
     case RESOURCE_GPU:

@@ -1,0 +1,210 @@
+#include "link_path.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define UNSTATED 1.0 /* bytes per second of a link that does not say: the last choice */
+
+/* One end of a link. */
+struct edge {
+    uint32_t link;
+    bool back;
+    place_id to;
+    double bytes_per_s;
+};
+
+struct link_paths {
+    const struct graph *graph;
+    struct edge *edge;  /* by the place that they begin at */
+    size_t *first;      /* by place: its first edge; one more at the end */
+    size_t place_count;
+};
+
+/* Between parts of the host nothing says how wide links are: they do not count. */
+static double width_of(const struct link *link)
+{
+    if (link->nominal_bytes_per_s > 0)
+        return link->nominal_bytes_per_s;
+    return link->kind == LINK_SMP || link->kind == LINK_MEMBUS ? INFINITY : UNSTATED;
+}
+
+static bool is_usable(const struct link *link) { return link->state != LINK_DOWN && link->kind != LINK_NETWORK && link->from != link->to; }
+
+static void add_edge(struct link_paths *paths, size_t *next, uint32_t link, bool back)
+{
+    const struct link *its = &paths->graph->links[link];
+    place_id at = back ? its->to : its->from;
+    paths->edge[next[at]++] = (struct edge){.link = link, .back = back, .to = back ? its->from : its->to, .bytes_per_s = width_of(its)};
+}
+
+struct link_paths *link_paths_new(const struct graph *graph)
+{
+    struct link_paths *paths = calloc(1, sizeof *paths);
+    size_t *next = calloc(graph->place_count + 1, sizeof *next);
+    if (paths != NULL) {
+        paths->graph = graph;
+        paths->place_count = graph->place_count;
+        paths->edge = calloc(2 * graph->link_count + 1, sizeof *paths->edge);
+        paths->first = calloc(graph->place_count + 1, sizeof *paths->first);
+    }
+    if (paths == NULL || next == NULL || paths->edge == NULL || paths->first == NULL) {
+        free(next);
+        link_paths_free(paths);
+        return NULL;
+    }
+    for (size_t i = 0; i < graph->link_count; i++)
+        if (is_usable(&graph->links[i])) {
+            paths->first[graph->links[i].from + 1]++;
+            paths->first[graph->links[i].to + 1]++;
+        }
+    for (size_t i = 0; i < graph->place_count; i++)
+        next[i + 1] = paths->first[i + 1] += paths->first[i];
+    for (size_t i = 0; i < graph->link_count; i++)
+        if (is_usable(&graph->links[i])) {
+            add_edge(paths, next, (uint32_t)i, false);
+            add_edge(paths, next, (uint32_t)i, true);
+        }
+    free(next);
+    return paths;
+}
+
+void link_paths_free(struct link_paths *paths)
+{
+    if (paths == NULL)
+        return;
+    free(paths->edge);
+    free(paths->first);
+    free(paths);
+}
+
+/* ---- one way ---- */
+
+/* Where a search from one place has come to; few places have links, so that lists are short. */
+#define REACHED_MAX 1024
+
+struct reached {
+    place_id place;
+    double width;
+    size_t before;      /* whence, in the list */
+    const struct edge *by;
+    size_t links;
+    bool done, several;
+};
+
+struct search {
+    const struct link_paths *paths;
+    bool over_gpus;     /* else over the host */
+    place_id to;
+    struct reached reached[REACHED_MAX];
+    size_t count;
+};
+
+static bool may_pass(const struct search *search, place_id place)
+{
+    switch (graph_place(search->paths->graph, place)->kind) {
+    case PLACE_SWITCH: return true;
+    case PLACE_GPU: return search->over_gpus;
+    case PLACE_NUMA:
+    case PLACE_PACKAGE: return !search->over_gpus;
+    default: return false;
+    }
+}
+
+static struct reached *find(struct search *search, place_id place)
+{
+    for (size_t i = 0; i < search->count; i++)
+        if (search->reached[i].place == place)
+            return &search->reached[i];
+    if (search->count == REACHED_MAX)
+        return NULL;
+    search->reached[search->count] = (struct reached){.place = place};
+    return &search->reached[search->count++];
+}
+
+/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none. */
+static double widest(struct search *search, place_id from)
+{
+    search->count = 0;
+    find(search, from)->width = INFINITY;
+    for (;;) {
+        struct reached *at = NULL;
+        for (size_t i = 0; i < search->count; i++)
+            if (!search->reached[i].done && (at == NULL || search->reached[i].width > at->width))
+                at = &search->reached[i];
+        if (at == NULL)
+            return 0;
+        if (at->place == search->to)
+            return at->width;
+        at->done = true;
+        const struct link_paths *paths = search->paths;
+        for (size_t e = paths->first[at->place]; e < paths->first[at->place + 1]; e++) {
+            struct reached *next = at->place == from || may_pass(search, at->place) ? find(search, paths->edge[e].to) : NULL;
+            if (next != NULL && !next->done)
+                next->width = fmax(next->width, fmin(at->width, paths->edge[e].bytes_per_s));
+        }
+    }
+}
+
+/* The fewest links that are all as wide; breadth first, lower numbers first. */
+static const struct reached *shortest(struct search *search, place_id from, double width)
+{
+    search->count = 0;
+    find(search, from)->links = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->reached[i].place == search->to)
+            return &search->reached[i];
+        const struct link_paths *paths = search->paths;
+        place_id place = search->reached[i].place;
+        for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++) {
+            const struct edge *edge = &paths->edge[e];
+            size_t before = search->count;
+            if (edge->bytes_per_s < width || (place != from && !may_pass(search, place)))
+                continue;
+            struct reached *next = find(search, edge->to);
+            if (next == NULL)
+                continue;
+            if (search->count > before) {
+                next->before = i;
+                next->by = edge;
+                next->links = search->reached[i].links + 1;
+                next->several = search->reached[i].several;
+            } else if (next->links == search->reached[i].links + 1) {
+                next->several = true;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool find_way(struct search *search, place_id from, struct link_path *ret)
+{
+    double width = widest(search, from);
+    if (!(width > UNSTATED) || isinf(width))
+        return false;
+    const struct reached *at = shortest(search, from, width);
+    if (at == NULL || at->links > LINK_PATH_STEPS)
+        return false;
+    *ret = (struct link_path){.step_count = at->links, .bytes_per_s = width, .is_one_of_several = at->several};
+    for (size_t i = at->links; i > 0; i--) {
+        ret->step[i - 1].link = at->by->link;
+        ret->step[i - 1].back = at->by->back;
+        at = &search->reached[at->before];
+    }
+    return true;
+}
+
+bool link_path_find(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret)
+{
+    const struct graph *graph = paths->graph;
+    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    struct search search;
+    search.paths = paths;
+    search.over_gpus = peers;
+    search.to = to;
+    if (from == to)
+        return false;
+    if (find_way(&search, from, ret))
+        return true;
+    search.over_gpus = false;
+    return peers && find_way(&search, from, ret);
+}

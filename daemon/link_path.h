@@ -1,0 +1,32 @@
+/**
+ * The ways that bytes go over links: between gpus the widest one, as the drivers choose it, over gpus and switches, and of equally wide ones the one with
+ * the fewest links; to and from the host by the gpu's own links; between gpus without such a way through the host.
+ *
+ * Made once for a graph, constant from then on; the graph outlives it. Links that are down carry nothing.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph.h"
+
+#define LINK_PATH_STEPS 8
+
+struct link_path {
+    struct {
+        uint32_t link;  /* of the graph */
+        bool back;      /* from its to to its from */
+    } step[LINK_PATH_STEPS];
+    size_t step_count;
+    double bytes_per_s; /* of its narrowest link of which that is stated */
+    bool is_one_of_several; /* others are as wide and as short: which one the driver takes is not known */
+};
+
+struct link_paths;
+
+struct link_paths *link_paths_new(const struct graph *graph); /* NULL when out of memory */
+void link_paths_free(struct link_paths *paths); /* NULL is fine */
+
+/* From and to gpus, NUMA nodes and nics. False when there is no way with links that say how wide they are, or it has more than LINK_PATH_STEPS links. */
+bool link_path_find(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret);

@@ -1,0 +1,229 @@
+#include "plan_load_why.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNEXPLAINED_MAX 3 /* sets that are named */
+#define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
+#define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
+
+/* One step, to be explained. */
+struct asked {
+    const struct load_table *table;
+    const struct load_flow *flow;
+    size_t count;
+    const struct load_scratch *scratch;
+    struct plan_warnings *warnings;
+};
+
+static const char *name_of(const struct asked *asked, size_t index) { return graph_place(asked->table->snap->graph, asked->table->place[index])->name; }
+
+/* ---- rates ---- */
+
+/* How little is known of a flow. */
+enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_NETWORK, LACK_SMALL, LACK_OWN, LACK_COUNT };
+
+static enum lack lack_of(const struct asked *asked, size_t i)
+{
+    const struct load_ride *ride = asked->scratch->ride[i];
+    const struct load_flow *flow = &asked->flow[i];
+    if (ride == NULL)
+        return flow->from != flow->to && flow->bytes > 0 ? LACK_ALL : LACK_NONE;
+    if (ride->known == LOAD_NOMINAL)
+        return ride->kind == RESOURCE_NETWORK ? LACK_NETWORK : LACK_MEASUREMENT;
+    if (!plan_move_knows(&ride->move, flow->bytes))
+        return LACK_SMALL;
+    return ride->known == LOAD_PUBLISHED ? LACK_OWN : LACK_NONE;
+}
+
+/* One line for each lack, with the first pair that has it. */
+static void warn_of_rates(const struct asked *asked)
+{
+    static const struct {
+        const char *before, *after;
+    } text[] = {
+        [LACK_ALL] = {"neither measurements nor links say what a transfer takes", "it counts as no time"},
+        [LACK_MEASUREMENT] = {"nothing was measured", "the time is what the links are said to allow at best"},
+        [LACK_NETWORK] = {"nothing is measured", "the time is what the nic and its links are said to allow at best"},
+        [LACK_SMALL] = {"what so few bytes take was not measured", "the time is at least this"},
+        [LACK_OWN] = {"nothing was measured here", "a published figure stands"},
+    };
+    size_t first[LACK_COUNT] = {0}, pairs[LACK_COUNT] = {0};
+    for (size_t i = 0; i < asked->count; i++) {
+        enum lack lack = lack_of(asked, i);
+        first[lack] = pairs[lack]++ == 0 ? i : first[lack];
+    }
+    for (int lack = LACK_ALL; lack < LACK_COUNT; lack++) {
+        char more[48] = "";
+        if (pairs[lack] == 0)
+            continue;
+        if (pairs[lack] > 1)
+            snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
+        plan_warn(asked->warnings, "%s from %s to %s%s: %s", text[lack].before, name_of(asked, asked->flow[first[lack]].from),
+                  name_of(asked, asked->flow[first[lack]].to), more, text[lack].after);
+    }
+}
+
+/* ---- what is shared ---- */
+
+static bool uses(const struct asked *asked, size_t flow, size_t resource)
+{
+    const struct load_stream *stream = &asked->scratch->stream[flow];
+    for (unsigned u = 0; asked->scratch->ride[flow] != NULL && u < stream->use_count; u++)
+        if (stream->use[u] == resource)
+            return true;
+    return false;
+}
+
+static unsigned kinds_in(const struct asked *asked, size_t resource)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < asked->count; i++)
+        kinds |= uses(asked, i, resource) ? asked->scratch->stream[i].kind : 0;
+    return kinds;
+}
+
+/* Of structure: what stands for what was not measured. */
+static void warn_of_nominal(const struct asked *asked, size_t resource)
+{
+    const struct load_resource *shared = &asked->table->resource[resource];
+    unsigned kinds = kinds_in(asked, resource);
+    const char *whose = shared->nominal->is_measured ? "as others were measured to get" : shared->nominal->role.part == RESOURCE_HOST_PORT ? "what one gets" : "as is said of it";
+    double rate = shared->step[0].bytes_per_s / 1e9;
+    if ((kinds & (kinds - 1)) != 0)
+        plan_warn(asked->warnings, "%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name,
+                  (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, whose);
+    else
+        plan_warn(asked->warnings, "what several get through %s was not measured: they count as sharing %.4g GB/s, %s", shared->name, rate, whose);
+}
+
+/* Two flows of different kinds that meet at a gpu: what they do to each other nobody measured. */
+static void warn_of_kinds(const struct asked *asked)
+{
+    const struct graph *graph = asked->table->snap->graph;
+    for (size_t i = 0; i < asked->count; i++)
+        for (size_t j = i + 1; j < asked->count && asked->count <= LOAD_PLACES_MAX; j++) {
+            const struct load_flow *a = &asked->flow[i], *b = &asked->flow[j];
+            unsigned x = asked->scratch->stream[i].kind, y = asked->scratch->stream[j].kind;
+            bool differ = asked->scratch->ride[i] != NULL && asked->scratch->ride[j] != NULL && x != y;
+            size_t at = a->from == b->from || a->from == b->to ? a->from : a->to;
+            if (!differ || (at != b->from && at != b->to) || graph_place(graph, asked->table->place[at])->kind != PLACE_GPU)
+                continue;
+            plan_warn(asked->warnings, "what transfers %s do to each other at one gpu (%s) was not measured: they count as sharing its links and memories and nothing else",
+                      ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0 ? "with the host and between gpus" : ((x | y) & RESOURCE_NETWORK) != 0 ? "with a nic and others" : "by copy engine and by kernel",
+                      graph_place(graph, asked->table->place[at])->name);
+            return;
+        }
+}
+
+/* The smallest set that shows it, rather one with this very transfer. */
+static const struct set *find_set(const struct asked *asked, const struct resource_found *found, const struct move *move)
+{
+    const struct snapshot *snap = asked->table->snap;
+    const struct set *best = NULL;
+    bool best_has = false;
+    for (size_t s = 0; snap->sets != NULL && s < snap->sets->count; s++) {
+        const struct set *set = &snap->sets->item[s];
+        unsigned users = 0;
+        bool has = false;
+        for (size_t i = 0; set->metric == found->metric && i < set->flow_count; i++) {
+            const struct set_flow *flow = &set->flow[i];
+            bool is_user = resource_model_uses(snap->graph, found, set->metric, flow->from, flow->to, flow->axes);
+            users += is_user;
+            has = has || (is_user && flow->from == move->from && flow->to == move->to);
+        }
+        if (users < 2 || users < found->step[0].flows || (best != NULL && (has < best_has || (has == best_has && set->flow_count >= best->flow_count))))
+            continue;
+        best = set;
+        best_has = has;
+    }
+    return best;
+}
+
+static bool cite_shared(const struct asked *asked, size_t i, struct plan_evidence *evidence, size_t start)
+{
+    uint16_t at = asked->scratch->stream[i].shared;
+    const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+    const struct load_ride *ride = asked->scratch->ride[i];
+    if (shared == NULL || ride == NULL)
+        return true;
+    if (shared->is_nominal) {
+        warn_of_nominal(asked, at);
+        if (ride->several && shared->nominal->role.part == RESOURCE_LINK)
+            plan_warn(asked->warnings, "from %s to %s several ways are as wide and as short: which one the driver takes is not known", name_of(asked, asked->flow[i].from),
+                      name_of(asked, asked->flow[i].to));
+        return true;
+    }
+    if (shared->value != NULL)
+        return plan_evidence_add(evidence, start, shared->value);
+    const struct set *set = find_set(asked, shared->found, &ride->move);
+    return set == NULL || plan_evidence_add_set(evidence, start, set);
+}
+
+/* ---- what is not explained ---- */
+
+static bool has_flow(const struct asked *asked, const struct set *set, const struct set_flow *flow)
+{
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct load_ride *ride = asked->scratch->ride[i];
+        if (ride != NULL && ride->kind == resource_kind_of(set->metric) && ride->move.from == flow->from && ride->move.to == flow->to)
+            return true;
+    }
+    return false;
+}
+
+/* The flow of a set that is farthest from what is expected. */
+static size_t farthest(const struct set *set, const struct resource_set *explained)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < set->flow_count; i++)
+        if (fabs(explained->predicted[i] / set->flow[i].bytes_per_s - 1) > fabs(explained->predicted[most] / set->flow[most].bytes_per_s - 1))
+            most = i;
+    return most;
+}
+
+/* Sets that what is known to be shared does not reproduce, of which the step has more than one transfer. */
+static void warn_of_unexplained(const struct asked *asked)
+{
+    struct snapshot *snap = asked->table->snap;
+    const struct resource_model *model = snapshot_resources(snap);
+    size_t named = 0;
+    for (size_t s = 0; model != NULL && snap->sets != NULL && s < model->set_count && named < UNEXPLAINED_MAX; s++) {
+        const struct set *set = &snap->sets->item[s];
+        const struct resource_set *explained = &model->set[s];
+        size_t ours = 0;
+        char text[80] = "";
+        if (explained->predicted == NULL || explained->is_reproduced || resource_kind_of(set->metric) == 0)
+            continue;
+        for (size_t i = 0; i < set->flow_count; i++) {
+            size_t length = strlen(text);
+            ours += has_flow(asked, set, &set->flow[i]);
+            snprintf(text + length, sizeof text - length, "%s%s>%s", i > 0 ? ", " : "", graph_place(snap->graph, set->flow[i].from)->name, graph_place(snap->graph, set->flow[i].to)->name);
+        }
+        if (ours < 2 && ours < set->flow_count)
+            continue;
+        size_t most = farthest(set, explained);
+        plan_warn(asked->warnings, "what was measured together (%s) is not explained: %s>%s got %.4g GB/s, %.4g expected", text, graph_place(snap->graph, set->flow[most].from)->name,
+                  graph_place(snap->graph, set->flow[most].to)->name, set->flow[most].bytes_per_s / 1e9, explained->predicted[most] / 1e9);
+        named++;
+    }
+}
+
+enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
+                              size_t start, struct plan_warnings *warnings, struct berth_err *err)
+{
+    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
+    for (size_t i = 0; i < count; i++) {
+        const struct load_ride *ride = scratch->ride[i];
+        enum berth_code code = ride != NULL ? plan_move_cite(table->snap, &ride->move, evidence, start, err) : BERTH_OK;
+        if (code != BERTH_OK)
+            return code;
+        if (!cite_shared(&asked, i, evidence, start))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    }
+    warn_of_rates(&asked);
+    warn_of_kinds(&asked);
+    warn_of_unexplained(&asked);
+    return BERTH_OK;
+}

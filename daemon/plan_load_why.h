@@ -1,0 +1,9 @@
+/**
+ * Why a step takes as long as plan_load.h says: the numbers behind it, and what is not known of it.
+ */
+#pragma once
+#include "plan_load_table.h"
+
+/* scratch holds the step, which has just been run. As plan_load_cite. */
+enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
+                              size_t start, struct plan_warnings *warnings, struct berth_err *err);

@@ -1,0 +1,323 @@
+#include "resource_structure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT16_MAX
+
+struct resource_pair {
+    double bytes_per_s;
+    uint16_t use[RESOURCE_STRUCTURE_USES];
+    uint8_t use_count;
+    bool several;
+};
+
+unsigned resource_kind_of(enum metric metric)
+{
+    switch (metric) {
+    case METRIC_HOST_GPU_COPY_ENGINE:
+    case METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT: return RESOURCE_HOST_ENGINE;
+    case METRIC_HOST_GPU_KERNEL:
+    case METRIC_HOST_GPU_KERNEL_CONCURRENT: return RESOURCE_HOST_KERNEL;
+    case METRIC_GPU_GPU_COPY_ENGINE:
+    case METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT: return RESOURCE_PEER_ENGINE;
+    case METRIC_GPU_GPU_KERNEL:
+    case METRIC_GPU_GPU_KERNEL_CONCURRENT: return RESOURCE_PEER_KERNEL;
+    default: return 0;
+    }
+}
+
+/* What goes through at once. */
+struct load {
+    unsigned users;
+    double bytes_per_s;
+};
+
+/* While it is made. */
+struct making {
+    struct resource_structure *structure;
+    const struct graph *graph;
+    const struct values *values;
+    uint16_t *link[2];    /* by link: its item out and in; NONE */
+    uint16_t *port[2];    /* by module, out and in */
+    uint16_t *memory[2];  /* by NUMA node, read and write */
+    uint16_t *number;     /* room for those */
+    struct load *load;    /* by item: of one set */
+};
+
+/* ---- what there is ---- */
+
+static uint16_t add(struct making *making, enum resource_part part, enum resource_direction direction, place_id place, place_id other, double bytes_per_s)
+{
+    struct resource_structure *structure = making->structure;
+    struct resource_nominal *item = &structure->item[structure->count];
+    *item = (struct resource_nominal){.role = {part, direction, place, other}, .bytes_per_s = bytes_per_s};
+    resource_role_name(making->graph, &item->role, item->name, sizeof item->name);
+    return (uint16_t)structure->count++;
+}
+
+/* A memory's highest known rate of that kind; 0 none. */
+static double memory_rate(const struct values *values, place_id memory, const char *axes)
+{
+    const struct value *v;
+    double most = 0;
+    for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++)
+        if (v->to == memory && v->why_not == NULL && v->value > most && strcmp(values_axes(values, v), axes) == 0)
+            most = v->value;
+    return most;
+}
+
+/* What one gpu of the module has to the host, and how many gpus it has. */
+static double module_link(const struct graph *graph, place_id module, size_t *ret_gpus)
+{
+    double most = 0;
+    *ret_gpus = 0;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        *ret_gpus += graph_place(graph, g)->parent == module;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        const struct place *a = graph_place(graph, link->from), *b = graph_place(graph, link->to);
+        bool there = a->kind == PLACE_NUMA && b->kind == PLACE_GPU && b->parent == module, back = b->kind == PLACE_NUMA && a->kind == PLACE_GPU && a->parent == module;
+        if ((there || back) && link->nominal_bytes_per_s > most)
+            most = link->nominal_bytes_per_s;
+    }
+    return most;
+}
+
+static void add_all(struct making *making)
+{
+    const struct graph *graph = making->graph;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        bool counts = link->nominal_bytes_per_s > 0 && link->kind != LINK_NETWORK && link->state != LINK_DOWN;
+        for (int way = 0; way < 2; way++)
+            making->link[way][i] = counts ? add(making, RESOURCE_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, link->from, link->to, link->nominal_bytes_per_s) : NONE;
+    }
+    for (place_id p = 0; p < (place_id)graph->place_count; p++) {
+        size_t gpus = 0;
+        double rate = graph_place(graph, p)->kind == PLACE_MODULE ? module_link(graph, p, &gpus) : 0;
+        for (int way = 0; way < 2; way++) {
+            making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, rate) : NONE;
+            making->memory[way][p] = NONE;
+            if (graph_place(graph, p)->kind == PLACE_NUMA)
+                making->memory[way][p] = add(making, RESOURCE_MEMORY, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, memory_rate(making->values, p, way == 0 ? "" : "how=write"));
+        }
+    }
+}
+
+/* ---- who uses what ---- */
+
+static struct resource_pair *pair_of(const struct resource_structure *structure, place_id from, place_id to)
+{
+    uint16_t a = structure->slot != NULL ? structure->slot[from] : NONE, b = structure->slot != NULL ? structure->slot[to] : NONE;
+    return a == NONE || b == NONE ? NULL : &structure->pair[a * structure->slot_count + b];
+}
+
+static void use(struct resource_pair *pair, uint16_t item)
+{
+    if (item != NONE && pair->use_count < RESOURCE_STRUCTURE_USES)
+        pair->use[pair->use_count++] = item;
+}
+
+/* The port that the end of a transfer with the host goes through. */
+static void use_port(const struct making *making, struct resource_pair *pair, place_id gpu, place_id other, int way)
+{
+    const struct place *place = graph_place(making->graph, gpu);
+    if (place->kind == PLACE_GPU && graph_place(making->graph, other)->kind != PLACE_GPU && place->parent != PLACE_NONE)
+        use(pair, making->port[way][place->parent]);
+}
+
+static void fill_pair(const struct making *making, place_id from, place_id to)
+{
+    struct resource_pair *pair = pair_of(making->structure, from, to);
+    struct link_path path;
+    if (from == to)
+        return;
+    if (link_path_find(making->structure->paths, from, to, &path)) {
+        pair->bytes_per_s = path.bytes_per_s;
+        pair->several = path.is_one_of_several;
+        for (size_t i = 0; i < path.step_count; i++)
+            use(pair, making->link[path.step[i].back][path.step[i].link]);
+    }
+    use_port(making, pair, from, to, 0);
+    use_port(making, pair, to, from, 1);
+    use(pair, making->memory[0][from]);
+    use(pair, making->memory[1][to]);
+}
+
+static bool is_end(const struct graph *graph, place_id place)
+{
+    enum place_kind kind = graph_place(graph, place)->kind;
+    return kind == PLACE_GPU || kind == PLACE_NUMA || kind == PLACE_NIC;
+}
+
+static bool fill_pairs(const struct making *making)
+{
+    struct resource_structure *structure = making->structure;
+    place_id ends[RESOURCE_PLACES_MAX];
+    size_t count = 0;
+    for (place_id p = 0; p < (place_id)making->graph->place_count; p++) {
+        structure->slot[p] = NONE;
+        if (!is_end(making->graph, p))
+            continue;
+        if (count < RESOURCE_PLACES_MAX) {
+            ends[count] = p;
+            structure->slot[p] = (uint16_t)count;
+        }
+        count++;
+    }
+    if (count > RESOURCE_PLACES_MAX) {
+        for (size_t i = 0; i < RESOURCE_PLACES_MAX; i++)
+            structure->slot[ends[i]] = NONE;
+        return true;
+    }
+    structure->slot_count = count;
+    structure->pair = calloc(count * count + 1, sizeof *structure->pair);
+    if (structure->pair == NULL)
+        return false;
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = 0; b < count; b++)
+            fill_pair(making, ends[a], ends[b]);
+    return true;
+}
+
+/* ---- what was measured ---- */
+
+/* A transfer that counts for what can go through: not the sum of both directions. */
+static bool is_one_way(const struct values *values, const struct value *v)
+{
+    return v->why_not == NULL && v->value > 0 && v->source != VALUE_NOMINAL && strstr(values_axes(values, v), "direction=both") == NULL;
+}
+
+static void raise_capacity(struct resource_nominal *item, double bytes_per_s)
+{
+    if (item->bytes_per_s > 0 && item->bytes_per_s < bytes_per_s)
+        item->bytes_per_s = bytes_per_s;
+}
+
+/* A module's port is as wide as what went through it, where anything did; all is at least so wide. */
+static void look_at_values(const struct making *making, bool ports)
+{
+    static const enum metric metrics[] = {METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL, METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL};
+    struct resource_structure *structure = making->structure;
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        const struct value *v;
+        for (size_t left = values_range(making->values, metrics[m], PLACE_NONE, &v); left > 0; left--, v++) {
+            const struct resource_pair *pair = is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
+            for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
+                struct resource_nominal *item = &structure->item[pair->use[i]];
+                if (ports && item->role.part == RESOURCE_HOST_PORT)
+                    item->bytes_per_s = 1;
+                else if (!ports)
+                    raise_capacity(item, v->value);
+            }
+        }
+    }
+}
+
+static void look_at_set(const struct making *making, const struct set *set)
+{
+    struct resource_structure *structure = making->structure;
+    unsigned kind = resource_kind_of(set->metric);
+    for (size_t i = 0; i < structure->count; i++)
+        making->load[i] = (struct load){0};
+    for (size_t i = 0; i < set->flow_count; i++) {
+        const struct resource_pair *pair = pair_of(structure, set->flow[i].from, set->flow[i].to);
+        for (size_t u = 0; pair != NULL && u < pair->use_count; u++) {
+            struct load *load = &making->load[pair->use[u]];
+            load->users++;
+            load->bytes_per_s += set->flow[i].bytes_per_s;
+        }
+    }
+    for (size_t i = 0; i < structure->count; i++) {
+        raise_capacity(&structure->item[i], making->load[i].bytes_per_s);
+        if (making->load[i].users > 1)
+            structure->item[i].measured |= kind;
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool fill(struct making *making, const struct sets *sets)
+{
+    struct resource_structure *structure = making->structure;
+    size_t items = 2 * making->graph->link_count + 4 * making->graph->place_count;
+    structure->paths = link_paths_new(making->graph);
+    structure->item = calloc(items + 1, sizeof *structure->item);
+    structure->slot = calloc(making->graph->place_count + 1, sizeof *structure->slot);
+    making->load = calloc(items + 1, sizeof *making->load);
+    making->number = calloc(items + 1, sizeof *making->number);
+    if (structure->paths == NULL || structure->item == NULL || structure->slot == NULL || making->load == NULL || making->number == NULL)
+        return false;
+    for (int way = 0; way < 2; way++) {
+        making->link[way] = making->number + (size_t)way * making->graph->link_count;
+        making->port[way] = making->number + 2 * making->graph->link_count + (size_t)way * making->graph->place_count;
+        making->memory[way] = making->number + 2 * making->graph->link_count + (size_t)(2 + way) * making->graph->place_count;
+    }
+    if (items >= NONE) {
+        for (size_t p = 0; p < making->graph->place_count; p++)
+            structure->slot[p] = NONE;
+        return true;
+    }
+    add_all(making);
+    if (!fill_pairs(making))
+        return false;
+    look_at_values(making, true);
+    look_at_values(making, false);
+    for (size_t s = 0; sets != NULL && s < sets->count; s++)
+        if (resource_kind_of(sets->item[s].metric) != 0)
+            look_at_set(making, &sets->item[s]);
+    return true;
+}
+
+struct resource_structure *resource_structure_new(const struct graph *graph, const struct values *values, const struct sets *sets)
+{
+    struct making making = {.structure = calloc(1, sizeof *making.structure), .graph = graph, .values = values};
+    bool ok = making.structure != NULL && fill(&making, sets);
+    free(making.load);
+    free(making.number);
+    if (ok)
+        return making.structure;
+    resource_structure_free(making.structure);
+    return NULL;
+}
+
+void resource_structure_free(struct resource_structure *structure)
+{
+    if (structure == NULL)
+        return;
+    link_paths_free(structure->paths);
+    free(structure->item);
+    free(structure->pair);
+    free(structure->slot);
+    free(structure);
+}
+
+/* ---- what is asked ---- */
+
+size_t resource_structure_uses(const struct resource_structure *structure, place_id from, place_id to, uint16_t ret_use[RESOURCE_STRUCTURE_USES])
+{
+    const struct resource_pair *pair = pair_of(structure, from, to);
+    for (size_t i = 0; pair != NULL && i < pair->use_count; i++)
+        ret_use[i] = pair->use[i];
+    return pair != NULL ? pair->use_count : 0;
+}
+
+double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several)
+{
+    const struct resource_pair *pair = pair_of(structure, from, to);
+    if (ret_several != NULL)
+        *ret_several = pair != NULL && pair->several;
+    return pair != NULL ? pair->bytes_per_s : 0;
+}
+
+struct resource_nominal *resource_structure_find(const struct resource_structure *structure, const struct resource_role *role)
+{
+    for (size_t i = 0; i < structure->count; i++) {
+        const struct resource_role *its = &structure->item[i].role;
+        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other)
+            return &structure->item[i];
+    }
+    return NULL;
+}

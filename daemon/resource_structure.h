@@ -1,0 +1,61 @@
+/**
+ * What transfers share by structure, with the capacities that structure states: each direction of each link on their way, the port to the host of a module of several
+ * gpus, and reading and writing each memory. These stand where nothing was measured together.
+ *
+ * Made from a graph, the values and the sets on it; constant from then on. The graph outlives it.
+ *
+ * Capacities, bytes per second:
+ * - a link's is what it is said to carry;
+ * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
+ * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
+ * - each is at least what was seen to go through it, alone or together.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "link_path.h"
+#include "resource_role.h"
+#include "sets.h"
+#include "values.h"
+
+#define RESOURCE_NAME_SIZE      64
+#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 4)
+#define RESOURCE_PLACES_MAX     256
+
+/* Kinds of transfers, of which others say nothing: bits. */
+enum resource_kind { RESOURCE_HOST_ENGINE = 1, RESOURCE_HOST_KERNEL = 2, RESOURCE_PEER_ENGINE = 4, RESOURCE_PEER_KERNEL = 8, RESOURCE_NETWORK = 16 };
+
+/* The kind of which a metric's values, alone or in sets, are; 0 none. */
+unsigned resource_kind_of(enum metric metric);
+
+struct resource_nominal {
+    char name[RESOURCE_NAME_SIZE];
+    struct resource_role role; /* a link's: out from the link's from to its to, in the other way */
+    double bytes_per_s;
+    unsigned measured;         /* the kinds of which some set has at least two that use it: those sets say what they share */
+    bool is_measured;          /* the capacity is one that sets of another kind showed */
+};
+
+struct resource_structure {
+    struct resource_nominal *item;
+    size_t count;
+    struct link_paths *paths;
+    struct resource_pair *pair; /* private: by places */
+    uint16_t *slot;             /* private: by place; UINT16_MAX none */
+    size_t slot_count;
+};
+
+/* NULL when out of memory. sets NULL: none. Of a graph with more than RESOURCE_PLACES_MAX gpus, NUMA nodes and nics nothing is looked for. */
+struct resource_structure *resource_structure_new(const struct graph *graph, const struct values *values, const struct sets *sets);
+void resource_structure_free(struct resource_structure *structure); /* NULL is fine */
+
+/* What a transfer uses: indices of item into ret_use, whose number it gives. */
+size_t resource_structure_uses(const struct resource_structure *structure, place_id from, place_id to, uint16_t ret_use[RESOURCE_STRUCTURE_USES]);
+
+/* What the links on the way are said to carry; 0 nothing is known. ret_several: others are as wide and as short; NULL fine. */
+double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
+
+/* NULL when there is none. */
+struct resource_nominal *resource_structure_find(const struct resource_structure *structure, const struct resource_role *role);
