@@ -13,43 +13,19 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
+import advice_alloc  # noqa: E402
 import advice_bind  # noqa: E402
 import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_route  # noqa: E402
-from advice_execute import BUILD, Executor  # noqa: E402
+from advice_execute import BUILD, virtual  # noqa: E402
+from advice_node import Node  # noqa: E402
 from advice_requests import METHODS  # noqa: E402
 from berthd import BIN, Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 PLACEMENT = "io.berth.Placement."
-ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge)}
-
-
-class Node:
-    """What rivals and the executor know of a node: names as the daemon's, structure, no measurement."""
-
-    def __init__(self, name, text, graph):
-        places = {place["name"]: place for place in graph["places"]}
-        described = advice_nodes.devices(text)
-        self.name = name
-        self.gpus = [place for place in places if places[place]["kind"] == "gpu"]
-        assert [places[gpu]["pci"] for gpu in self.gpus] == [device["pci"] for device in described], (name, "gpus are not numbered as in the description")
-        memories = {device.get("memory_numa") for device in described}
-        lines = [line.split() for line in text.splitlines() if line.startswith("numa ")]
-        self.numas = [f"numa{words[1]}" for words in lines if words[1] not in memories or words[3] != "0"]
-        self.numa_of = {gpu: f"numa{device['numa']}" for gpu, device in zip(self.gpus, described)}
-        self.package_of = {numa: self.above(places, numa, "package") for numa in self.numas}
-        self.width = {gpu: {} for gpu in self.gpus}
-        for link in graph["links"]:
-            if link["from"] in self.width and link["to"] in self.width:
-                self.width[link["from"]][link["to"]] = self.width[link["to"]][link["from"]] = link["width"]
-
-    @staticmethod
-    def above(places, name, kind):
-        while name is not None and places[name]["kind"] != kind:
-            name = places[name]["parent"]
-        return name
+ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}
 
 
 def daemon_over(folder, text):
@@ -81,9 +57,9 @@ def judge_node(name, discipline, count, options):
         advice_nodes.write_folder(described, measured, folder / "node")
         with daemon_over(folder, measured) as daemon:
             daemon.wait_ready(300)
-            node = Node(name, measured, daemon.call("io.berth.Fabric.GetNode"))
-            run = Executor(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
-            noisy = Executor(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))
+            node = Node(daemon.call("io.berth.Fabric.GetNode"), measured)
+            run = virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
+            noisy = virtual(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))
             with Connection(daemon.socket, timeout=60) as asker:
                 rows = []
                 for i in range(count):
@@ -114,7 +90,7 @@ def main():
     parser.add_argument("--requests", type=int, default=600)
     parser.add_argument("--nodes", type=lambda text: text.split(","), default=list(advice_nodes.listed()))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=list(advice_nodes.DISCIPLINES))
-    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(ASKED))
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=["bind", "route"])
     parser.add_argument("--noise", type=float, default=0.01, help="relative standard deviation of what an operation takes")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)

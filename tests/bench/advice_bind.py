@@ -65,8 +65,8 @@ def beside(node, request, gpus):
             yield gpus[:i] + (gpu,) + gpus[i + 1:]
 
 
-def best(node, run, request, draw, more):
-    """(ns, gpus) of the fastest placement that was carried out; more: placements that are to be among them."""
+def ranking(node, run, request, draw, more):
+    """(ns, gpus) of all placements that were carried out, the fastest first; more: some that are to be among them."""
     found, complete = candidates(node, request, draw)
     found = list(dict.fromkeys(found + list(more)))
     ranked = sorted(zip(times(node, run, request, [near(node, gpus) for gpus in found]), found))
@@ -76,7 +76,7 @@ def best(node, run, request, draw, more):
         ranked = sorted(set(ranked) | set(zip(times(node, run, request, [near(node, gpus) for gpus in tried]), tried)))
         if ranked[0][0] >= best_ns:
             break
-    return ranked[0]
+    return ranked
 
 
 # ---- rivals ----
@@ -123,9 +123,9 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     gpus = tuple(task["gpus"][0] for task in answer["tasks"])
     memories = tuple(next((m for m in task["memory"] if m in node.numas), node.numa_of[task["gpus"][0]]) for task in answer["tasks"])
     rivals = {name: choose(node, request) for name, choose in RIVALS.items()}
-    best_ns, best_gpus = best(node, run, request, draw, [gpus, *rivals.values()])
+    ranked = ranking(node, run, request, draw, [gpus, *rivals.values()])
     order = steps(node, run, request, [(gpus, memories)] + [near(node, rival) for rival in rivals.values()])
     took, *others = run.run(order)
     again = noisy.run(order[:1], repeats)[0]
-    return {"took_ns": took, "best_ns": min(best_ns, took), "rivals": dict(zip(rivals, others)), "again_ns": again, "predicted": answer["predicted"],
-            "chosen": " ".join(gpus), "best": " ".join(best_gpus)}
+    return {"took_ns": took, "best_ns": min(ranked[0][0], took), "worst_ns": ranked[-1][0], "rivals": dict(zip(rivals, others)), "again_ns": again, "predicted": answer["predicted"],
+            "chosen": " ".join(gpus), "best": " ".join(ranked[0][1])}

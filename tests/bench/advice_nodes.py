@@ -47,6 +47,8 @@ def description(node, discipline, noise, seed, more=()):
     lines = source(node)
     count = sum(words[0] == "device" for words in lines)
     kept = [number for number in range(count) if number not in node.get("without", ())]
+    memories = {device.get("memory_numa") for number, device in enumerate(devices("\n".join(map(" ".join, lines)))) if number not in kept}
+    lines = [words for words in lines if words[0] != "numa" or words[1] not in memories]
     lines = [words for words in (renumbered(words, {old: new for new, old in enumerate(kept)}) for words in lines) if words]
     for pair, rate in node.get("links", {}).items():
         found = [words for words in lines if words[:3] == ["link", *pair.split()]]

@@ -102,4 +102,14 @@ def route(draw, node):
     return request
 
 
-METHODS = {"bind": bind, "route": route}
+def alloc(draw, node):
+    size = sizes(draw, 65536)
+    kinds = draw.choice([["pinned", "device"], ["pinned"], ["device"], ["pinned", "device", "system"]] if node.reaches_malloc else [["pinned", "device"], ["pinned"], ["device"]])
+    accesses = []
+    for gpu in draw.sample(node.gpus, draw.randint(1, 2)):
+        reads, writes = (draw.choice([0, size, size, draw.randint(2, 6) * size]) for _ in range(2))
+        accesses.append({"by": gpu, "reads_bytes": reads if reads + writes > 0 else size, "writes_bytes": writes, "how": "stream"})
+    return {"bytes": size, "kinds": kinds, "accesses": accesses}
+
+
+METHODS = {"bind": bind, "route": route, "alloc": alloc}

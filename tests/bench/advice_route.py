@@ -129,5 +129,5 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     rivals = {"in order": default, "closest": default, "link count": widest(node, request)}
     order = [step(node, request, way, others) for way in [chosen, *rivals.values()]]
     own, *rest = run.run(order)
-    return {"took_ns": own, "best_ns": min(own, ranked[0][0], *rest), "rivals": dict(zip(rivals, rest)), "again_ns": noisy.run(order[:1], repeats)[0],
+    return {"took_ns": own, "best_ns": min(own, ranked[0][0], *rest), "worst_ns": ranked[-1][0], "rivals": dict(zip(rivals, rest)), "again_ns": noisy.run(order[:1], repeats)[0],
             "predicted": answer["options"][0]["predicted"], "chosen": ";".join(texts(chosen)), "best": ";".join(texts(ranked[0][1]))}

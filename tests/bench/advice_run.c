@@ -9,7 +9,7 @@
  *
  * FLOW is BYTES/CHUNK/HOP[,HOP[,HOP]]: CHUNK 0 in one piece, else piece after piece, hop after hop, each hop on a stream of its own, over four pieces of the memory between.
  * HOP is e:FROM:TO:GPU (a copy on a stream of GPU), k:FROM:TO:GPU (a kernel of GPU that copies), r:FROM:FROM:GPU or w:TO:TO:GPU (one that reads or writes only). FROM and TO are
- * a GPU's number by PCI address, or h and the number of a NUMA node: pinned memory there.
+ * a GPU's number by PCI address; or a NUMA node's after h (pinned memory there), s (memory of malloc) or m (managed memory that is advised to stay with the host).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,6 +34,7 @@
 #define HOLD_NS     UINT64_C(5000000000)
 #define ALIGN       UINT64_C(65536)
 
+enum host_kind { HOST_PINNED, HOST_SYSTEM, HOST_MANAGED, HOST_KIND_COUNT };
 enum region { REGION_FROM, REGION_TO, REGION_BETWEEN, REGION_COUNT };
 
 /* Memory of one place. What follows each other lies behind each other, so that no cache has it. */
@@ -51,7 +52,7 @@ struct stream {
 struct bench {
     struct gpu_node node;
     uint64_t bytes;
-    struct memory device[GPU_DEVICES_MAX], host[GPU_NUMAS_MAX];
+    struct memory device[GPU_DEVICES_MAX], host[GPU_NUMAS_MAX][HOST_KIND_COUNT];
     struct stream stream[GPU_DEVICES_MAX][STREAMS_MAX];
     int stream_count[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
     _Atomic uint32_t *word; /* what gates wait for */
@@ -60,6 +61,7 @@ struct bench {
 
 struct end {
     int device, numa; /* one of them is -1 */
+    enum host_kind kind;
 };
 
 struct hop {
@@ -104,20 +106,35 @@ static struct memory *device_memory(struct bench *bench, int device)
     return memory;
 }
 
-static struct memory *host_memory(struct bench *bench, int index)
+static gpu_address host_region(const struct bench *bench, int numa, enum host_kind kind)
 {
     const struct gpu_api *api = bench->node.api;
-    struct memory *memory = &bench->host[index];
     unsigned long mask[16] = {0};
-    int numa = bench->node.numa[index];
+    gpu_address address;
     mask[(size_t)numa / 64] = 1UL << (numa % 64);
-    for (int i = 0; !memory->made && i < REGION_COUNT; i++) {
-        void *bytes = mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (bytes == MAP_FAILED || (mbind(bytes, bench->bytes, MPOL_BIND, mask, 1024, 0) != 0 && bench->node.numa_count > 1))
-            die("memory on a NUMA node", strerror(errno));
-        must(bench, api->host_register(api, bytes, bench->bytes, GPU_HOST_PINNED), "register host memory");
-        must(bench, api->host_address(api, bytes, &memory->base[i]), "address of host memory");
+    if (kind == HOST_MANAGED) {
+        must(bench, api->managed_alloc(api, bench->bytes, &address), "allocate managed memory");
+        must(bench, api->managed_advise(api, address, bench->bytes, GPU_ADVISE_HOST, -1), "advise managed memory");
+        must(bench, (int)set_mempolicy(MPOL_PREFERRED, mask, 1024), "prefer a NUMA node");
+        *(volatile char *)(uintptr_t)address = 0;
+        must(bench, (int)set_mempolicy(MPOL_DEFAULT, NULL, 0), "prefer no NUMA node");
+        return address;
     }
+    void *bytes = mmap(NULL, bench->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED || (mbind(bytes, bench->bytes, MPOL_BIND, mask, 1024, 0) != 0 && bench->node.numa_count > 1))
+        die("memory on a NUMA node", strerror(errno));
+    if (kind == HOST_SYSTEM)
+        return (gpu_address)(uintptr_t)bytes;
+    must(bench, api->host_register(api, bytes, bench->bytes, GPU_HOST_PINNED), "register host memory");
+    must(bench, api->host_address(api, bytes, &address), "address of host memory");
+    return address;
+}
+
+static struct memory *host_memory(struct bench *bench, struct end end)
+{
+    struct memory *memory = &bench->host[end.numa][end.kind];
+    for (int i = 0; !memory->made && i < REGION_COUNT; i++)
+        memory->base[i] = host_region(bench, bench->node.numa[end.numa], end.kind);
     memory->made = true;
     return memory;
 }
@@ -125,7 +142,7 @@ static struct memory *host_memory(struct bench *bench, int index)
 /* So many bytes of a region, at their place in turn. */
 static gpu_address take(struct bench *bench, struct end end, enum region region, uint64_t bytes)
 {
-    struct memory *memory = end.device >= 0 ? &bench->device[end.device] : &bench->host[end.numa];
+    struct memory *memory = end.device >= 0 ? device_memory(bench, end.device) : host_memory(bench, end);
     uint64_t at = memory->next[region];
     if (bench->bytes - at < bytes)
         at = 0;
@@ -298,21 +315,23 @@ static double run_call(struct bench *bench, struct flow *flows, size_t count, si
 
 static struct end read_end(struct bench *bench, const char *text)
 {
+    static const char kinds[HOST_KIND_COUNT] = {'h', 's', 'm'};
     struct end end = {.device = -1, .numa = -1};
+    const char *kind = memchr(kinds, text[0], sizeof kinds);
     char *rest;
-    long number = strtol(text + (text[0] == 'h'), &rest, 10);
-    if (text[0] != 'h' && *rest == '\0' && number >= 0 && number < bench->node.device_count)
+    long number = strtol(text + (kind != NULL), &rest, 10);
+    if (kind == NULL && *rest == '\0' && number >= 0 && number < bench->node.device_count)
         end.device = (int)number;
-    for (int i = 0; text[0] == 'h' && *rest == '\0' && i < bench->node.numa_count; i++)
+    end.kind = kind == NULL ? HOST_PINNED : (enum host_kind)(kind - kinds);
+    for (int i = 0; kind != NULL && *rest == '\0' && i < bench->node.numa_count; i++)
         if (bench->node.numa[i] == number)
             end.numa = i;
     if (end.device < 0 && end.numa < 0)
         die("no such memory", text);
-    if (end.device >= 0) {
+    /* Made here, not in the midst of a step; a runtime has registered memory known to the device that is current. */
+    if (end.device >= 0)
         enter(bench, end.device);
-        device_memory(bench, end.device);
-    } else
-        host_memory(bench, end.numa);
+    take(bench, end, REGION_FROM, 1);
     return end;
 }
 

@@ -12,7 +12,7 @@ import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_requests  # noqa: E402
 import advice_route  # noqa: E402
-from advice_execute import Executor, flow, hop  # noqa: E402
+from advice_execute import flow, hop, virtual  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SIZE = 1 << 28
@@ -25,6 +25,8 @@ class Gcds:
     gpus = [f"gpu{i}" for i in range(8)]
     numas = [f"numa{i}" for i in range(4)]
     numa_of = {f"gpu{i}": f"numa{n}" for i, n in enumerate((3, 3, 1, 1, 0, 0, 2, 2))}
+    memory_of = dict.fromkeys(gpus)
+    reaches_malloc = False
     package_of = dict.fromkeys(numas, "package0")
     width = {gpu: {} for gpu in gpus}
 
@@ -36,7 +38,7 @@ for line in (HERE / "standin/nodes/mi250x.node").read_text().splitlines():
 
 
 def executor(folder, name="mi250x", discipline="maxmin", noise=0.0):
-    return Executor(pathlib.Path(folder) / f"{discipline}{noise}.node", advice_nodes.description(advice_nodes.listed()[name], discipline, noise, 7))
+    return virtual(pathlib.Path(folder) / f"{discipline}{noise}.node", advice_nodes.description(advice_nodes.listed()[name], discipline, noise, 7))
 
 
 def near(value, expected, share=0.01):
@@ -108,17 +110,17 @@ def the_best_is_found():
     """Tasks that mostly talk to the host belong on four modules, a ring of four on two pairs that are linked by two links each."""
     with tempfile.TemporaryDirectory() as folder:
         run, draw = executor(folder), random.Random(1)
-        _, spread = advice_bind.best(Gcds, run, {"tasks": 4, "host_bytes": SIZE}, draw, [])
+        _, spread = advice_bind.ranking(Gcds, run, {"tasks": 4, "host_bytes": SIZE}, draw, [])[0]
         assert len({int(gpu[3:]) // 2 for gpu in spread}) == 4, spread
-        _, ring = advice_bind.best(Gcds, run, {"tasks": 4, "pattern": "ring", "bytes": SIZE, "mechanism": "kernel"}, draw, [])
+        _, ring = advice_bind.ranking(Gcds, run, {"tasks": 4, "pattern": "ring", "bytes": SIZE, "mechanism": "kernel"}, draw, [])[0]
         assert set(ring) in ({"gpu0", "gpu1", "gpu6", "gpu7"}, {"gpu2", "gpu3", "gpu4", "gpu5"}), ring
         run.close()
 
 
 def twenty_requests():
-    options = {"noise": 0.01, "repeats": 5, "seed": 3, "methods": list(advice.ASKED)}
+    options = {"noise": 0.01, "repeats": 5, "seed": 3, "methods": ["bind", "route"]}
     rows, steps = advice.judged(20, ["gh200-quad"], ["maxmin"], options, 1)
-    assert len(rows) == 20 and steps > 500 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
+    assert len(rows) == 20 and steps > 100 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
     figures = advice_report.figures(rows)
     assert figures["median"] < 0.05, figures
     assert figures["mean"] < 0.25, figures
