@@ -24,18 +24,28 @@ from advice_requests import METHODS  # noqa: E402
 from berthd import BIN, Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
 
+# What advice on gpus rests on: all that the quick profile measures but latencies over sizes and what computes, which take a virtual node's driver long.
+METRICS = ["host_gpu_copy_engine", "host_gpu_kernel", "gpu_gpu_copy_engine", "gpu_gpu_kernel", "copy_latency", "transfer_overhead", "memory_bandwidth",
+           "host_gpu_copy_engine_concurrent", "host_gpu_kernel_concurrent", "gpu_gpu_copy_engine_concurrent", "gpu_gpu_kernel_concurrent"]
 PLACEMENT = "io.berth.Placement."
 ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}
 
 
 def daemon_over(folder, text):
-    """A daemon that discovers the folder's node and measures what the text describes."""
+    """A daemon that discovers the folder's node, and whose gpu probe measures what the text describes."""
     (folder / "probes").mkdir()
     (folder / "measured.node").write_text(text)
     program = folder / "probes/berth-probe-gpu"
     program.write_text(f"#!/bin/bash\nSTANDIN={BUILD}/standin exec {HERE.parent}/standin/run.sh {folder}/measured.node {BIN}/berth-probe-gpu \"$@\"\n")
     program.chmod(0o755)
-    return Daemon("--node", folder / "node", config=f"probe_dir = {folder}/probes\ngpu_quick_budget_ms = 12000\n")
+    return Daemon("--node", folder / "node", "--no-probe", config=f"probe_dir = {folder}/probes\n")
+
+
+def measure(daemon):
+    with Connection(daemon.socket, timeout=300) as asker:
+        replies = list(asker.stream("io.berth.Health.Probe", {"metrics": METRICS}))
+    assert replies and all(error is None for error, _ in replies), replies[-1:]
+    daemon.wait_ready(60)
 
 
 def judge_one(node, run, noisy, asker, method, request, draw, options):
@@ -56,7 +66,7 @@ def judge_node(name, discipline, count, options):
         measured = advice_nodes.description(described, discipline, options["noise"], options["seed"] + 1)
         advice_nodes.write_folder(described, measured, folder / "node")
         with daemon_over(folder, measured) as daemon:
-            daemon.wait_ready(300)
+            measure(daemon)
             node = Node(daemon.call("io.berth.Fabric.GetNode"), measured)
             run = virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
             noisy = virtual(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))

@@ -27,8 +27,8 @@ class Executor:
             for line in batch:
                 answer = self.process.stdout.readline().split()
                 assert len(answer) == times, f"advice_run ended at: {line}"
+                self.count += 1
                 yield [float(ns) for ns in answer]
-        self.count += len(lines)
 
     def run(self, steps, repeats=1):
         """The nanoseconds of each of the steps, (mode, flows, other flows); lists where they are repeated. A step that was carried out once is not again, unless it is repeated."""
