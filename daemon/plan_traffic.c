@@ -108,6 +108,8 @@ static void add_grid(struct work *work, int32_t task, int64_t rank, const int64_
 {
     int64_t stride = 1;
     for (size_t d = count; d-- > 0; stride *= dims[d]) {
+        if (dims[d] < 2)
+            continue;
         int64_t at = rank / stride % dims[d];
         if (at > 0)
             exchange(work, task, rank - stride, bytes);

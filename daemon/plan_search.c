@@ -1,0 +1,49 @@
+#include "plan_search.h"
+
+#include <string.h>
+
+#include "plan_search_exact.h"
+#include "plan_search_swap.h"
+
+/* Whether there is one choice only, but for tasks that traffic cannot tell apart. */
+static bool is_only_choice(const struct search_work *work)
+{
+    const struct search_problem *problem = work->problem;
+    bool is_all = work->berths == problem->slots * work->fullest;
+    if (!is_all || problem->in_order)
+        return is_all;
+    for (size_t t = 1; t < problem->tasks; t++)
+        if (problem->each > 1 || !plan_search_work_same(problem, t - 1, t))
+            return false;
+    return true;
+}
+
+static bool run(struct search_work *work)
+{
+    struct search_result *result = &work->result;
+    bool exact = work->problem->slots <= SEARCH_EXACT_SLOTS;
+    if (!plan_search_swap(work, false))
+        return false;
+    if (exact && !plan_search_exact(work))
+        return false;
+    if (!result->is_proven && !exact && is_only_choice(work))
+        result->is_proven = true;
+    if (!result->is_proven && !(plan_search_swap(work, true) && plan_search_work_bound(work)))
+        return false;
+    result->is_proven = result->is_proven || result->cost.time_ns <= result->bound_ns * (1 + SEARCH_SAME);
+    if (result->is_proven)
+        result->bound_ns = result->cost.time_ns;
+    return true;
+}
+
+bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret)
+{
+    struct search_work work;
+    bool ok = plan_search_work_init(&work, problem) && run(&work);
+    if (ok) {
+        memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
+        *ret = work.result;
+    }
+    plan_search_work_done(&work);
+    return ok;
+}

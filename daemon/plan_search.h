@@ -1,0 +1,73 @@
+/**
+ * Search: which berth goes to which slot, so that a step takes least time. Berths are the gpus of tasks, slots the gpus of a node; here both are numbers, and what a
+ * choice costs is asked of the caller.
+ *
+ * What is less: the time of the step; among equals the sum of the flows' times; then how far the slots are from what their tasks need; then the lowest numbers,
+ * berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
+ *
+ * Up to SEARCH_EXACT_SLOTS slots every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
+ * apart merged. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
+ * fixed, and swaps; the gap is then to a bound that no choice is below.
+ *
+ * Pure: no clock, the same problem has the same answer. Any thread.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEARCH_EXACT_SLOTS   8
+#define SEARCH_SLOTS_MAX     1024
+#define SEARCH_RESOURCES_MAX 65535
+#define SEARCH_SAME          1e-9
+
+struct search_cost {
+    double time_ns, sum_ns;
+    double far;
+};
+
+/* What one flow puts on a resource: the time that it would take all of it for itself. */
+struct search_use {
+    uint16_t resource;
+    double ns;
+};
+
+/* A flow of one kind between two slots. */
+struct search_arc {
+    double alone_ns;
+    uint32_t use, use_count; /* a range of the problem's uses */
+};
+
+/* Flows of a kind are alike but for their ends: as many bytes, to a berth or to the same sort of place outside. */
+struct search_flow {
+    uint16_t kind;
+    int32_t from, to; /* berths; to -1: from's own, with something outside */
+};
+
+struct search_problem {
+    size_t slots;
+    size_t tasks, each; /* each task has each berths, numbered one after the other, on slots that ascend */
+    size_t share;       /* tasks on one slot at most; with more than 1, each is 1. All slots have as many, or one less than the fullest */
+    bool in_order;      /* slots ascend from task to task */
+    const struct search_flow *flow;
+    size_t flow_count;
+    size_t kinds;
+    const struct search_arc *arc; /* by kind, from's slot, to's slot; of a flow without to, by kind and twice from's slot */
+    const struct search_use *use;
+    size_t resources;
+    const uint16_t *sort; /* by resource: those of different sorts are not alike, even if they are used alike */
+    const double *far;    /* by slot */
+    const double *apart;  /* by slot and slot: of one task */
+    struct search_cost (*price)(void *context, const uint16_t *slot); /* far is not looked at */
+    void *context;
+};
+
+struct search_result {
+    struct search_cost cost;
+    bool is_proven;  /* nothing costs less */
+    double bound_ns; /* no choice takes less time; the cost's when it is proven */
+    uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
+};
+
+/* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots * share. False when out of memory. */
+bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret);

@@ -1,0 +1,241 @@
+/*
+ * A choice is ruled out when even what is certain of it costs no less than the best: flows that have both their slots take at least their time alone, a resource at least
+ * what goes through it, and the other flows at least what they take anywhere.
+ *
+ * Tasks that traffic cannot tell apart: of all choices that are the same but for which task has which berths, only the one with the lowest numbers is looked at. It is
+ * enough that task i has a lower slot than every task that it can change places with while tasks 0 to i - 1 stay (J.-F. Puget, "Breaking symmetries in all different
+ * problems", IJCAI 2005). Slots that nothing tells apart: a slot is not tried when a renaming that leaves those taken so far gives it a lower number (T. Kelsey et al.,
+ * "GE-tree", 2004). With rank order, or several gpus a task, renaming would break the order, and slots are not merged.
+ */
+#include "plan_search_exact.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_search_alike.h"
+
+#define LOOKS_MAX     (1U << 18)
+#define SAME_TASKS    16    /* more are not looked at for what traffic cannot tell apart */
+#define SAME_LOOKS    20000
+
+struct level {
+    double time_ns, sum_ns, far;
+    uint64_t renamings; /* that leave all slots taken so far */
+};
+
+struct dive {
+    struct search_work *work;
+    struct search_alike alike;
+    uint16_t *slot;         /* by berth */
+    size_t *taken;          /* by slot */
+    size_t full;            /* slots that have fullest */
+    struct level *level;    /* by berths placed */
+    double *load;           /* by berths placed and resource */
+    double *rest_time, *rest_sum; /* by berths placed: what the flows that are not complete take at least */
+    uint32_t *completes;    /* flows in the order of their later berth */
+    size_t *completes_at;   /* by berth and one more */
+    uint64_t *after;        /* by task: those that have higher slots than it */
+    bool gave_up;
+};
+
+/* ---- tasks that traffic cannot tell apart ---- */
+
+struct renaming {
+    const struct search_problem *problem;
+    const uint64_t *kind; /* by task and task: of the flows from one to the other, 0 none; twice the same: of those with something outside */
+    size_t to[SAME_TASKS];
+    unsigned looks;
+};
+
+/* Whether tasks from next on can be renamed so that traffic stays, those before being so already. */
+static bool can_rename(struct renaming *work, size_t next, uint64_t used, size_t fixed, size_t target)
+{
+    size_t n = work->problem->tasks;
+    if (next == n)
+        return true;
+    if (work->looks++ > SAME_LOOKS)
+        return false;
+    for (size_t to = 0; to < n; to++) {
+        if ((used & UINT64_C(1) << to) || (next < fixed && to != next) || (next == fixed && to != target))
+            continue;
+        work->to[next] = to;
+        bool ok = true;
+        for (size_t other = 0; other <= next && ok; other++)
+            ok = work->kind[next * n + other] == work->kind[to * n + work->to[other]] && work->kind[other * n + next] == work->kind[work->to[other] * n + to];
+        if (ok && can_rename(work, next + 1, used | UINT64_C(1) << to, fixed, target))
+            return true;
+    }
+    return false;
+}
+
+/* Of a set of kinds, in any order. */
+static uint64_t with(uint64_t all, uint16_t kind)
+{
+    uint64_t x = (kind + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    return all + (x ^ (x >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static bool find_same(struct dive *dive)
+{
+    const struct search_problem *problem = dive->work->problem;
+    size_t n = problem->tasks;
+    if (n > SAME_TASKS || problem->in_order)
+        return true;
+    uint64_t *kind = calloc(n * n, sizeof *kind);
+    if (kind == NULL)
+        return false;
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
+        size_t from = (size_t)flow->from / problem->each, to = flow->to < 0 ? from : (size_t)flow->to / problem->each;
+        kind[from * n + to] = with(kind[from * n + to], flow->kind);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) {
+            struct renaming work = {.problem = problem, .kind = kind};
+            if (can_rename(&work, 0, 0, i, j))
+                dive->after[i] |= UINT64_C(1) << j;
+        }
+    free(kind);
+    return true;
+}
+
+/* ---- what is certain ---- */
+
+static bool begin(struct dive *dive)
+{
+    const struct search_work *work = dive->work;
+    const struct search_problem *problem = work->problem;
+    size_t berths = work->berths;
+    dive->slot = calloc(berths, sizeof *dive->slot);
+    dive->taken = calloc(problem->slots, sizeof *dive->taken);
+    dive->level = calloc(berths + 1, sizeof *dive->level);
+    dive->load = calloc((berths + 1) * problem->resources + 1, sizeof *dive->load);
+    dive->rest_time = calloc(berths + 1, sizeof *dive->rest_time);
+    dive->rest_sum = calloc(berths + 1, sizeof *dive->rest_sum);
+    dive->completes = calloc(problem->flow_count + 1, sizeof *dive->completes);
+    dive->completes_at = calloc(berths + 1, sizeof *dive->completes_at);
+    dive->after = calloc(problem->tasks, sizeof *dive->after);
+    if (dive->slot == NULL || dive->taken == NULL || dive->level == NULL || dive->load == NULL || dive->rest_time == NULL || dive->rest_sum == NULL ||
+        dive->completes == NULL || dive->completes_at == NULL || dive->after == NULL)
+        return false;
+    size_t used = 0;
+    for (size_t b = 0; b < berths; b++) {
+        dive->completes_at[b] = used;
+        for (size_t i = work->first[b]; i < work->first[b + 1]; i++) {
+            const struct search_flow *flow = &problem->flow[work->touching[i]];
+            int32_t later = flow->to > flow->from ? flow->to : flow->from;
+            if (later == (int32_t)b)
+                dive->completes[used++] = work->touching[i];
+        }
+    }
+    dive->completes_at[berths] = used;
+    for (size_t b = berths; b-- > 0;) {
+        dive->rest_time[b] = dive->rest_time[b + 1];
+        dive->rest_sum[b] = dive->rest_sum[b + 1];
+        for (size_t i = dive->completes_at[b]; i < dive->completes_at[b + 1]; i++) {
+            double least = plan_search_work_least(problem, &problem->flow[dive->completes[i]]);
+            dive->rest_time[b] = fmax(dive->rest_time[b], least);
+            dive->rest_sum[b] += least;
+        }
+    }
+    dive->level[0].renamings = UINT64_MAX;
+    return find_same(dive) && (problem->in_order || problem->each > 1 || plan_search_alike(problem, &dive->alike));
+}
+
+static void end(struct dive *dive)
+{
+    free(dive->slot);
+    free(dive->taken);
+    free(dive->level);
+    free(dive->load);
+    free(dive->rest_time);
+    free(dive->rest_sum);
+    free(dive->completes);
+    free(dive->completes_at);
+    free(dive->after);
+}
+
+/* The slots that berth may have after those before it. */
+static bool is_free(const struct dive *dive, size_t berth, size_t slot)
+{
+    const struct search_work *work = dive->work;
+    const struct search_problem *problem = work->problem;
+    size_t task = berth / problem->each, room = dive->full < work->full ? work->fullest : work->fullest - 1;
+    if (dive->taken[slot] >= room)
+        return false;
+    /* Slots of a task ascend; in rank order all do, and so does nothing else where tasks share them. */
+    if (berth % problem->each > 0 && slot <= dive->slot[berth - 1])
+        return false;
+    if (problem->in_order && berth > 0 && slot < dive->slot[berth - 1] + (problem->share == 1))
+        return false;
+    for (size_t other = 0; other < task && task < SAME_TASKS && berth % problem->each == 0; other++)
+        if ((dive->after[other] >> task & 1) && slot < dive->slot[other * problem->each])
+            return false;
+    return !(dive->level[berth].renamings & dive->alike.lowers[slot]);
+}
+
+/* Whether the best is still open after berth takes its slot. */
+static bool is_open(struct dive *dive, size_t berth)
+{
+    const struct search_work *work = dive->work;
+    const struct search_problem *problem = work->problem;
+    const struct level *before = &dive->level[berth];
+    struct level *after = &dive->level[berth + 1];
+    double *load = dive->load + (berth + 1) * problem->resources;
+    size_t slot = dive->slot[berth];
+    *after = *before;
+    memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
+    for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
+        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
+        after->time_ns = fmax(after->time_ns, arc->alone_ns);
+        after->sum_ns += arc->alone_ns;
+        for (uint32_t u = 0; u < arc->use_count; u++) {
+            const struct search_use *use = &problem->use[arc->use + u];
+            load[use->resource] += use->ns;
+            after->time_ns = fmax(after->time_ns, load[use->resource]);
+        }
+    }
+    after->far += problem->far[slot];
+    for (size_t other = berth - berth % problem->each; other < berth; other++)
+        after->far += problem->apart[dive->slot[other] * problem->slots + slot];
+    after->renamings &= dive->alike.keeps[slot];
+    struct search_cost least = {fmax(after->time_ns, dive->rest_time[berth + 1]), after->sum_ns + dive->rest_sum[berth + 1], after->far};
+    int order = plan_search_work_compare(&least, &work->result.cost);
+    return order < 0 || (order == 0 && !work->is_final);
+}
+
+static void look(struct dive *dive, size_t berth)
+{
+    struct search_work *work = dive->work;
+    for (size_t slot = 0; slot < work->problem->slots && !dive->gave_up; slot++) {
+        if (!is_free(dive, berth, slot))
+            continue;
+        dive->slot[berth] = (uint16_t)slot;
+        dive->gave_up = ++work->result.looked > LOOKS_MAX;
+        if (!is_open(dive, berth))
+            continue;
+        dive->taken[slot]++;
+        dive->full += dive->taken[slot] == work->fullest;
+        if (berth + 1 < work->berths) {
+            look(dive, berth + 1);
+        } else {
+            /* The first that costs as little as the best has the lowest numbers of all that do. */
+            work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
+        }
+        dive->full -= dive->taken[slot] == work->fullest;
+        dive->taken[slot]--;
+    }
+}
+
+bool plan_search_exact(struct search_work *work)
+{
+    struct dive dive = {.work = work};
+    bool ok = begin(&dive);
+    if (ok) {
+        look(&dive, 0);
+        work->result.is_proven = !dive.gave_up;
+    }
+    end(&dive);
+    return ok;
+}

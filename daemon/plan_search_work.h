@@ -1,0 +1,41 @@
+/**
+ * What the ways of searching share: flows by berth, the best choice so far, and bounds. Of plan_search*.c alone.
+ */
+#pragma once
+#include "plan_search.h"
+
+struct search_work {
+    const struct search_problem *problem;
+    size_t berths;
+    size_t fullest, full; /* spread evenly: tasks on a slot at most, and how many slots have that many */
+    size_t *first;        /* by berth and one more: where its flows begin in touching */
+    uint32_t *touching;   /* flows; one between two berths is there twice */
+    uint16_t *best;
+    struct search_result result; /* cost is of best */
+    bool is_final;        /* best is the one with the lowest numbers of those that cost as much, as far as was looked */
+};
+
+/* False when out of memory; plan_search_work_done in any case. */
+bool plan_search_work_init(struct search_work *work, const struct search_problem *problem);
+void plan_search_work_done(struct search_work *work);
+
+/* Less than 0: a is better. Numbers are not compared. */
+int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b);
+
+/* What a flow is between the slots of its ends. */
+const struct search_arc *plan_search_work_arc(const struct search_problem *problem, const struct search_flow *flow, const uint16_t *slot);
+
+/* The least that a flow takes anywhere. */
+double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
+
+/* How far these slots are from what their tasks need. */
+double plan_search_work_far(const struct search_problem *problem, const uint16_t *slot);
+
+/* Asks what these slots cost and takes them if that is less than what the best costs, or as much and their numbers are lower. Less than 0: it was less; 0: as much. */
+int plan_search_work_try(struct search_work *work, const uint16_t *slot);
+
+/* Whether the traffic stays as it is when tasks a and b change places. */
+bool plan_search_work_same(const struct search_problem *problem, size_t a, size_t b);
+
+/* Finds the result's bound_ns. False when out of memory. */
+bool plan_search_work_bound(struct search_work *work);
