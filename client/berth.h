@@ -184,6 +184,7 @@ struct berth_flow { int from, to; int64_t bytes; };
 struct berth_bind_request {
     int tasks;
     int gpus_per_task, cores_per_task, threads_per_core;
+    int tasks_per_gpu; /* where there are fewer gpus than tasks, up to so many share one */
     const int *ranks; /* tasks of them: the ranks of these tasks in a job of world ranks */
     int world;
     enum berth_pattern pattern; /* traffic between tasks, bytes per flow; or flows exactly */
@@ -218,6 +219,7 @@ struct berth_binding {
     struct berth_pairs launcher; /* options for launchers, by name */
     const struct berth_evidence *why;
     size_t why_count;
+    struct berth_texts reasons;  /* what decided, a sentence each */
     struct berth_texts warnings;
     struct berth_basis basis;
 };

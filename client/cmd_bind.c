@@ -6,7 +6,7 @@
 #include "cmd.h"
 #include "ui_answer.h"
 
-enum { TASKS, GPUS_EACH, CORES, THREADS, PATTERN, BYTES, HOST_BYTES, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
+enum { TASKS, GPUS_EACH, CORES, THREADS, SHARE, PATTERN, BYTES, HOST_BYTES, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
 
 static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
@@ -19,6 +19,7 @@ static const struct cmd_option options[] = {
     [GPUS_EACH] = {.letter = 'g', .name = "gpus-per-task", .value = "GPUS", .help = "gpus of each task; default 1 where there are any"},
     [CORES] = {.letter = 'c', .name = "cores-per-task", .value = "CORES", .help = "whole cores of each task; default an even share of those next to its gpus"},
     [THREADS] = {.name = "threads-per-core", .value = "THREADS", .help = "hardware threads used of each core; default all allowed ones"},
+    [SHARE] = {.name = "tasks-per-gpu", .value = "TASKS", .help = "how many tasks may share a gpu where there are fewer gpus than tasks; default 1"},
     [PATTERN] = {.name = "pattern", .value = "PATTERN", .help = "traffic between tasks", .choices = patterns},
     [BYTES] = {.name = "bytes", .value = "SIZE", .help = "bytes of each flow of the pattern"},
     [HOST_BYTES] = {.name = "host-bytes", .value = "SIZE", .help = "bytes that each task moves to, and again from, host memory in a step"},
@@ -43,6 +44,8 @@ static int make_request(struct cmd *cmd, json_t *request)
         status = cmd_set_count(cmd, request, "cores_per_task", &options[CORES], 1, 1 << 20);
     if (status == CMD_DONE)
         status = cmd_set_count(cmd, request, "threads_per_core", &options[THREADS], 1, 1 << 20);
+    if (status == CMD_DONE)
+        status = cmd_set_count(cmd, request, "tasks_per_gpu", &options[SHARE], 1, 1 << 20);
     if (status == CMD_DONE)
         status = cmd_set_text(cmd, request, "pattern", &options[PATTERN]);
     if (status == CMD_DONE)

@@ -13,7 +13,7 @@ static const char *const policy_names[] = {"", "preferred", "bind", "interleave"
 void berth_bind_request_init(struct berth_bind_request *request)
 {
     *request = (struct berth_bind_request){
-        .gpus_per_task = -1, .cores_per_task = -1, .threads_per_core = -1, .world = -1, .bytes = -1, .host_bytes = -1};
+        .gpus_per_task = -1, .cores_per_task = -1, .threads_per_core = -1, .tasks_per_gpu = -1, .world = -1, .bytes = -1, .host_bytes = -1};
 }
 
 static void write_ranks(struct lib_write *write, const struct berth_bind_request *request)
@@ -44,6 +44,7 @@ static int write_request(struct berth *berth, const struct berth_bind_request *r
     lib_write_integer(&write, object, "gpus_per_task", request->gpus_per_task);
     lib_write_integer(&write, object, "cores_per_task", request->cores_per_task);
     lib_write_integer(&write, object, "threads_per_core", request->threads_per_core);
+    lib_write_integer(&write, object, "tasks_per_gpu", request->tasks_per_gpu);
     write_ranks(&write, request);
     lib_write_integer(&write, object, "world", request->world);
     lib_write_enum(&write, object, "pattern", (int)request->pattern, pattern_names, COUNT(pattern_names));
@@ -89,6 +90,8 @@ static int read_binding(struct berth *berth, json_t *take_reply, struct berth_bi
     binding->gap = lib_read_maybe_number(&read, take_reply, "gap");
     binding->launcher = lib_read_pairs(&read, take_reply, "launcher");
     binding->why = lib_read_evidence(&read, take_reply, "why", &binding->why_count);
+    if (json_is_array(json_object_get(take_reply, "reasons"))) /* it is nullable */
+        binding->reasons = lib_read_texts(&read, take_reply, "reasons");
     binding->warnings = lib_read_texts(&read, take_reply, "warnings");
     binding->basis = lib_read_basis(&read, take_reply);
     int status = lib_result_end(berth, &read, METHOD, binding);

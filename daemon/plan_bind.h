@@ -1,11 +1,13 @@
 /**
- * Bind: gpus, cores, memory and nics for the tasks of a job, by locality. What the tasks send each other is not weighed
- * yet: the answer says so. docs/ADVICE.md has the rules.
+ * Bind: gpus, cores, memory and nics for the tasks of a job, so that one step of what they move takes least time; by locality where nothing says what they move.
+ * docs/ADVICE.md has the rules.
  *
  * Pure; any thread.
  */
 #pragma once
 #include "plan.h"
+#include "plan_load.h"
+#include "plan_traffic.h"
 
 #define BIND_TASKS_MAX 1000000
 
@@ -14,7 +16,10 @@ struct bind_request {
     int64_t gpus_per_task;    /* -1: 1 where any gpu is allowed, else 0 */
     int64_t cores_per_task;   /* 0: an even share of the cores next to its gpus, or of all */
     int64_t threads_per_core; /* 0: all that are allowed */
+    int64_t tasks_per_gpu;    /* how many may share one where there are fewer gpus than tasks; 0: 1. More only with one gpu a task */
     bool in_rank_order;       /* gpus ascend from task to task */
+    const struct traffic *traffic; /* of one step; NULL or empty: nothing says */
+    enum load_by by;          /* how peers copy */
     const struct allowed *allowed;
 };
 
@@ -32,12 +37,16 @@ struct bind_answer {
     place_id *gpu; /* owned pool: gpus_per_task for each task */
     place_id *nic; /* owned pool */
     size_t nic_count;
-    bool is_only_choice; /* there was nothing to choose */
+    struct prediction predicted, baseline; /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
+    char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing is shared */
+    bool is_proven;      /* nothing is predicted to take less, or there was nothing to choose */
+    double gap;          /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
     struct plan_evidence evidence;
+    struct plan_warnings reasons; /* sentences: what decided */
     struct plan_warnings warnings;
 };
 
 /* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core), NOTHING_ALLOWED, UNAVAILABLE
  * when the node's cores are not known, NO_MEMORY. */
-enum berth_code plan_bind(const struct snapshot *snap, const struct bind_request *request, struct bind_answer *ret, struct berth_err *err);
+enum berth_code plan_bind(struct snapshot *snap, const struct bind_request *request, struct bind_answer *ret, struct berth_err *err);
 void plan_bind_done(struct bind_answer *answer);

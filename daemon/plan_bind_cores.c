@@ -204,6 +204,24 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
     return BERTH_OK;
 }
 
+enum berth_code plan_bind_cores_numa(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, struct berth_err *err)
+{
+    struct bind_cores_request request = {.tasks = 1, .gpus = &gpu, .gpus_per_task = 1};
+    struct plan_evidence unsaid = {0};
+    struct hand hand = {.snap = snap, .cores = cores, .request = &request, .evidence = &unsaid};
+    enum berth_code code = find_nearness(&hand, err);
+    size_t best = 0;
+    for (size_t g = 1; code == BERTH_OK && g < cores->group_count; g++)
+        if (compare_nearness(near_of(&hand, 0, g), near_of(&hand, 0, best)) < 0)
+            best = g;
+    if (code == BERTH_OK)
+        *ret = cores->group[best].numa;
+    plan_evidence_done(&unsaid);
+    free(hand.near);
+    free(hand.nearest);
+    return code;
+}
+
 static bool is_nearest(const struct hand *hand, size_t task, size_t group)
 {
     return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;

@@ -38,6 +38,9 @@ void plan_bind_cores_done(struct bind_cores *cores);
 /* How many usable cores lie next to a place: those that share cpus with it, else those of its NUMA node; 0 when neither is known. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place);
 
+/* The NUMA node of the cores that a task on this gpu would get first; PLACE_NONE unknown. NO_MEMORY. */
+enum berth_code plan_bind_cores_numa(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, struct berth_err *err);
+
 struct bind_cores_request {
     size_t tasks;
     const place_id *gpus; /* gpus_per_task for each task */

@@ -13,7 +13,7 @@ static bool is_only_choice(const struct search_work *work)
     if (!is_all || problem->in_order)
         return is_all;
     for (size_t t = 1; t < problem->tasks; t++)
-        if (problem->each > 1 || !plan_search_work_same(problem, t - 1, t))
+        if (problem->each > 1 || !plan_search_work_same(work, t - 1, t))
             return false;
     return true;
 }

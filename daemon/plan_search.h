@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define SEARCH_EXACT_SLOTS   8
-#define SEARCH_SLOTS_MAX     1024
+#define SEARCH_SLOTS_MAX     256
 #define SEARCH_RESOURCES_MAX 65535
 #define SEARCH_SAME          1e-9
 

@@ -43,7 +43,7 @@ struct dive {
 
 struct renaming {
     const struct search_problem *problem;
-    const uint64_t *kind; /* by task and task: of the flows from one to the other, 0 none; twice the same: of those with something outside */
+    const uint64_t *kind; /* by task and task: which flows go from one to the other, 0 none; twice the same: those with something outside */
     size_t to[SAME_TASKS];
     unsigned looks;
 };
@@ -69,10 +69,10 @@ static bool can_rename(struct renaming *work, size_t next, uint64_t used, size_t
     return false;
 }
 
-/* Of a set of kinds, in any order. */
-static uint64_t with(uint64_t all, uint16_t kind)
+/* Of a set of numbers, in any order. */
+static uint64_t with(uint64_t all, uint64_t number)
 {
-    uint64_t x = (kind + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
     return all + (x ^ (x >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
@@ -87,8 +87,9 @@ static bool find_same(struct dive *dive)
         return false;
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_flow *flow = &problem->flow[f];
-        size_t from = (size_t)flow->from / problem->each, to = flow->to < 0 ? from : (size_t)flow->to / problem->each;
-        kind[from * n + to] = with(kind[from * n + to], flow->kind);
+        size_t each = problem->each, from = (size_t)flow->from / each, to = flow->to < 0 ? from : (size_t)flow->to / each;
+        size_t ends = (size_t)flow->from % each * each + (flow->to < 0 ? 0 : (size_t)flow->to % each); /* which of the tasks' berths */
+        kind[from * n + to] = with(kind[from * n + to], flow->kind * each * each + ends);
     }
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++) {
@@ -167,7 +168,7 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
     /* Slots of a task ascend; in rank order all do, and so does nothing else where tasks share them. */
     if (berth % problem->each > 0 && slot <= dive->slot[berth - 1])
         return false;
-    if (problem->in_order && berth > 0 && slot < dive->slot[berth - 1] + (problem->share == 1))
+    if (problem->in_order && berth > 0 && slot + (problem->share > 1) <= dive->slot[berth - 1])
         return false;
     for (size_t other = 0; other < task && task < SAME_TASKS && berth % problem->each == 0; other++)
         if ((dive->after[other] >> task & 1) && slot < dive->slot[other * problem->each])

@@ -77,14 +77,19 @@ static void put_all(struct shake *shake, size_t berth, int32_t other, double sig
     shake->sum += sign * FAR_WEIGHT * far;
 }
 
+static void fill(struct shake *shake, size_t slot) { shake->full += ++shake->taken[slot] == shake->work->fullest; }
+
+static void leave(struct shake *shake, size_t slot) { shake->full -= shake->taken[slot]-- == shake->work->fullest; }
+
 static void rebuild(struct shake *shake)
 {
     const struct search_problem *problem = shake->work->problem;
     memset(shake->load, 0, problem->resources * sizeof *shake->load);
     memset(shake->taken, 0, problem->slots * sizeof *shake->taken);
-    shake->sum = shake->full = 0;
+    shake->sum = 0;
+    shake->full = 0;
     for (size_t b = 0; b < shake->work->berths; b++)
-        shake->full += ++shake->taken[shake->slot[b]] == shake->work->fullest;
+        fill(shake, shake->slot[b]);
     for (size_t f = 0; f < problem->flow_count; f++)
         put(shake, &problem->flow[f], 1);
     shake->sum += FAR_WEIGHT * plan_search_work_far(problem, shake->slot);
@@ -98,21 +103,13 @@ struct move {
     uint16_t slot, from;
 };
 
-static void count(struct shake *shake, uint16_t slot, int change)
-{
-    size_t fullest = shake->work->fullest;
-    shake->full -= shake->taken[slot] == fullest;
-    shake->taken[slot] = (size_t)((int)shake->taken[slot] + change);
-    shake->full += shake->taken[slot] == fullest;
-}
-
 static void apply(struct shake *shake, const struct move *move)
 {
     if (move->other == SIZE_MAX) {
         put_all(shake, move->berth, -1, -1);
-        count(shake, shake->slot[move->berth], -1);
+        leave(shake, shake->slot[move->berth]);
         shake->slot[move->berth] = move->slot;
-        count(shake, move->slot, 1);
+        fill(shake, move->slot);
         put_all(shake, move->berth, -1, 1);
         return;
     }
@@ -187,8 +184,9 @@ static void anneal(struct shake *shake)
     double touches = 8.0 * (double)problem->flow_count / (double)work->berths * (2 + (double)uses / (double)(arcs + 1)) + 20;
     size_t steps = (size_t)fmin(fmin(TOUCHES / touches, STEPS_MAX), 1500.0 * (double)work->berths * (double)problem->slots / 16);
     double heat = HOT * shake->sum, cooling = pow(COLD / HOT, 1.0 / (double)(steps + 1));
-    for (size_t step = 0; step < steps; step++, heat *= cooling) {
+    for (size_t step = 0; step < steps; step++) {
         struct move move;
+        heat *= cooling;
         double before = shake->sum;
         if (step % 4096 == 4095)
             rebuild(shake); /* so that rounding does not add up */
@@ -238,8 +236,8 @@ static bool try_change(struct shake *shake, size_t berth, size_t slot)
     if (shake->slot[berth] == slot)
         return false;
     if (has_room(shake, berth, slot)) {
-        count(shake, shake->slot[berth], -1);
-        count(shake, (uint16_t)slot, 1);
+        leave(shake, shake->slot[berth]);
+        fill(shake, slot);
         shake->slot[berth] = (uint16_t)slot;
     } else if (!work->problem->in_order) {
         for (size_t b = 0; b < work->berths && other == SIZE_MAX; b++)
@@ -320,7 +318,7 @@ static void start(struct shake *shake)
             }
         }
         shake->slot[b] = (uint16_t)best;
-        count(shake, (uint16_t)best, 1);
+        fill(shake, best);
         for (size_t i = work->first[b]; i < work->first[b + 1]; i++)
             if (is_complete(&problem->flow[work->touching[i]], b))
                 put(shake, &problem->flow[work->touching[i]], 1);

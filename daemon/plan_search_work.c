@@ -49,7 +49,7 @@ void plan_search_work_done(struct search_work *work)
 
 static int compare(double a, double b)
 {
-    if (fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b)) || a == b)
+    if (a == b || (isfinite(a) && isfinite(b) && fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b))))
         return 0;
     return a < b ? -1 : 1;
 }
@@ -112,30 +112,50 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot)
     return order;
 }
 
-/* The kinds of flows from berth to berth, and of those with something outside, are the same when a and b are each other. */
-bool plan_search_work_same(const struct search_problem *problem, size_t a, size_t b)
+static size_t task_of(const struct search_problem *problem, int32_t berth) { return berth < 0 ? SIZE_MAX : (size_t)berth / problem->each; }
+
+/* The berth that this one becomes when tasks a and b change places. */
+static int32_t swapped(const struct search_problem *problem, int32_t berth, size_t a, size_t b)
 {
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        struct search_flow image = problem->flow[f];
-        int32_t *const ends[] = {&image.from, &image.to};
-        bool is_moved = false;
-        for (int e = 0; e < 2; e++) {
-            size_t task = *ends[e] < 0 ? SIZE_MAX : (size_t)*ends[e] / problem->each;
-            if (task != a && task != b)
-                continue;
-            is_moved = true;
-            *ends[e] = (int32_t)((task == a ? b : a) * problem->each + (size_t)*ends[e] % problem->each);
-        }
-        bool is_there = !is_moved;
-        for (size_t g = 0; g < problem->flow_count && !is_there; g++)
-            is_there = problem->flow[g].kind == image.kind && problem->flow[g].from == image.from && problem->flow[g].to == image.to;
-        if (!is_there)
-            return false;
+    size_t task = task_of(problem, berth);
+    if (task != a && task != b)
+        return berth;
+    return (int32_t)((task == a ? b : a) * problem->each + (size_t)berth % problem->each);
+}
+
+static bool has_flow(const struct search_work *work, const struct search_flow *wanted)
+{
+    for (size_t i = work->first[wanted->from]; i < work->first[wanted->from + 1]; i++) {
+        const struct search_flow *flow = &work->problem->flow[work->touching[i]];
+        if (flow->kind == wanted->kind && flow->from == wanted->from && flow->to == wanted->to)
+            return true;
     }
+    return false;
+}
+
+bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
+{
+    const struct search_problem *problem = work->problem;
+    const size_t tasks[] = {a, b};
+    for (int t = 0; t < 2; t++)
+        for (size_t i = work->first[tasks[t] * problem->each]; i < work->first[(tasks[t] + 1) * problem->each]; i++) {
+            const struct search_flow *flow = &problem->flow[work->touching[i]];
+            struct search_flow image = {flow->kind, swapped(problem, flow->from, a, b), swapped(problem, flow->to, a, b)};
+            if (!has_flow(work, &image))
+                return false;
+        }
     return true;
 }
 
 /* ---- what no choice is below ---- */
+
+struct bounds {
+    const struct search_work *work;
+    double *least_out, *least_in; /* by kind and slot: the least from it and to it, alone; equal where something outside is the other end */
+    double *least_load;           /* by resource and berth: what its flows with something outside put there from any slot where they do, INFINITY none */
+    unsigned char *is_user;       /* by resource and slot: such a flow uses it */
+    double *load;                 /* by resource, for one berth on one slot */
+};
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -143,70 +163,77 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What berth puts on the resource from this slot by its flows with something outside. */
-static double load_alone(const struct search_work *work, size_t berth, size_t slot, size_t resource)
+static void find_least(struct bounds *bounds)
 {
+    const struct search_problem *problem = bounds->work->problem;
+    size_t n = problem->slots;
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
+        double *out = bounds->least_out + flow->kind * n, *in = bounds->least_in + flow->kind * n;
+        if (out[0] >= 0) /* done */
+            continue;
+        for (size_t s = 0; s < n; s++) {
+            out[s] = in[s] = flow->to < 0 ? problem->arc[(flow->kind * n + s) * n + s].alone_ns : INFINITY;
+            for (size_t other = 0; flow->to >= 0 && other < n; other++)
+                if (other != s || problem->share > 1) {
+                    out[s] = fmin(out[s], problem->arc[(flow->kind * n + s) * n + other].alone_ns);
+                    in[s] = fmin(in[s], problem->arc[(flow->kind * n + other) * n + s].alone_ns);
+                }
+        }
+    }
+}
+
+static void load_berth(struct bounds *bounds, size_t berth, size_t slot)
+{
+    const struct search_work *work = bounds->work;
     const struct search_problem *problem = work->problem;
-    double load = 0;
+    memset(bounds->load, 0, problem->resources * sizeof *bounds->load);
     for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
         const struct search_flow *flow = &problem->flow[work->touching[i]];
-        if (flow->to >= 0)
-            continue;
         const struct search_arc *arc = &problem->arc[(flow->kind * problem->slots + slot) * problem->slots + slot];
-        for (uint32_t u = 0; u < arc->use_count; u++)
-            if (problem->use[arc->use + u].resource == resource)
-                load += problem->use[arc->use + u].ns;
+        for (uint32_t u = 0; flow->to < 0 && u < arc->use_count; u++)
+            bounds->load[problem->use[arc->use + u].resource] += problem->use[arc->use + u].ns;
     }
-    return load;
+    for (size_t r = 0; r < problem->resources; r++)
+        if (bounds->load[r] > 0) {
+            double *least = &bounds->least_load[r * work->berths + berth];
+            *least = fmin(*least, bounds->load[r]);
+            bounds->is_user[r * problem->slots + slot] = 1;
+        }
 }
 
 /* Where not all berths find a slot that leaves the resource alone, the others use it: at least those that use it least. */
-static double forced(const struct search_work *work, size_t resource, double *least)
+static double forced(const struct bounds *bounds, size_t resource)
 {
-    const struct search_problem *problem = work->problem;
+    const struct search_work *work = bounds->work;
+    double *least = bounds->least_load + resource * work->berths, load = 0;
     size_t outside = 0;
-    double load = 0;
-    for (size_t b = 0; b < work->berths; b++)
-        least[b] = INFINITY;
-    for (size_t s = 0; s < problem->slots; s++) {
-        bool is_user = false;
-        for (size_t b = 0; b < work->berths; b++) {
-            double of_berth = load_alone(work, b, s, resource);
-            if (of_berth > 0) {
-                is_user = true;
-                least[b] = fmin(least[b], of_berth);
-            }
-        }
-        outside += is_user ? 0 : work->fullest;
-    }
-    for (size_t b = 0; b < work->berths; b++)
-        least[b] = isinf(least[b]) ? 0 : least[b];
+    for (size_t s = 0; s < work->problem->slots; s++)
+        outside += bounds->is_user[resource * work->problem->slots + s] ? 0 : work->fullest;
     if (outside >= work->berths)
         return 0;
+    for (size_t b = 0; b < work->berths; b++)
+        least[b] = isinf(least[b]) ? 0 : least[b];
     qsort(least, work->berths, sizeof *least, compare_doubles);
     for (size_t i = 0; i < work->berths - outside; i++)
         load += least[i];
     return load;
 }
 
-/* Where every slot is taken, the slot whose best arc is worst has one: the least of what any berth needs from it or to it. */
-static double worst_slot(const struct search_work *work)
+/* Where every slot is taken, so is the worst: the least of what any berth needs from it or to it. */
+static double worst_slot(const struct bounds *bounds)
 {
+    const struct search_work *work = bounds->work;
     const struct search_problem *problem = work->problem;
-    size_t n = problem->slots;
     double bound = 0;
-    for (size_t s = 0; s < n; s++) {
+    for (size_t s = 0; s < problem->slots; s++) {
         double of_slot = INFINITY;
         for (size_t b = 0; b < work->berths; b++) {
             double of_berth = 0;
             for (size_t i = work->first[b]; i < work->first[b + 1]; i++) {
                 const struct search_flow *flow = &problem->flow[work->touching[i]];
-                const struct search_arc *arc = &problem->arc[flow->kind * n * n];
-                double least = flow->to < 0 ? arc[s * n + s].alone_ns : INFINITY;
-                for (size_t other = 0; other < n && flow->to >= 0; other++)
-                    if (other != s)
-                        least = fmin(least, flow->from == (int32_t)b ? arc[s * n + other].alone_ns : arc[other * n + s].alone_ns);
-                of_berth = fmax(of_berth, isinf(least) ? 0 : least);
+                const double *least = flow->from == (int32_t)b ? bounds->least_out : bounds->least_in;
+                of_berth = fmax(of_berth, least[flow->kind * problem->slots + s]);
             }
             of_slot = fmin(of_slot, of_berth);
         }
@@ -215,26 +242,46 @@ static double worst_slot(const struct search_work *work)
     return bound;
 }
 
+static double find_bound(struct bounds *bounds)
+{
+    const struct search_work *work = bounds->work;
+    const struct search_problem *problem = work->problem;
+    double bound = 0;
+    for (size_t i = 0; i < problem->kinds * problem->slots; i++)
+        bounds->least_out[i] = -1;
+    for (size_t i = 0; i < problem->resources * work->berths; i++)
+        bounds->least_load[i] = INFINITY;
+    find_least(bounds);
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        double least = INFINITY;
+        for (size_t s = 0; s < problem->slots; s++)
+            least = fmin(least, bounds->least_out[problem->flow[f].kind * problem->slots + s]);
+        bound = fmax(bound, isinf(least) ? 0 : least);
+    }
+    for (size_t b = 0; b < work->berths; b++)
+        for (size_t s = 0; s < problem->slots; s++)
+            load_berth(bounds, b, s);
+    for (size_t r = 0; r < problem->resources; r++)
+        bound = fmax(bound, forced(bounds, r));
+    return work->berths == problem->slots && problem->slots > 1 ? fmax(bound, worst_slot(bounds)) : bound;
+}
+
 bool plan_search_work_bound(struct search_work *work)
 {
     const struct search_problem *problem = work->problem;
-    double bound = 0, *least = calloc(work->berths, sizeof *least);
-    bool has_outside = false;
-    if (least == NULL)
-        return false;
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        has_outside |= problem->flow[f].to < 0;
-        bool is_new = true;
-        for (size_t g = f > 8 ? f - 8 : 0; g < f; g++)
-            is_new = is_new && problem->flow[g].kind != problem->flow[f].kind;
-        if (is_new)
-            bound = fmax(bound, plan_search_work_least(problem, &problem->flow[f]));
-    }
-    for (size_t r = 0; has_outside && r < problem->resources; r++)
-        bound = fmax(bound, forced(work, r, least));
-    if (work->berths == problem->slots && problem->share == 1)
-        bound = fmax(bound, worst_slot(work));
-    free(least);
-    work->result.bound_ns = bound;
-    return true;
+    struct bounds bounds = {.work = work};
+    bounds.least_out = calloc(problem->kinds * problem->slots + 1, sizeof *bounds.least_out);
+    bounds.least_in = calloc(problem->kinds * problem->slots + 1, sizeof *bounds.least_in);
+    bounds.least_load = calloc(problem->resources * work->berths + 1, sizeof *bounds.least_load);
+    bounds.is_user = calloc(problem->resources * problem->slots + 1, sizeof *bounds.is_user);
+    bounds.load = calloc(problem->resources + 1, sizeof *bounds.load);
+    bool ok = bounds.least_out != NULL && bounds.least_in != NULL && bounds.least_load != NULL && bounds.is_user != NULL && bounds.load != NULL;
+    if (ok)
+        work->result.bound_ns = find_bound(&bounds);
+    free(bounds.least_out);
+    free(bounds.least_in);
+    free(bounds.least_load);
+    free(bounds.is_user);
+    free(bounds.load);
+    return ok;
 }

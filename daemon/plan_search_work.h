@@ -35,7 +35,7 @@ double plan_search_work_far(const struct search_problem *problem, const uint16_t
 int plan_search_work_try(struct search_work *work, const uint16_t *slot);
 
 /* Whether the traffic stays as it is when tasks a and b change places. */
-bool plan_search_work_same(const struct search_problem *problem, size_t a, size_t b);
+bool plan_search_work_same(const struct search_work *work, size_t a, size_t b);
 
 /* Finds the result's bound_ns. False when out of memory. */
 bool plan_search_work_bound(struct search_work *work);

@@ -1,5 +1,6 @@
 /* io.berth.Placement.Bind: JSON on both sides of plan_bind. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,29 +157,41 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
     return code;
 }
 
-static void warn_of_limits(struct reply *reply)
+static json_t *number_json(double number) { return isnan(number) ? json_null() : json_real(number); }
+
+static json_t *prediction_json(const struct prediction *prediction, const char *bottleneck)
 {
-    struct plan_warnings *warnings = &reply->answer.warnings;
-    plan_warn(warnings, reply->asked->traffic.count > 0 ? "the traffic was not weighed: this version does not model contention; locality alone decided, no time is predicted"
-                                                  : "no time is predicted: the request names no traffic; locality alone decided");
-    if (reply->asked->key != NULL && reply->claim == NULL)
-        plan_warn(warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
+    if (isnan(prediction->time_ns))
+        return json_null();
+    json_t *json = json_object();
+    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) && answer_set(json, "low_ns", number_json(prediction->low_ns)) &&
+              answer_set(json, "high_ns", number_json(prediction->high_ns)) &&
+              answer_set(json, "bottleneck", *bottleneck != '\0' ? json_string_nocheck(bottleneck) : json_null());
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 static enum berth_code put_answer(struct reply *reply, json_t *json, struct berth_err *err)
 {
-    const struct bind_answer *answer = &reply->answer;
-    warn_of_limits(reply);
+    struct bind_answer *answer = &reply->answer;
+    if (reply->asked->traffic.count == 0)
+        plan_warn(&answer->warnings, "no time is predicted: the request names no traffic; locality alone decided");
+    if (reply->asked->key != NULL && reply->claim == NULL)
+        plan_warn(&answer->warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
     if (code != BERTH_OK)
         return code;
-    bool ok = answer_set(json, "predicted", json_null()) && answer_set(json, "baseline", json_null()) &&
-              answer_set(json, "proven_optimal", json_boolean(answer->is_only_choice)) &&
-              answer_set(json, "gap", answer->is_only_choice ? json_real(0) : json_null()) &&
+    bool ok = answer_set(json, "predicted", prediction_json(&answer->predicted, answer->bottleneck)) &&
+              answer_set(json, "baseline", prediction_json(&answer->baseline, answer->baseline_bottleneck)) &&
+              answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) && answer_set(json, "gap", number_json(answer->gap)) &&
               answer_set(json, "why", answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
-              answer_set(json, "warnings", answer_warnings(&answer->warnings)) && answer_set(json, "basis", jsonify_basis(reply->snap));
+              answer_set(json, "reasons", answer_warnings(&answer->reasons)) && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
+              answer_set(json, "basis", jsonify_basis(reply->snap));
     return ok ? BERTH_OK : no_memory(err);
 }
 

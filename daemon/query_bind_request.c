@@ -8,7 +8,7 @@
 #define KEY_MAX 256
 
 static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
-static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
+static const char *const mechanisms[] = {[LOAD_BEST] = "best", [LOAD_COPY_ENGINE] = "copy_engine", [LOAD_KERNEL] = "kernel", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
 enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
@@ -87,6 +87,8 @@ static enum berth_code read_traffic(const json_t *params, struct bind_asked *ask
         code = read_flows(params, &request, &exact, err);
     request.ranks = asked->ranks;
     request.pattern = (enum traffic_pattern)pattern;
+    asked->request.by = (enum load_by)mechanism;
+    asked->request.traffic = &asked->traffic;
     if (code == BERTH_OK)
         code = plan_traffic(&request, &asked->traffic, err);
     free(exact);
@@ -107,6 +109,8 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
         code = request_int(params, "cores_per_task", 1, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
     if (code == BERTH_OK)
         code = request_int(params, "threads_per_core", 1, CPUSET_MAX, 0, &request->threads_per_core, err);
+    if (code == BERTH_OK)
+        code = request_int(params, "tasks_per_gpu", 1, BIND_TASKS_MAX, 0, &request->tasks_per_gpu, err);
     if (code == BERTH_OK)
         code = request_word(params, "order", orders, 0, &order, err);
     if (code == BERTH_OK)

@@ -98,6 +98,7 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     request.ranks = ranks;
     request.world = 8;
     request.gpus_per_task = 0;
+    request.tasks_per_gpu = 2;
     request.pattern = BERTH_PATTERN_ALLREDUCE;
     request.flows = flows;
     request.flow_count = 1;
@@ -109,7 +110,7 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     say(&pair, binding_reply);
     assert_int_equal(berth_bind(pair.berth, &request, &binding), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Placement.Bind",
-                      "{\"tasks\":2,\"gpus_per_task\":0,\"ranks\":[4,5],\"world\":8,\"pattern\":\"allreduce\",\"flows\":[{\"from\":0,\"to\":1,\"bytes\":100}],"
+                      "{\"tasks\":2,\"gpus_per_task\":0,\"tasks_per_gpu\":2,\"ranks\":[4,5],\"world\":8,\"pattern\":\"allreduce\",\"flows\":[{\"from\":0,\"to\":1,\"bytes\":100}],"
                       "\"host_bytes\":9223372036854775807,\"mechanism\":\"copy_engine\",\"order\":\"rank\",\"visible\":\"all\","
                       "\"allowed\":{\"cpus\":\"0-7\",\"memory\":[],\"gpus\":[\"gpu0\",\"gpu1\"]}}");
     berth_binding_free(binding);

@@ -103,7 +103,7 @@ static void each_gcd_gets_its_own_ccx(void **state)
     }
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 8, .gpus_per_task = 1, .cores_per_task = 7, .threads_per_core = 1}), BERTH_OK);
     assert_cpus(&f, 0, "48-54");
-    assert_false(f.answer.is_only_choice);
+    assert_false(f.answer.is_proven);
     end(&f);
 }
 
@@ -247,9 +247,9 @@ static void only_the_single_choice_is_proven(void **state)
     allow_only(&f, &f.allowed.gpus, PLACE_GPU, 3);
     allow_cpus(&f, "24-31,88-95");
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1}), BERTH_OK);
-    assert_true(f.answer.is_only_choice);
+    assert_true(f.answer.is_proven);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = -1, .cores_per_task = 7}), BERTH_OK);
-    assert_false(f.answer.is_only_choice);
+    assert_false(f.answer.is_proven);
     end(&f);
 }
 

@@ -210,7 +210,8 @@ static void bind_says_what_it_did_not_weigh(void **state)
     struct fixture f = begin(nodes_mi250x(), NULL);
     json_t *reply = bind(&f, "{\"tasks\":2,\"pattern\":\"ring\",\"bytes\":1048576,\"key\":\"step-1\",\"ranks\":[3,9],\"world\":16,"
                              "\"flows\":[{\"from\":3,\"to\":15,\"bytes\":10}],\"mechanism\":\"kernel\",\"host_bytes\":5}");
-    assert_true(warned(reply, "traffic was not weighed"));
+    assert_true(warned(reply, "locality alone decided") && warned(reply, "no time is predicted"));
+    assert_true(json_is_null(json_object_get(reply, "predicted")) && json_is_null(json_object_get(reply, "gap")));
     assert_true(warned(reply, "not kept under its key"));
     assert_true(warned(reply, "the whole node is meant"));
     assert_non_null(strstr(text_at(json_object_get(reply, "launcher"), "rankfile"), "rank 9=+n0"));
@@ -229,6 +230,12 @@ static void bind_refuses(void **state)
         {"{\"tasks\":1,\"gpus_per_task\":-1}", BERTH_INVALID_PARAMETER, "gpus_per_task"},
         {"{\"tasks\":1,\"cores_per_task\":0}", BERTH_INVALID_PARAMETER, "cores_per_task"},
         {"{\"tasks\":1,\"threads_per_core\":0}", BERTH_INVALID_PARAMETER, "threads_per_core"},
+        {"{\"tasks\":1,\"tasks_per_gpu\":0}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
+        {"{\"tasks\":4,\"gpus_per_task\":2,\"tasks_per_gpu\":2}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
+        {"{\"tasks\":17,\"tasks_per_gpu\":2}", BERTH_NOT_ENOUGH, "gpus"},
+        {"{\"tasks\":4,\"pattern\":\"ring\"}", BERTH_INVALID_PARAMETER, "bytes"},
+        {"{\"tasks\":4,\"pattern\":\"ring\",\"bytes\":9223372036854775807}", BERTH_INVALID_PARAMETER, "bytes"},
+        {"{\"tasks\":2,\"ranks\":[0,5],\"pattern\":\"ring\",\"bytes\":1}", BERTH_INVALID_PARAMETER, "world"},
         {"{\"tasks\":1,\"bytes\":-1}", BERTH_INVALID_PARAMETER, "bytes"},
         {"{\"tasks\":1,\"host_bytes\":-1}", BERTH_INVALID_PARAMETER, "host_bytes"},
         {"{\"tasks\":1,\"pattern\":\"star\"}", BERTH_INVALID_PARAMETER, "pattern"},

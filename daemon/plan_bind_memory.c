@@ -1,0 +1,121 @@
+#include "plan_bind_memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memrate.h"
+
+struct work {
+    const struct snapshot *snap;
+    const struct allowed *allowed;
+    const struct bind_cores *cores;
+};
+
+/* The NUMA node with most of the task's cores; the first of equals. */
+static place_id home_numa(const struct work *work, const struct bind_task *task, unsigned *in_numa)
+{
+    place_id best = PLACE_NONE;
+    for (size_t i = 0; i < work->cores->count; i++) {
+        place_id numa = plan_numa(work->snap->graph, work->cores->core[i].id);
+        if (numa == PLACE_NONE || !cpuset_intersects(&work->cores->core[i].use, &task->cpus))
+            continue;
+        in_numa[numa]++;
+        if (best == PLACE_NONE || in_numa[numa] > in_numa[best])
+            best = numa;
+    }
+    return best;
+}
+
+static bool is_gpu_memory(const struct place *numa)
+{
+    const char *memory = place_detail(numa, "memory");
+    return memory != NULL && strcmp(memory, "gpu") == 0;
+}
+
+place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allowed *allowed, place_id home)
+{
+    const struct graph *graph = snap->graph;
+    place_id best = PLACE_NONE;
+    double least = INFINITY;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        const struct place *numa = graph_place(graph, n);
+        double distance = home != PLACE_NONE ? plan_distance(snap, home, n) : 0;
+        if (numa->capacity_bytes != 0 && !is_gpu_memory(numa) && plan_allows_memory(allowed, n) && distance < least) {
+            least = distance;
+            best = n;
+        }
+    }
+    return best;
+}
+
+/* What a task's cores are known to get from one memory, cited in evidence. */
+static enum berth_code rates_of(const struct work *work, const struct accessor *who, place_id memory, struct plan_evidence *evidence,
+                                struct memrate *ret_latency, struct berth_err *err)
+{
+    struct plan_warnings unsaid = {0}; /* the values say themselves where they come from */
+    struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
+    struct memrate stream;
+    enum berth_code code = memrate_latency(work->snap, who, memory, &basis, ret_latency, err);
+    return code == BERTH_OK ? memrate_stream(work->snap, who, memory, "read", &basis, &stream, err) : code;
+}
+
+/* The memory with the least latency, when that is measured to be less than that of the nearest by structure; else that. */
+static enum berth_code measured_memory(const struct work *work, const struct accessor *who, place_id nearest, place_id *ret_memory,
+                                       struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    struct plan_evidence unsaid = {0};
+    struct memrate least, latency;
+    place_id best = nearest;
+    enum berth_code code = rates_of(work, who, nearest, &unsaid, &least, err);
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        const struct place *numa = graph_place(graph, n);
+        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) || !plan_allows_memory(work->allowed, n))
+            continue;
+        code = rates_of(work, who, n, &unsaid, &latency, err);
+        if (code == BERTH_OK && latency.high < least.low) {
+            least = latency;
+            best = n;
+        }
+    }
+    plan_evidence_done(&unsaid);
+    if (code == BERTH_OK)
+        *ret_memory = best;
+    return code;
+}
+
+static enum berth_code choose(const struct work *work, size_t t, place_id home, struct bind_answer *answer, struct berth_err *err)
+{
+    struct bind_task *task = &answer->task[t];
+    struct accessor who;
+    struct memrate latency;
+    task->memory = plan_bind_memory_nearest(work->snap, work->allowed, home);
+    if (task->memory == PLACE_NONE) {
+        plan_warn(&answer->warnings, "no memory is named: this node has no NUMA node with memory that is allowed");
+        return BERTH_OK;
+    }
+    enum berth_code code = memrate_cores(work->snap->graph, &task->cpus, &who, err);
+    if (code != BERTH_OK)
+        return code;
+    code = measured_memory(work, &who, task->memory, &task->memory, err);
+    if (code == BERTH_OK)
+        code = rates_of(work, &who, task->memory, &answer->evidence, &latency, err);
+    memrate_done(&who);
+    if (home != PLACE_NONE && task->memory != home)
+        plan_warn(&answer->warnings, "task %zu: memory of %s is used, as %s next to its cores has none, is not allowed or is slower", t,
+                  graph_place(work->snap->graph, task->memory)->name, graph_place(work->snap->graph, home)->name);
+    return code;
+}
+
+enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, const struct bind_cores *cores, size_t t, struct bind_answer *answer,
+                                 struct berth_err *err)
+{
+    struct work work = {snap, allowed, cores};
+    unsigned *in_numa = calloc(snap->graph->place_count, sizeof *in_numa);
+    if (in_numa == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
+    enum berth_code code = choose(&work, t, home_numa(&work, &answer->task[t], in_numa), answer, err);
+    free(in_numa);
+    return code;
+}

@@ -1,0 +1,62 @@
+/**
+ * What a step of the tasks' traffic takes, when the tasks have these gpus: the gpus that may be used, the memory and the nic next to each of them, and the flows between.
+ *
+ * With several gpus a task, a flow is split evenly: the first gpu of one task to the first of the other, and so on. Pure; any thread.
+ */
+#pragma once
+#include "plan_load.h"
+#include "plan_search.h"
+#include "plan_traffic.h"
+
+struct bind_price;
+
+struct bind_price_request {
+    const struct traffic *traffic;
+    enum load_by by;
+    size_t tasks, each;     /* gpus of a task, at least 1 */
+    const place_id *gpu;    /* that may be used, ascending by number */
+    const place_id *memory; /* by gpu: where a task on it would have its memory; PLACE_NONE none */
+    const place_id *nic;    /* likewise the nic it would use */
+    size_t gpu_count;       /* at most SEARCH_SLOTS_MAX */
+};
+
+/* The arrays and the snapshot outlive it. INVALID_PARAMETER when there are too many places, NO_MEMORY. */
+enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err);
+void plan_bind_price_free(struct bind_price *price); /* NULL is fine */
+
+/* Whom a transfer shares what it is slowed by with. */
+struct bind_sharing {
+    const struct load_resource *resource;
+    size_t users;           /* flows that it slows */
+    double alone_bytes_per_s; /* the slowest of them, alone */
+    place_id a, b;          /* two gpus of them; b NONE: one gpu's several flows */
+};
+
+#define BIND_SHARINGS_MAX 4
+
+struct bind_priced {
+    struct prediction step; /* NAN where a flow's rate is not known */
+    char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
+    bool is_measured;
+    struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* what slows most first */
+    size_t sharing_count;
+    place_id slowest_from, slowest_to; /* of the flow that ends last; NONE: nothing moves */
+    double slowest_alone_bytes_per_s;
+};
+
+/* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
+struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
+
+/* Cites what the slowest flow and those that share its bottleneck rest on; warns of what is unknown or nominal in any of them. NO_MEMORY. */
+enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, struct plan_evidence *evidence,
+                                     struct plan_warnings *warnings, struct berth_err *err);
+
+struct bind_price_choice {
+    size_t share; /* tasks on a gpu at most */
+    bool in_order;
+    const double *far;   /* plan_search.h */
+    const double *apart;
+};
+
+/* The slots for which the step takes least; bound_ns is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
+enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err);

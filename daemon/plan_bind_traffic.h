@@ -1,0 +1,27 @@
+/**
+ * The gpus of Bind by traffic: those for which a step of it takes least, what it is predicted to take, and why.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "plan_bind.h"
+#include "plan_bind_gpus.h"
+#include "plan_bind_price.h"
+
+struct bind_traffic {
+    struct bind_price *price; /* NULL: there is no traffic between or from gpus */
+    place_id *memory, *nic;   /* by allowed gpu: what a task on it would have */
+    uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
+    place_id *task_memory;    /* by task */
+    struct search_result found;
+    bool is_chosen;
+};
+
+/* Fills the answer's gpu, for which there is room, and says so in is_chosen, unless nothing known predicts what any choice takes. INVALID_PARAMETER when there is
+ * more than can be weighed; NO_MEMORY. plan_bind_traffic_done in any case. */
+enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request, const struct bind_gpus *gpus, struct bind_cores *cores,
+                                         struct bind_answer *answer, struct bind_traffic *ret, struct berth_err *err);
+
+/* The answer's predictions, proof, gap, evidence, reasons and warnings, once its tasks have their memory. NO_MEMORY. */
+enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err);
+void plan_bind_traffic_done(struct bind_traffic *traffic);

@@ -1,0 +1,424 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "plan_search.h"
+
+#define SLOTS 72
+#define KINDS 3
+#define RESOURCES 40
+#define FLOWS 512
+#define USES 4
+
+/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its slowest flow or its fullest resource. */
+struct node {
+    struct search_problem problem;
+    struct search_arc arc[KINDS * SLOTS * SLOTS];
+    struct search_use use[KINDS * SLOTS * SLOTS * USES];
+    struct search_flow flow[FLOWS];
+    uint16_t sort[RESOURCES];
+    double far[SLOTS], apart[SLOTS * SLOTS];
+    size_t uses, priced;
+};
+
+static uint64_t random_next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static struct search_cost price(void *context, const uint16_t *slot)
+{
+    struct node *node = context;
+    const struct search_problem *problem = &node->problem;
+    double load[RESOURCES] = {0};
+    struct search_cost cost = {0};
+    node->priced++;
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
+        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
+        const struct search_arc *arc = &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
+        double own = arc->alone_ns;
+        for (uint32_t u = 0; u < arc->use_count; u++) {
+            const struct search_use *use = &problem->use[arc->use + u];
+            load[use->resource] += use->ns;
+            own = fmax(own, load[use->resource]);
+        }
+        cost.sum_ns += arc->alone_ns;
+        cost.time_ns = fmax(cost.time_ns, own);
+    }
+    return cost;
+}
+
+static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
+{
+    struct node *node = calloc(1, sizeof *node);
+    assert_non_null(node);
+    node->problem = (struct search_problem){.slots = slots, .tasks = tasks, .each = each, .share = 1, .flow = node->flow, .kinds = kinds, .arc = node->arc, .use = node->use,
+                                            .sort = node->sort, .far = node->far, .apart = node->apart, .price = price, .context = node};
+    return node;
+}
+
+static struct search_arc *arc_of(struct node *node, size_t kind, size_t from, size_t to)
+{
+    return &node->arc[(kind * node->problem.slots + from) * node->problem.slots + to];
+}
+
+/* Uses of an arc are added one after the other. */
+static void use(struct node *node, struct search_arc *arc, size_t resource, double ns)
+{
+    if (arc->use_count == 0)
+        arc->use = (uint32_t)node->uses;
+    assert_int_equal(arc->use + arc->use_count, node->uses);
+    node->use[node->uses++] = (struct search_use){(uint16_t)resource, ns};
+    arc->use_count++;
+    node->problem.resources = resource + 1 > node->problem.resources ? resource + 1 : node->problem.resources;
+}
+
+static void flow(struct node *node, size_t kind, int from, int to)
+{
+    node->flow[node->problem.flow_count++] = (struct search_flow){(uint16_t)kind, from, to};
+}
+
+/* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something outside through the module's port. */
+static struct node *modules(size_t slots, size_t tasks)
+{
+    struct node *node = begin(slots, tasks, 1, 2);
+    for (size_t i = 0; i < slots; i++)
+        for (size_t j = 0; j < slots; j++)
+            if (i != j)
+                arc_of(node, 0, i, j)->alone_ns = i / 2 == j / 2 ? 1 : 4;
+    for (size_t i = 0; i < slots; i++) {
+        arc_of(node, 1, i, i)->alone_ns = 3;
+        use(node, arc_of(node, 1, i, i), i / 2, 3);
+    }
+    return node;
+}
+
+/* ---- against all choices ---- */
+
+struct brute {
+    struct node *node;
+    uint16_t slot[16], best[16];
+    struct search_cost cost;
+    size_t fullest, full, taken[SLOTS], now_full, priced;
+};
+
+static bool is_less(double a, double b) { return a < b && (isinf(b) || a < b - 1e-9 * fmax(fabs(a), fabs(b))); }
+
+static double far_of(const struct node *node, const uint16_t *slot)
+{
+    double far = 0;
+    for (size_t b = 0; b < node->problem.tasks * node->problem.each; b++) {
+        far += node->far[slot[b]];
+        for (size_t o = b - b % node->problem.each; o < b; o++)
+            far += node->apart[slot[o] * node->problem.slots + slot[b]];
+    }
+    return far;
+}
+
+static void brute(struct brute *all, size_t berth)
+{
+    const struct search_problem *problem = &all->node->problem;
+    if (berth == problem->tasks * problem->each) {
+        struct search_cost cost = price(all->node, all->slot);
+        cost.far = far_of(all->node, all->slot);
+        all->priced++;
+        bool time = is_less(cost.time_ns, all->cost.time_ns), no_time = is_less(all->cost.time_ns, cost.time_ns);
+        bool sum = is_less(cost.sum_ns, all->cost.sum_ns), no_sum = is_less(all->cost.sum_ns, cost.sum_ns);
+        if (time || (!no_time && (sum || (!no_sum && is_less(cost.far, all->cost.far))))) {
+            all->cost = cost;
+            memcpy(all->best, all->slot, sizeof all->best);
+        }
+        return;
+    }
+    for (size_t s = 0; s < problem->slots; s++) {
+        if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1))
+            continue;
+        if (berth % problem->each > 0 && s <= all->slot[berth - 1])
+            continue;
+        if (problem->in_order && berth > 0 && (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
+            continue;
+        all->slot[berth] = (uint16_t)s;
+        all->now_full += ++all->taken[s] == all->fullest;
+        brute(all, berth + 1);
+        all->now_full -= all->taken[s]-- == all->fullest;
+    }
+}
+
+static struct search_result search(struct node *node, uint16_t *slot)
+{
+    struct search_result result;
+    assert_true(plan_search(&node->problem, slot, &result));
+    return result;
+}
+
+static void assert_as_brute(struct node *node, const char *what, uint64_t round)
+{
+    uint16_t slot[16];
+    size_t berths = node->problem.tasks * node->problem.each;
+    struct brute all = {.node = node, .cost = {INFINITY, INFINITY, INFINITY}};
+    all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
+    all.full = berths - (all.fullest - 1) * node->problem.slots;
+    brute(&all, 0);
+    struct search_result result = search(node, slot);
+    assert_true(result.is_proven && result.bound_ns == result.cost.time_ns);
+    if (!isfinite(result.cost.time_ns) || is_less(all.cost.time_ns, result.cost.time_ns) || is_less(all.cost.sum_ns, result.cost.sum_ns) || is_less(all.cost.far, result.cost.far) ||
+        memcmp(slot, all.best, berths * sizeof *slot) != 0)
+        fail_msg("%s %d: %g %g %g for %g %g %g", what, (int)round, result.cost.time_ns, result.cost.sum_ns, result.cost.far, all.cost.time_ns, all.cost.sum_ns, all.cost.far);
+}
+
+/* Few different numbers, so that much is equal and much is alike. */
+static struct node *random_node(uint64_t *seed, size_t slots, size_t tasks, size_t each)
+{
+    struct node *node = begin(slots, tasks, each, KINDS);
+    uint64_t values = 1 + random_next(seed) % 4, kind_of_node = random_next(seed) % 3;
+    for (size_t k = 0; k < KINDS; k++)
+        for (size_t i = 0; i < slots; i++)
+            for (size_t j = 0; j < slots; j++) {
+                struct search_arc *arc = arc_of(node, k, i, j);
+                if (i == j && k < 2)
+                    continue;
+                if (kind_of_node == 0)
+                    arc->alone_ns = 1 + (double)(random_next(seed) % values);
+                else
+                    arc->alone_ns = i / 2 == j / 2 ? 1 : kind_of_node == 1 ? 2 : 2 + (double)((i + j) % 2);
+                if (random_next(seed) % 2 && kind_of_node == 0)
+                    use(node, arc, random_next(seed) % 3, 1);
+                else if (kind_of_node > 0 && (k == 2 || i / 2 != j / 2))
+                    use(node, arc, i / 2, 1);
+            }
+    for (size_t i = 0; i < slots; i++) {
+        node->far[i] = kind_of_node == 0 ? (double)(random_next(seed) % 2) : 0;
+        for (size_t j = 0; j < slots; j++)
+            node->apart[i * slots + j] = i / 2 != j / 2;
+    }
+    uint64_t pattern = random_next(seed) % 4;
+    for (size_t t = 0; t < tasks; t++)
+        for (size_t e = 0; e < each; e++) {
+            int berth = (int)(t * each + e), other = (int)((t + 1) % tasks * each + e);
+            if (pattern == 0 && berth != other)
+                flow(node, 0, berth, other);
+            for (size_t u = 0; u < tasks && pattern == 1; u++)
+                if (u != t)
+                    flow(node, 1, berth, (int)(u * each + e));
+            for (size_t u = 0; u < tasks && pattern == 2; u++)
+                if (u != t && random_next(seed) % 2)
+                    flow(node, random_next(seed) % 2, berth, (int)(u * each + e));
+            if (pattern == 3 && (t ^ 1) < tasks)
+                flow(node, 0, berth, (int)((t ^ 1) * each + e));
+            if (pattern != 1 && random_next(seed) % 2)
+                flow(node, 2, berth, -1);
+        }
+    node->problem.in_order = random_next(seed) % 5 == 0;
+    return node;
+}
+
+static void the_best_of_all_choices_with_the_lowest_numbers(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (uint64_t round = 0; round < 1500; round++) {
+        size_t slots = 1 + random_next(&seed) % 6, tasks = 1 + random_next(&seed) % slots;
+        struct node *node = random_node(&seed, slots, tasks, 1);
+        assert_as_brute(node, "one each", round);
+        free(node);
+        size_t each = 2 + random_next(&seed) % 2;
+        node = random_node(&seed, 6, 1 + random_next(&seed) % (6 / each), each);
+        assert_as_brute(node, "several each", round);
+        free(node);
+        slots = 1 + random_next(&seed) % 3;
+        node = random_node(&seed, slots, slots + 1 + random_next(&seed) % 3, 1);
+        node->problem.share = 6;
+        assert_as_brute(node, "shared", round);
+        free(node);
+    }
+}
+
+static void what_is_alike_is_looked_at_once(void **state)
+{
+    (void)state;
+    uint16_t slot[8];
+    struct node *node = modules(8, 8);
+    for (int t = 0; t < 8; t++)
+        flow(node, 0, t, (t + 1) % 8);
+    struct search_result result = search(node, slot);
+    assert_true(result.is_proven && result.cost.time_ns == 4 && result.cost.sum_ns == 4 * 1 + 4 * 4);
+    for (int t = 0; t < 8; t++)
+        assert_int_equal(slot[t], t);
+    assert_true(result.looked < 2000); /* of 109600 partial choices */
+    free(node);
+
+    /* All slots alike, all tasks alike: one path down. */
+    node = begin(8, 8, 1, 1);
+    for (size_t i = 0; i < 8; i++)
+        for (size_t j = 0; j < 8; j++)
+            if (i != j) {
+                arc_of(node, 0, i, j)->alone_ns = 5;
+                flow(node, 0, (int)i, (int)j);
+            }
+    result = search(node, slot);
+    assert_true(result.is_proven && result.looked <= 8 && result.cost.time_ns == 5);
+    free(node);
+}
+
+static void two_that_talk_outside_part_and_two_that_exchange_meet(void **state)
+{
+    (void)state;
+    uint16_t slot[4];
+    struct node *node = modules(8, 2);
+    flow(node, 1, 0, -1);
+    flow(node, 1, 1, -1);
+    struct search_result result = search(node, slot);
+    assert_true(result.cost.time_ns == 3 && slot[0] == 0 && slot[1] == 2);
+    free(node);
+    node = modules(8, 2);
+    flow(node, 0, 0, 1);
+    flow(node, 0, 1, 0);
+    result = search(node, slot);
+    assert_true(result.cost.time_ns == 1 && slot[0] == 0 && slot[1] == 1);
+    free(node);
+}
+
+/* Places on a ring, renamed at random; a ring of tasks fits it, which takes 1. */
+static struct node *hidden_ring(size_t slots)
+{
+    struct node *node = begin(slots, slots, 1, 1);
+    size_t place[SLOTS];
+    uint64_t seed = 99;
+    for (size_t i = 0; i < slots; i++)
+        place[i] = i;
+    for (size_t i = slots; i-- > 1;) {
+        size_t j = random_next(&seed) % (i + 1), other = place[i];
+        place[i] = place[j];
+        place[j] = other;
+    }
+    for (size_t i = 0; i < slots; i++)
+        for (size_t j = 0; j < slots; j++) {
+            size_t steps = (place[j] + slots - place[i]) % slots;
+            steps = steps < slots - steps ? steps : slots - steps;
+            if (i != j)
+                arc_of(node, 0, i, j)->alone_ns = (double)steps;
+        }
+    for (size_t t = 0; t < slots; t++) {
+        flow(node, 0, (int)t, (int)((t + 1) % slots));
+        flow(node, 0, (int)((t + 1) % slots), (int)t);
+    }
+    return node;
+}
+
+static void many_slots_are_searched_within_bounds(void **state)
+{
+    (void)state;
+    uint16_t slot[SLOTS], again[SLOTS];
+    static const size_t sizes[] = {9, 12, 16, 24, 64};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct node *node = hidden_ring(sizes[i]);
+        struct search_result result = search(node, slot);
+        assert_true(result.bound_ns >= 1 && result.cost.time_ns >= result.bound_ns);
+        assert_true(result.cost.time_ns <= (sizes[i] <= 24 ? 2 : 8)); /* in order it is about half of them */
+        assert_true(price(node, slot).time_ns == result.cost.time_ns);
+        unsigned char seen[SLOTS] = {0};
+        for (size_t b = 0; b < sizes[i]; b++)
+            assert_true(slot[b] < sizes[i] && !seen[slot[b]]++);
+        struct search_result second = search(node, again);
+        assert_true(memcmp(slot, again, sizes[i] * sizeof *slot) == 0 && second.looked == result.looked && second.priced == result.priced);
+        free(node);
+    }
+}
+
+/* 16 tasks that all use what is outside, of 24 slots in modules of two with a port each: 12 ports, so that 4 are used twice at least. */
+static void the_bound_knows_what_must_be_shared(void **state)
+{
+    (void)state;
+    uint16_t slot[SLOTS];
+    struct node *node = modules(24, 16);
+    for (int t = 0; t < 16; t++)
+        flow(node, 1, t, -1);
+    struct search_result result = search(node, slot);
+    assert_true(result.cost.time_ns == 6);
+    free(node);
+    node = modules(24, 12);
+    for (int t = 0; t < 12; t++)
+        flow(node, 1, t, -1);
+    result = search(node, slot);
+    assert_true(result.cost.time_ns == 3 && result.is_proven && result.bound_ns == 3);
+    for (size_t b = 0; b < 12; b++)
+        for (size_t c = 0; c < b; c++)
+            assert_int_not_equal(slot[b] / 2, slot[c] / 2);
+    /* One port for all: whatever is chosen, everything goes through it. */
+    free(node);
+    node = begin(16, 10, 1, 1);
+    for (size_t i = 0; i < 16; i++) {
+        arc_of(node, 0, i, i)->alone_ns = 1;
+        use(node, arc_of(node, 0, i, i), 0, 1);
+    }
+    for (int t = 0; t < 10; t++)
+        flow(node, 0, t, -1);
+    result = search(node, slot);
+    assert_true(result.is_proven && result.cost.time_ns == 10);
+    free(node);
+}
+
+static void in_order_and_several_each_hold_with_many(void **state)
+{
+    (void)state;
+    uint16_t slot[SLOTS];
+    struct node *node = hidden_ring(20);
+    node->problem.tasks = 8;
+    node->problem.flow_count = 0;
+    for (int t = 0; t < 8; t++)
+        flow(node, 0, t, (t + 1) % 8);
+    node->problem.in_order = true;
+    double in_order = search(node, slot).cost.time_ns;
+    for (size_t b = 1; b < 8; b++)
+        assert_true(slot[b] > slot[b - 1]);
+    uint16_t first[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    assert_true(in_order <= price(node, first).time_ns);
+    node->problem.in_order = false;
+    assert_true(search(node, slot).cost.time_ns <= in_order);
+    node->problem.tasks = 4;
+    node->problem.each = 2;
+    search(node, slot);
+    for (size_t b = 0; b < 8; b += 2)
+        assert_true(slot[b] < slot[b + 1]);
+    free(node);
+
+    /* 40 tasks share 12 slots: four slots have four, the others three. */
+    node = modules(12, 40);
+    node->problem.share = 4;
+    for (int t = 0; t < 40; t += 2)
+        flow(node, 0, t, t + 1);
+    struct search_result result = search(node, slot);
+    unsigned on[12] = {0}, full = 0;
+    for (size_t b = 0; b < 40; b++)
+        on[slot[b]]++;
+    for (size_t s = 0; s < 12; s++) {
+        assert_true(on[s] == 3 || on[s] == 4);
+        full += on[s] == 4;
+    }
+    assert_int_equal(full, 4);
+    assert_true(result.cost.time_ns <= 1);
+    free(node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_of_all_choices_with_the_lowest_numbers),
+        cmocka_unit_test(what_is_alike_is_looked_at_once),
+        cmocka_unit_test(two_that_talk_outside_part_and_two_that_exchange_meet),
+        cmocka_unit_test(many_slots_are_searched_within_bounds),
+        cmocka_unit_test(the_bound_knows_what_must_be_shared),
+        cmocka_unit_test(in_order_and_several_each_hold_with_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
