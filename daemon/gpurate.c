@@ -69,16 +69,18 @@ static place_id owner_of(const struct gpurate *at)
 
 static const struct try *find(const struct gpurate *at, const struct tries *tries, const struct value **ret)
 {
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < tries->count; i++) {
-            const struct try *try = &tries->item[i];
-            const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
-            if (v != NULL && v->value > 0 && (pass > 0 || v->source == VALUE_MEASURED)) {
-                *ret = v;
-                return try;
-            }
-        }
-    return NULL;
+    const struct try *said = NULL;
+    for (size_t i = 0; i < tries->count; i++) {
+        const struct try *try = &tries->item[i];
+        const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
+        if (v == NULL || !(v->value > 0) || (said != NULL && v->source != VALUE_MEASURED))
+            continue;
+        *ret = v;
+        said = try;
+        if (v->source == VALUE_MEASURED)
+            return try;
+    }
+    return said;
 }
 
 /* What starting a kernel costs where no curve says it of just this transfer: in its own memory as a streaming copy; elsewhere the most that one of the

@@ -91,9 +91,9 @@ static bool is_never(const char *why)
 static enum memkind_reach look(const struct snapshot *snap, enum metric metric, place_id from, place_id to, const char *axes, const char **why)
 {
     const struct value *v;
-    size_t n = values_range(snap->values, metric, from, &v);
+    size_t n = values_range_to(snap->values, metric, from, to, &v);
     for (; n > 0; v++, n--)
-        if (v->to == to && strcmp(values_axes(snap->values, v), axes) == 0) {
+        if (strcmp(values_axes(snap->values, v), axes) == 0) {
             if (v->value > 0)
                 return MEMKIND_REACHED;
             if (!is_never(v->why_not))
@@ -129,32 +129,57 @@ static bool is_coherent(const struct memkind_node *node, place_id gpu)
     return memkind_is_one(node, gpu);
 }
 
-static enum memkind_reach reaches_system(const struct memkind_node *node, const struct snapshot *snap, place_id memory, place_id gpu, bool *ret_xnack,
-                                         const char **ret_why)
+/* Whether anything was measured of the gpu using ordinary memory as such. */
+static bool was_measured(const struct snapshot *snap, place_id gpu)
 {
-    static const char *const plain[] = {"how=read;kind=system"}, *const xnack[] = {"how=read;kind=system;xnack=on"};
-    if (values_find(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, memory, "") != NULL)
-        return MEMKIND_REACHED;
-    enum memkind_reach found = look_all(snap, gpu, plain, 1, ret_why);
-    if (found == MEMKIND_REACHED || look_all(snap, gpu, xnack, 1, ret_why) != MEMKIND_REACHED)
-        return found == MEMKIND_UNKNOWN && is_coherent(node, gpu) ? MEMKIND_REACHED : found;
-    *ret_xnack = true;
-    return MEMKIND_REACHED;
+    const struct value *v;
+    size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v);
+    for (; n > 0; v++, n--)
+        if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 && values_axes(snap->values, v)[0] == '\0')
+            return true;
+    return false;
 }
 
-enum memkind_reach memkind_gpu_reaches(const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place, place_id gpu,
-                                       bool *ret_xnack, const char **ret_why)
+static struct memkind_reached reaches_system(const struct memkind_node *node, const struct snapshot *snap, place_id gpu)
+{
+    static const char *const plain[] = {"how=read;kind=system"}, *const xnack[] = {"how=read;kind=system;xnack=on"};
+    struct memkind_reached found = {0};
+    if (was_measured(snap, gpu))
+        return found;
+    found.reach = look_all(snap, gpu, plain, 1, &found.why);
+    if (found.reach == MEMKIND_REACHED)
+        return found;
+    if (look_all(snap, gpu, xnack, 1, &found.why) == MEMKIND_REACHED)
+        return (struct memkind_reached){.xnack = true};
+    if (found.reach == MEMKIND_UNKNOWN && is_coherent(node, gpu))
+        found.reach = MEMKIND_REACHED;
+    return found;
+}
+
+static struct memkind_reached reaches_managed(const struct snapshot *snap, place_id gpu)
 {
     static const char *const managed[] = {"how=read;kind=managed", "kind=managed", "how=read;kind=migrating"};
-    *ret_xnack = false;
-    *ret_why = NULL;
+    struct memkind_reached found = {0};
+    if (look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], &found.why) == MEMKIND_UNREACHED)
+        found.reach = MEMKIND_UNREACHED;
+    return found;
+}
+
+void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu, struct memkind_gpu *ret)
+{
+    *ret = (struct memkind_gpu){.gpu = gpu, .system = reaches_system(node, snap, gpu), .managed = reaches_managed(snap, gpu)};
+}
+
+struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const struct snapshot *snap, const struct memkind_place *place)
+{
+    struct memkind_reached found = {0};
     if (place->kind == MEMKIND_SYSTEM)
-        return reaches_system(node, snap, place->memory, gpu, ret_xnack, ret_why);
+        return gpu->system;
     if (place->kind == MEMKIND_MANAGED)
-        return look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], ret_why) == MEMKIND_UNREACHED ? MEMKIND_UNREACHED : MEMKIND_REACHED;
-    if (place->kind == MEMKIND_PINNED || place->gpu == gpu)
-        return MEMKIND_REACHED;
-    return look(snap, METRIC_GPU_GPU_KERNEL, gpu, place->gpu, "how=read", ret_why);
+        return gpu->managed;
+    if (place->kind == MEMKIND_DEVICE && place->gpu != gpu->gpu)
+        found.reach = look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "how=read", &found.why);
+    return found;
 }
 
 /* ---- calls ---- */

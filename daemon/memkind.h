@@ -44,10 +44,21 @@ enum memkind_reach { MEMKIND_REACHED, MEMKIND_UNREACHED, MEMKIND_UNKNOWN };
 
 enum memkind_reach memkind_cores_reach(const struct memkind_node *node, const struct memkind_place *place);
 
-/* How a kernel of gpu reaches what lies there. ret_xnack: only with HSA_XNACK=1 in the environment. ret_why: of what is not reached, as the probe said it; NULL it
- * said nothing. */
-enum memkind_reach memkind_gpu_reaches(const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place, place_id gpu,
-                                       bool *ret_xnack, const char **ret_why);
+/* xnack: only with HSA_XNACK=1 in the environment. why: of what is not reached, as the probe said it; else NULL. */
+struct memkind_reached {
+    enum memkind_reach reach;
+    bool xnack;
+    const char *why;
+};
+
+/* What kernels of a gpu reach of host memory, found once for a request. */
+struct memkind_gpu {
+    place_id gpu;
+    struct memkind_reached system, managed;
+};
+
+void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu, struct memkind_gpu *ret);
+struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu, const struct snapshot *snap, const struct memkind_place *place);
 
 /* What a program calls. xnack: as above. */
 void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, bool xnack, char *buffer, size_t size);

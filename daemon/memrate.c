@@ -25,42 +25,66 @@ static void count_core(const struct graph *graph, place_id c, bool is_inside, co
     }
 }
 
-static void find_holders(const struct graph *graph, struct accessor *who)
+/* In one pass over the places, of which there are many. */
+static void find_groups(const struct graph *graph, struct accessor *who)
 {
-    for (enum place_kind kind = PLACE_CORE + 1; kind-- > PLACE_MACHINE;)
-        for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE; p = graph_next(graph, kind, p + 1))
-            if (who->inside[p] == who->in_all && who->holder_count < MEMRATE_HOLDERS)
-                who->holder[who->holder_count++] = p;
-    /* An llc can be larger than a NUMA node. */
-    for (unsigned i = 1; i < who->holder_count; i++)
-        for (unsigned j = i; j > 0 && who->of[who->holder[j - 1]] > who->of[who->holder[j]]; j--) {
-            place_id larger = who->holder[j - 1];
-            who->holder[j - 1] = who->holder[j];
-            who->holder[j] = larger;
+    for (place_id p = 0; p < (place_id)graph->place_count; p++) {
+        enum place_kind kind = graph_place(graph, p)->kind;
+        if (who->of[p] == 0 || kind > PLACE_CORE)
+            continue;
+        if (kind <= PLACE_LLC)
+            who->group[who->group_count++] = p;
+        if (who->inside[p] != who->in_all || who->in_all == 0 || who->holder_count == MEMRATE_HOLDERS)
+            continue;
+        /* An llc can be larger than a NUMA node. */
+        unsigned at = who->holder_count++;
+        for (; at > 0; at--) {
+            place_id other = who->holder[at - 1];
+            if (who->of[other] < who->of[p] || (who->of[other] == who->of[p] && graph_place(graph, other)->kind >= kind))
+                break;
+            who->holder[at] = other;
         }
+        who->holder[at] = p;
+    }
+}
+
+/* One past the last word that has a cpu: a node has few of the words that a set has room for. */
+static size_t words_of(const struct cpuset *cpus)
+{
+    size_t words = sizeof cpus->word / sizeof cpus->word[0];
+    while (words > 0 && cpus->word[words - 1] == 0)
+        words--;
+    return words;
+}
+
+static bool has_any(const struct cpuset *core, const struct cpuset *cpus, size_t words)
+{
+    uint64_t common = 0;
+    for (size_t i = 0; core != NULL && i < words; i++)
+        common |= core->word[i] & cpus->word[i];
+    return common != 0;
 }
 
 enum berth_code memrate_cores(const struct graph *graph, const struct cpuset *cpus, struct accessor *ret, struct berth_err *err)
 {
-    size_t n = graph->place_count;
-    uint16_t *inside = calloc(2 * n, sizeof *inside);
-    if (inside == NULL)
+    size_t n = graph->place_count, words = words_of(cpus);
+    place_id *group = calloc(n, sizeof *group + 2 * sizeof(uint16_t));
+    if (group == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory to count cores");
-    struct accessor who = {.inside = inside, .of = inside + n};
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
-        const struct cpuset *core = graph_place(graph, c)->cpus;
-        count_core(graph, c, core != NULL && cpuset_intersects(core, cpus), &who);
-    }
-    who.cores = who.in_all = inside[0];
-    if (who.in_all > 0)
-        find_holders(graph, &who);
+    struct accessor who = {.group = group, .inside = (uint16_t *)(group + n)};
+    who.of = who.inside + n;
+    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1))
+        count_core(graph, c, has_any(graph_place(graph, c)->cpus, cpus, words), &who);
+    who.cores = who.in_all = who.inside[0];
+    find_groups(graph, &who);
     *ret = who;
     return BERTH_OK;
 }
 
 void memrate_done(struct accessor *accessor)
 {
-    free(accessor->inside);
+    free(accessor->group);
+    accessor->group = NULL;
     accessor->inside = accessor->of = NULL;
 }
 
@@ -75,23 +99,32 @@ static bool usable(const struct value *v, bool measured_only)
     return !isnan(v->value) && v->value > 0 && (v->source == VALUE_MEASURED || !measured_only);
 }
 
+/* Reads canonical axes: whether they are of that kind of access, undisturbed, and by how many threads. They are read often, and so not with axes_get. */
+static bool read_axes(const char *axes, const char *how, double all, double *ret_threads)
+{
+    bool is_how = strcmp(how, "read") == 0; /* the default, which is left out */
+    if (strncmp(axes, "how=", 4) == 0) {
+        size_t length = strlen(how);
+        axes += 4;
+        is_how = strncmp(axes, how, length) == 0 && (axes[length] == '\0' || axes[length] == ';');
+        axes = is_how ? axes + length + (axes[length] == ';') : "";
+    }
+    *ret_threads = all;
+    if (strncmp(axes, "threads=", 8) == 0)
+        for (*ret_threads = 0, axes += 8; *axes >= '0' && *axes <= '9'; axes++)
+            *ret_threads = 10 * *ret_threads + (*axes - '0');
+    return is_how && *axes == '\0'; /* else there is noise */
+}
+
 /* The points of one initiator and memory in ascending order of threads. */
 static size_t points(const struct snapshot *snap, place_id from, double all, place_id memory, const char *how, bool measured_only,
                      struct point *ret)
 {
     const struct value *v;
-    size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, from, &v), count = 0;
-    for (; n > 0 && v->to <= memory; v++, n--) {
-        if (v->to != memory || !usable(v, measured_only))
-            continue;
-        char text[48];
-        const char *axes = values_axes(snap->values, v);
-        if (strcmp(axes_get(METRIC_MEMORY_BANDWIDTH, axes, "how", text, sizeof text), how) != 0 ||
-            strcmp(axes_get(METRIC_MEMORY_BANDWIDTH, axes, "noise", text, sizeof text), "none") != 0)
-            continue;
-        axes_get(METRIC_MEMORY_BANDWIDTH, axes, "threads", text, sizeof text);
-        double threads = strcmp(text, "all") == 0 ? all : strtod(text, NULL);
-        if (!(threads >= 1) || count == POINTS_MAX)
+    size_t n = values_range_to(snap->values, METRIC_MEMORY_BANDWIDTH, from, memory, &v), count = 0;
+    for (; n > 0; v++, n--) {
+        double threads;
+        if (!usable(v, measured_only) || !read_axes(values_axes(snap->values, v), how, all, &threads) || !(threads >= 1) || count == POINTS_MAX)
             continue;
         size_t at = count++;
         for (; at > 0 && ret[at - 1].threads > threads; at--)
@@ -145,26 +178,29 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
     return memrate_cite(basis, b->value, err);
 }
 
-static place_id next_part(const struct snapshot *snap, const struct accessor *who, enum place_kind kind, place_id start)
+/* The next of the places of a kind that has some of the cores, at or after *index of who->group, which is left behind it. */
+static place_id next_part(const struct snapshot *snap, const struct accessor *who, enum place_kind kind, size_t *index)
 {
-    place_id p = graph_next(snap->graph, kind, start);
-    while (p != PLACE_NONE && who->inside[p] == 0)
-        p = graph_next(snap->graph, kind, p + 1);
-    return p;
+    while (*index < who->group_count) {
+        place_id p = who->group[(*index)++];
+        if (graph_place(snap->graph, p)->kind == kind && who->inside[p] > 0)
+            return p;
+    }
+    return PLACE_NONE;
 }
 
 /* The highest rate that any NUMA node's or package's cores have been seen to get from a memory. */
-static const struct value *highest(const struct snapshot *snap, place_id memory, const char *how, bool measured_only)
+static const struct value *highest(const struct snapshot *snap, const struct accessor *who, place_id memory, const char *how, bool measured_only)
 {
     const struct value *best = NULL;
     const char *axes = strcmp(how, "read") == 0 ? "" : "how=write";
-    static const enum place_kind kinds[] = {PLACE_MACHINE, PLACE_PACKAGE, PLACE_NUMA};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-        for (place_id p = graph_next(snap->graph, kinds[k], 0); p != PLACE_NONE; p = graph_next(snap->graph, kinds[k], p + 1)) {
-            const struct value *v = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, p, memory, axes);
-            if (v != NULL && usable(v, measured_only) && (best == NULL || v->value > best->value))
-                best = v;
-        }
+    for (size_t i = 0; i < who->group_count; i++) {
+        if (graph_place(snap->graph, who->group[i])->kind > PLACE_NUMA)
+            continue;
+        const struct value *v = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, who->group[i], memory, axes);
+        if (v != NULL && usable(v, measured_only) && (best == NULL || v->value > best->value))
+            best = v;
+    }
     return best;
 }
 
@@ -180,7 +216,8 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     unsigned covered = 0;
     double top = 0;
     *ret = unknown;
-    for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
+    size_t index = 0;
+    for (place_id p; (p = next_part(snap, who, kind, &index)) != PLACE_NONE;) {
         double share = (double)who->inside[p] / who->in_all;
         struct memrate part;
         enum berth_code code = stream_from(snap, p, share * who->cores, who->of[p], memory, how, measured_only, basis, &part, err);
@@ -197,7 +234,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
         basis->warnings->count = warnings;
         return BERTH_OK;
     }
-    const struct value *best = highest(snap, memory, how, measured_only);
+    const struct value *best = highest(snap, who, memory, how, measured_only);
     if (best != NULL && best->value > top) {
         enum berth_code code = memrate_cite(basis, best, err);
         if (code != BERTH_OK)
@@ -236,12 +273,12 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
 static const struct value *latency_of(const struct snapshot *snap, place_id from, place_id memory, double bytes, bool measured_only)
 {
     const struct value *v, *best = NULL;
-    size_t n = values_range(snap->values, METRIC_MEMORY_LATENCY, from, &v);
+    size_t n = values_range_to(snap->values, METRIC_MEMORY_LATENCY, from, memory, &v);
     double least = INFINITY;
-    for (; n > 0 && v->to <= memory; v++, n--) {
+    for (; n > 0; v++, n--) {
         char text[48], noise[48];
         const char *axes = values_axes(snap->values, v);
-        if (v->to != memory || !usable(v, measured_only) || strcmp(axes_get(METRIC_MEMORY_LATENCY, axes, "noise", noise, sizeof noise), "none") != 0)
+        if (!usable(v, measured_only) || strcmp(axes_get(METRIC_MEMORY_LATENCY, axes, "noise", noise, sizeof noise), "none") != 0)
             continue;
         axes_get(METRIC_MEMORY_LATENCY, axes, "bytes", text, sizeof text);
         double size = strcmp(text, "memory") == 0 ? INFINITY : strtod(text, NULL);
@@ -260,7 +297,8 @@ static enum berth_code latency_parts(const struct snapshot *snap, const struct a
     struct memrate sum = {0};
     unsigned covered = 0;
     size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
-    for (place_id p = next_part(snap, who, kind, 0); p != PLACE_NONE; p = next_part(snap, who, kind, p + 1)) {
+    size_t index = 0;
+    for (place_id p; (p = next_part(snap, who, kind, &index)) != PLACE_NONE;) {
         const struct value *v = latency_of(snap, p, memory, bytes, measured_only);
         if (v == NULL)
             break;

@@ -18,7 +18,9 @@ struct accessor {
     unsigned in_all;   /* how many there are */
     place_id holder[MEMRATE_HOLDERS]; /* the places that have them all, smallest first: core, llc, numa, package, machine */
     unsigned holder_count;
-    uint16_t *inside; /* owned, by place id: how many of the cores it has */
+    place_id *group;  /* owned: the places above cores, ascending */
+    size_t group_count;
+    uint16_t *inside; /* behind group, by place id: how many of the cores it has */
     uint16_t *of;     /* behind inside: how many cores it has in all */
 };
 

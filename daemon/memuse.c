@@ -33,7 +33,7 @@ static enum berth_code lost(const struct snapshot *snap, place_id gpu, struct be
                    there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
 }
 
-static enum berth_code gpu_init(const struct snapshot *snap, const struct memuse_access *access, struct memuse *use, struct berth_err *err)
+static enum berth_code gpu_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, struct memuse *use, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
     if (access->cores > 0)
@@ -43,6 +43,7 @@ static enum berth_code gpu_init(const struct snapshot *snap, const struct memuse
     bool is_somewhere = plan_numa(graph, access->by) != PLACE_NONE || plan_above(graph, access->by, PLACE_PACKAGE) != PLACE_NONE;
     use->gpu = access->by;
     use->near = is_somewhere ? access->by : PLACE_NONE;
+    memkind_gpu(node, snap, use->gpu, &use->reached);
     return BERTH_OK;
 }
 
@@ -69,7 +70,7 @@ static enum berth_code cores_init(const struct graph *graph, const struct memuse
     return BERTH_OK;
 }
 
-enum berth_code memuse_init(const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err)
+enum berth_code memuse_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err)
 {
     if (access->reads_bytes < 0 || access->writes_bytes < 0)
         return err_invalid(err, "accesses", "bytes are not negative");
@@ -81,7 +82,7 @@ enum berth_code memuse_init(const struct snapshot *snap, const struct memuse_acc
                          .write_bytes = (double)access->writes_bytes,
                          .random = access->random};
     bool is_gpu = access->by != PLACE_NONE && graph_place(snap->graph, access->by)->kind == PLACE_GPU;
-    enum berth_code code = is_gpu ? gpu_init(snap, access, &use, err) : cores_init(snap->graph, access, allowed, &use, err);
+    enum berth_code code = is_gpu ? gpu_init(node, snap, access, &use, err) : cores_init(snap->graph, access, allowed, &use, err);
     if (code == BERTH_OK)
         *ret = use;
     else
@@ -94,18 +95,23 @@ void memuse_done(struct memuse *use) { memrate_done(&use->who); }
 enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
                                   struct plan_warnings *warnings, bool *ret_xnack)
 {
-    const char *why = NULL, *kind = memkind_names[place->kind];
-    bool xnack = false;
-    enum memkind_reach reach = use->gpu == PLACE_NONE ? memkind_cores_reach(node, place) : memkind_gpu_reaches(node, snap, place, use->gpu, &xnack, &why);
-    *ret_xnack |= xnack;
-    if (reach == MEMKIND_UNREACHED && use->gpu == PLACE_NONE)
-        plan_warn(warnings, "%s memory is left out: cores do not reach what %s gives", kind, "a gpu's own allocator");
-    else if (reach == MEMKIND_UNREACHED)
-        plan_warn(warnings, "%s memory%s%s is left out for %s: %s", kind, place->kind == MEMKIND_DEVICE ? " of " : "",
-                  place->kind == MEMKIND_DEVICE ? graph_place(node->graph, place->gpu)->name : "", graph_place(node->graph, use->gpu)->name, why);
-    else if (reach == MEMKIND_UNKNOWN && place->kind == MEMKIND_SYSTEM)
-        plan_warn(warnings, "whether %s reaches %s memory was not measured (berth probe --full does)", graph_place(node->graph, use->gpu)->name, kind);
-    return reach;
+    const char *kind = memkind_names[place->kind];
+    if (use->gpu == PLACE_NONE) {
+        enum memkind_reach reach = memkind_cores_reach(node, place);
+        if (reach == MEMKIND_UNREACHED)
+            plan_warn(warnings, "%s memory is left out: cores do not reach what a gpu's own allocator gives", kind);
+        return reach;
+    }
+    struct memkind_reached found = memkind_gpu_reaches(&use->reached, snap, place);
+    const char *gpu = graph_place(node->graph, use->gpu)->name;
+    *ret_xnack |= found.xnack;
+    if (found.reach == MEMKIND_UNREACHED && place->kind == MEMKIND_DEVICE)
+        plan_warn(warnings, "%s memory of %s is left out for %s: %s", kind, graph_place(node->graph, place->gpu)->name, gpu, found.why);
+    else if (found.reach == MEMKIND_UNREACHED)
+        plan_warn(warnings, "%s memory is left out for %s: %s", kind, gpu, found.why);
+    else if (found.reach == MEMKIND_UNKNOWN && place->kind == MEMKIND_SYSTEM)
+        plan_warn(warnings, "whether %s reaches %s memory was not measured (berth probe --full does)", gpu, kind);
+    return found.reach;
 }
 
 static struct prediction sum(struct prediction a, struct prediction b)

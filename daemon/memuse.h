@@ -18,6 +18,7 @@ struct memuse_access {
 
 struct memuse {
     place_id gpu;        /* PLACE_NONE: who are cores */
+    struct memkind_gpu reached;
     struct accessor who; /* owned */
     place_id near;       /* the NUMA node with most of the cores, or the gpu; PLACE_NONE when structure does not say where it is */
     double read_bytes, write_bytes;
@@ -26,7 +27,7 @@ struct memuse {
 
 /* INVALID_PARAMETER (accesses), NOT_ENOUGH (cores of a place), NOTHING_ALLOWED (no core is), UNAVAILABLE (a gpu that stopped answering; the node's cores are not
  * known), NO_MEMORY. */
-enum berth_code memuse_init(const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err);
+enum berth_code memuse_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err);
 void memuse_done(struct memuse *use);
 
 /* Whether that gpu stopped answering in the last run that tried it. */

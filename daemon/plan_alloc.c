@@ -37,7 +37,7 @@ static enum berth_code uses_init(struct work *work, struct berth_err *err)
     if (work->use == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for accesses");
     for (; work->use_count < count; work->use_count++) {
-        enum berth_code code = memuse_init(work->snap, &access[work->use_count], request->allowed, &work->use[work->use_count], err);
+        enum berth_code code = memuse_init(&work->answer.node, work->snap, &access[work->use_count], request->allowed, &work->use[work->use_count], err);
         if (code != BERTH_OK)
             return code;
         work->has_cores |= work->use[work->use_count].gpu == PLACE_NONE;

@@ -246,18 +246,22 @@ void values_finish(struct values *values)
 const char *values_axes(const struct values *values, const struct value *v) { return values->pool->text[v->axes]; }
 
 /* The first item at or after the key (metric, from, to); PLACE_NONE comes before every place. */
+static int compare_keys(const struct value *a, const struct value *b)
+{
+    if (a->metric != b->metric)
+        return a->metric < b->metric ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return compare_numbers(a->to, b->to);
+}
+
 static size_t lower_bound(const struct values *values, const struct value *key)
 {
     size_t low = 0, high = values->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct value *v = &values->item[middle];
-        int order = compare_numbers(v->metric, key->metric);
-        if (order == 0)
-            order = compare_numbers(v->from, key->from);
-        if (order == 0)
-            order = compare_numbers(v->to, key->to);
-        if (order < 0)
+        if (compare_keys(v, key) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -268,13 +272,13 @@ static size_t lower_bound(const struct values *values, const struct value *key)
 const struct value *values_find(const struct values *values, enum metric metric, place_id from, place_id to, const char *axes)
 {
     struct value key = {.metric = metric, .from = from, .to = to};
-    size_t low = lower_bound(values, &key);
-    key.to = to + 1;
-    size_t high = lower_bound(values, &key);
+    size_t low = 0, high = values->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct value *v = &values->item[middle];
-        int order = strcmp(values_axes(values, v), axes);
+        int order = compare_keys(v, &key);
+        if (order == 0)
+            order = strcmp(values_axes(values, v), axes);
         if (order == 0)
             return isnan(v->value) ? NULL : v;
         if (order < 0)
@@ -283,6 +287,16 @@ const struct value *values_find(const struct values *values, enum metric metric,
             high = middle;
     }
     return NULL;
+}
+
+size_t values_range_to(const struct values *values, enum metric metric, place_id from, place_id to, const struct value **ret_first)
+{
+    struct value key = {.metric = metric, .from = from, .to = to};
+    size_t low = lower_bound(values, &key), end = low;
+    while (end < values->count && compare_keys(&values->item[end], &key) == 0)
+        end++;
+    *ret_first = end > low ? &values->item[low] : NULL;
+    return end - low;
 }
 
 size_t values_range(const struct values *values, enum metric metric, place_id from, const struct value **ret_first)

@@ -69,5 +69,8 @@ const struct value *values_find(const struct values *values, enum metric metric,
 /* All items of a metric, or of a metric and a from: a range of item; from PLACE_NONE means any. */
 size_t values_range(const struct values *values, enum metric metric, place_id from, const struct value **ret_first);
 
+/* All items of a metric between two places. */
+size_t values_range_to(const struct values *values, enum metric metric, place_id from, place_id to, const struct value **ret_first);
+
 const char *value_source_name(enum value_source source);
 bool value_source_parse(const char *name, enum value_source *ret_source);
