@@ -45,6 +45,7 @@ struct gpu_cell {
     gpu_measure measure;
     gpu_axes axes; /* NULL: none */
     bool is_more;  /* of what another cell has the value of, as a curve is: left out without a word */
+    bool is_spare; /* another cell stands for it: left out for time, the run is complete all the same */
     int variant;   /* what measure makes of it: a mechanism, an operation, a kind */
     int64_t bytes;
     const void *more; /* borrowed by the cell from its list; NULL */

@@ -5,19 +5,25 @@
 
 #define CACHES 4 /* times the last-level cache that a leg moves at least */
 
-static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
     static const char *const names[] = {[GPU_HOW_READ] = "read", [GPU_HOW_WRITE] = "write", [GPU_HOW_COPY] = "copy"};
+    struct probe_axes axes = {0};
+    if (cell->variant != GPU_HOW_READ)
+        probe_axes_add(&axes, "how", "%s", names[cell->variant]);
+    probe_axes_add(&axes, "threads", "%lld", (long long)cell->bytes);
+    return axes;
+}
+
+static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant};
     struct gpu_flow flow;
     struct probe_summary rate;
-    struct probe_axes axes = {0};
+    struct probe_axes axes = axes_of(cell);
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    if (path.how != GPU_HOW_READ)
-        probe_axes_add(&axes, "how", "%s", names[path.how]);
-    probe_axes_add(&axes, "threads", "%lld", (long long)cell->bytes);
     if (!gpu_path_flow(run, &path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     flow.op.shape.grid = (unsigned)cell->bytes;
@@ -42,6 +48,7 @@ bool gpu_cells_blocks(const struct gpu_run *run, struct gpu_cells *cells)
                                     .from = device,
                                     .to = device,
                                     .measure = measure,
+                                    .axes = axes_of,
                                     .variant = how};
             for (int blocks = 1; ok && blocks < all; blocks *= 2) {
                 cell.bytes = blocks;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "gpu_call.h"
+#include "gpu_cells_peer.h"
 #include "probe_clock.h"
 
 #define CACHES      4 /* times the last-level cache: memory */
@@ -11,6 +12,8 @@
 #define PAGE_SLOTS  ((UINT64_C(2) << 20) / GPU_CHASE_STRIDE)
 #define GROUP_PAGES 64
 #define WARM_BYTES  (UINT64_C(1) << 20) /* of the host's memory: what a device might hold of it */
+
+#define SPARE_RANK 3 /* behind all else of its phase */
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
 #define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
@@ -192,18 +195,24 @@ static bool find_spare(struct gpu_run *run, const struct gpu_cell *cell, bool wa
     return true;
 }
 
+static struct probe_axes axes_of(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    if (cell->bytes > 0)
+        probe_axes_add(&axes, "bytes", "%lld", (long long)cell->bytes);
+    return axes;
+}
+
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct gpu_memory memory, spare;
     struct chase chase;
     struct probe_summary ns;
-    struct probe_axes axes = {0};
+    struct probe_axes axes = axes_of(cell);
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     double ignored;
     uint64_t cache = larger_cache(run, cell->from, cell->to);
-    if (cell->bytes > 0)
-        probe_axes_add(&axes, "bytes", "%lld", (long long)cell->bytes);
     /* A device's cache holds its own memory; of the host's no more than the first level might. */
     bool warm = cell->bytes > 0 && (uint64_t)cell->bytes <= (cell->to >= 0 ? cache : WARM_BYTES);
     bool ok = find_memory(run, cell, &memory, &why) && find_spare(run, cell, warm, &spare, &why) &&
@@ -215,16 +224,32 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
+/* Of pairs that look alike the first stands for the others, which come when there is time left. */
+static bool stands_for_others(const struct gpu_run *run, int from, int to)
+{
+    for (int a = 0; to >= 0 && to != from && a <= from; a++)
+        for (int b = 0; b < run->node->device_count; b++) {
+            if (a == from && b == to)
+                return true;
+            if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b))
+                return false;
+        }
+    return true;
+}
+
 /* The memory itself, and, full, over sizes. */
 static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)
 {
     uint64_t sizes[GPU_CELLS_CHASE_SIZES], cache = larger_cache(run, device, to);
+    bool spare = run->wanted.profile != GPU_FULL && !stands_for_others(run, device, to);
     struct gpu_cell cell = {.metric = PROBE_MEMORY_LATENCY,
-                            .phase = GPU_PHASE_LATENCY,
-                            .rank = to == device ? 0 : 1,
+                            .phase = spare ? GPU_PHASE_DETAIL : GPU_PHASE_LATENCY,
+                            .rank = spare ? SPARE_RANK : to == device ? 0 : 1,
+                            .is_spare = spare,
                             .from = device,
                             .to = to,
-                            .measure = measure};
+                            .measure = measure,
+                            .axes = axes_of};
     bool ok = gpu_cells_add(run, cells, &cell);
     if (run->wanted.profile != GPU_FULL)
         return ok;

@@ -46,11 +46,27 @@ static bool measure_rate(struct gpu_run *run, const struct gpu_cell *cell, int64
     return gpu_transfer_rate(run, cell, &axes, &path, cell->variant / 16 == BOTH ? &path : NULL, 1, 0, budget_ns, NULL);
 }
 
+/* Every pair is looked at as closely as any other: in the full profile, and where there are few. */
+static bool wants_all(const struct gpu_run *run)
+{
+    return run->wanted.profile == GPU_FULL || run->node->device_count * run->node->numa_count <= FEW_PAIRS;
+}
+
+/* The first device of a model stands for the others, as far as kernels are concerned. */
+static bool stands_for_others(const struct gpu_run *run, int device)
+{
+    for (int i = 0; i < device; i++)
+        if (strcmp(run->node->device[i].model, run->node->device[device].model) == 0)
+            return false;
+    return true;
+}
+
 static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
-    return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, false, budget_ns);
+    bool few = path.mechanism == GPU_BY_KERNEL && !wants_all(run) && !stands_for_others(run, cell->from >= 0 ? cell->from : cell->to);
+    return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
 }
 
 static bool measure_latency(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
@@ -77,13 +93,28 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
     }
 }
 
+/* Another device of the model has the same node next to it: what the host's cores copy is as fast for both. */
+static bool is_first_near(const struct gpu_run *run, int device)
+{
+    for (int i = 0; i < device; i++)
+        if (strcmp(run->node->device[i].model, run->node->device[device].model) == 0 && gpu_run_near(run, i) == gpu_run_near(run, device))
+            return false;
+    return true;
+}
+
 /* What quick looks at: all of pinned memory on the node next to the device; of other kinds there copies one way; of pinned
- * memory on other nodes, where there are more than 16 pairs, copies one way. */
-static bool is_quick(const struct gpu_run *run, int kind, int what, bool near)
+ * memory on other nodes, where there are more than 16 pairs, copies one way, and then of pageable memory one device of each node. */
+static bool is_quick(const struct gpu_run *run, int device, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)
-        return near && (what == ONE || what == COPY);
-    return near || what == ONE || what == COPY || run->node->device_count * run->node->numa_count <= FEW_PAIRS;
+        return near && (what == ONE || what == COPY) && (kind != GPU_MEMORY_PAGEABLE || wants_all(run) || is_first_near(run, device));
+    return near || what == ONE || what == COPY || wants_all(run);
+}
+
+/* Of kernels that only read or only write, one device's curve is enough where there are many. */
+static bool wants_curve(const struct gpu_run *run, int device, int what)
+{
+    return what == ONE || what == COPY || wants_all(run) || stands_for_others(run, device);
 }
 
 /* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where quick looks more closely. */
@@ -96,18 +127,18 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                 bool by_kernel = what >= READ, main = kind == GPU_MEMORY_PINNED;
                 /* To read the host's memory is a way from it, to write it one to it. */
                 if (!has_kind(run, (enum gpu_memory_kind)kind, by_kernel) || what == (back ? READ : WRITE) ||
-                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !is_quick(run, kind, what, near)))
+                    (kind == GPU_MEMORY_PAGEABLE && what == BOTH) || (!full && !is_quick(run, device, kind, what, near)))
                     continue;
                 struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE,
                                         .phase = main ? GPU_PHASE_RATES : GPU_PHASE_DETAIL,
-                                        .rank = near ? 0 : 1,
+                                        .rank = kind == GPU_MEMORY_PAGEABLE ? 2 : near ? 0 : 1,
                                         .from = back ? device : numa,
                                         .to = back ? numa : device,
                                         .variant = VARIANT(what, kind),
                                         .axes = axes_of,
                                         .measure = measure_rate};
                 ok = ok && gpu_cells_add(run, cells, &cell);
-                if (!main || what == BOTH || (!full && !near))
+                if (!main || what == BOTH || (!full && !near) || !wants_curve(run, device, what))
                     continue;
                 cell.phase = GPU_PHASE_CURVES;
                 cell.is_more = true;

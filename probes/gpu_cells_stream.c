@@ -2,6 +2,7 @@
 
 #define LEAST (UINT64_C(4) << 10)
 #define MOST  (UINT64_C(2) << 30)
+#define QUICK_LEAST 6 /* sizes that a curve needs */
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                   const struct gpu_shape *copy, struct gpu_bs *ret_bs)
@@ -51,11 +52,21 @@ static size_t make_works(const struct gpu_run *run, int device, int test, const 
     struct gpu_bs sizes[GPU_WORKS_MAX];
     const struct gpu_device *of = &run->node->device[device];
     size_t count = gpu_cells_stream_sizes(test, a, b, &of->copy, sizes);
+    if (run->wanted.profile != GPU_FULL && count > QUICK_LEAST)
+        count--; /* the largest takes half of the time */
     for (size_t i = 0; i < count; i++) {
         ret_jobs[i] = (struct job){run->node, device, sizes[i]};
         ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
     }
     return count;
+}
+
+static struct probe_axes axes_of(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    if (cell->variant != 1)
+        probe_axes_add(&axes, "test", "bs%d", cell->variant);
+    return axes;
 }
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
@@ -65,11 +76,9 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_summary ns[GPU_WORKS_MAX], call;
     struct probe_sample samples[GPU_WORKS_MAX];
     struct gpu_memory a, b;
-    struct probe_axes axes = {0};
+    struct probe_axes axes = axes_of(cell);
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (cell->variant != 1)
-        probe_axes_add(&axes, "test", "bs%d", cell->variant);
     if (!gpu_buffers_device(run->buffers, cell->from, 0, &a, &why) || !gpu_buffers_device(run->buffers, cell->from, 1, &b, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     size_t count = make_works(run, cell->from, cell->variant, &a, &b, jobs, works);
@@ -99,6 +108,7 @@ bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)
                                     .from = device,
                                     .to = device,
                                     .measure = measure,
+                                    .axes = axes_of,
                                     .variant = test};
             ok = ok && gpu_cells_add(run, cells, &cell);
         }

@@ -33,6 +33,7 @@
 #define CELL_QUICK_NS INT64_C(30000000)
 #define CELL_TUNE_NS  INT64_C(200000000)
 #define CELL_FULL_NS  INT64_C(200000000)
+#define CELL_EVEN     3 /* even shares of the budget that a cell of the quick profile has at most */
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {
@@ -44,7 +45,7 @@ static const gpu_list groups[] = {
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
 
 /* When each phase ends, as a share of the budget. */
-static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.66, 0.74, 0.93, 0.98};
+static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.68, 0.76, 0.97, 1};
 
 const char *gpu_probe_status_name(enum gpu_probe_status status)
 {
@@ -154,6 +155,9 @@ static int64_t time_at(const struct gpu_run *run, double share)
 static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *cell, size_t left, int64_t now_ns)
 {
     int64_t most = run->wanted.profile == GPU_FULL ? CELL_FULL_NS : CELL_QUICK_NS;
+    int64_t even = run->budget_ns / (int64_t)(run->report->total + 1);
+    if (run->wanted.profile == GPU_QUICK && most > CELL_EVEN * even) /* or what comes last would not be reached */
+        most = CELL_EVEN * even;
     if (cell->phase == GPU_PHASE_TUNE)
         most = CELL_TUNE_NS;
     int64_t share = (time_at(run, phase_ends[cell->phase]) - now_ns) / (int64_t)left;
@@ -214,7 +218,7 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
         if (out != NULL) {
             struct probe_why why;
             probe_why_write(&why, "%s", out);
-            run->report->late |= !hung_before(run, cell);
+            run->report->late |= !hung_before(run, cell) && !cell->is_spare;
             ok = gpu_run_failed(run, cell, NULL, GPU_FAULT_OTHER, &why);
         } else {
             ok = gpu_report_begin(run->report, run->node, cell->metric, cell->from, cell->to) &&

@@ -179,6 +179,28 @@ def test_mi300a():
     assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0"), 100e9)
 
 
+def test_quick():
+    """All of the quick profile within its five seconds, also of eight GCDs: every rate, every set, a curve of each kind for each; only the latencies of pairs
+    that another stands for are as many as there is time for."""
+    for name, devices in (("mi250x", 8), ("h200x4", 4), ("gh200-quad", 4), ("mi300a", 4)):
+        records = ended(measured(NODES / f"{name}.node"))
+        spent = records[-1]["statistics"]
+        begun_ns = spent["driver_ns"] + (spent["open_ns"] if devices > 4 else 0)
+        assert records[-1]["elapsed_ns"] - begun_ns <= 5e9, (name, records[-1])
+        late = {(record["metric"], record["from"] == record["to"]) for record in records if record["record"] == "skip" and record["why"] == "time budget"}
+        assert late <= ({("memory_latency", False)} if devices > 4 else set()), (name, late)
+        curves = {}
+        for record in records:
+            if "samples" in record:
+                curves.setdefault((record["metric"], record["axes"].get("how", "copy")), []).append(len(record["samples"]))
+        pairs = devices * (devices - 1)
+        assert len(curves["gpu_gpu_copy_engine", "copy"]) >= pairs and len(curves["gpu_gpu_kernel", "copy"]) == pairs, (name, curves)
+        assert len(curves["gpu_stream", "copy"]) == devices and min(curves["gpu_stream", "copy"]) >= 6, (name, curves)
+        engine, kernel = curves["host_gpu_copy_engine", "copy"], curves["host_gpu_kernel", "copy"]
+        assert len(engine) == len(kernel) == 2 * devices, (name, len(engine), len(kernel))
+        assert min(engine) >= 6 and max(kernel) >= 6 and curves["host_gpu_kernel", "read"] and curves["host_gpu_kernel", "write"], (name, curves)
+
+
 def test_repeatable():
     """The same seed gives the same record, to the last digit, but for when it was and what opening took."""
     def said():
