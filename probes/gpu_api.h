@@ -121,6 +121,7 @@ struct gpu_api {
     int (*module_load)(const struct gpu_api *api, const void *image, gpu_module *ret_module); /* for the entered device */
     int (*module_unload)(const struct gpu_api *api, gpu_module module);
     int (*module_function)(const struct gpu_api *api, gpu_module module, const char *name, gpu_function *ret_function);
+    int (*function_threads)(const struct gpu_api *api, gpu_function function, int *ret_most); /* that a block of it may have */
     /* All kernels take one structure by value (gpu_kernels.h). */
     int (*launch)(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
                   const void *args, size_t args_size);

@@ -12,6 +12,7 @@
 #define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
 #define ALIGN_BYTES ((size_t)2 << 20)
 #define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
+#define ORDINARY    0x3c /* bytes that make numbers near one, of whatever width, so that nothing is read that was not written */
 #define WORD_BITS   (8 * (int)sizeof(unsigned long))
 
 struct buffer {
@@ -100,8 +101,16 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
     buffer->bytes = at_most(buffers->device_bytes, space / 4);
     if (buffer->bytes < LEAST_BYTES)
         return probe_why_set(&buffer->why, "%s: only %zu bytes are free", buffers->node->device[device].name, space);
-    return gpu_call_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address), "allocate", NULL,
-                          &buffer->why);
+    if (!gpu_call_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address), "allocate", NULL, &buffer->why))
+        return false;
+    gpu_stream stream = buffers->node->device[device].stream[0];
+    int code = api->fill(api, buffer->address, ORDINARY, buffer->bytes, stream);
+    if (code == 0)
+        code = api->stream_wait(api, stream);
+    if (gpu_call_check(buffers->node, device, code, "write to what was allocated", NULL, &buffer->why))
+        return true;
+    (void)api->free(api, buffer->address);
+    return false;
 }
 
 bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which, struct gpu_memory *ret_memory, struct probe_why *why)

@@ -1,6 +1,7 @@
 #include "gpu_cells_chase.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "gpu_call.h"
 #include "gpu_cells_peer.h"
@@ -13,7 +14,8 @@
 #define GROUP_PAGES 64
 #define WARM_BYTES  (UINT64_C(1) << 20) /* of the host's memory: what a device might hold of it */
 
-#define SPARE_RANK 3 /* behind all else of its phase */
+#define SPARE_RANK  3 /* behind all else of its phase */
+#define FEW_DEVICES 4
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
 #define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
@@ -224,16 +226,22 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
-/* Of pairs that look alike the first stands for the others, which come when there is time left. */
+/* Of those that look alike the first stands for the others, which come when there is time left. Where there are few devices, their
+ * own memory and the host's are no such. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
-    for (int a = 0; to >= 0 && to != from && a <= from; a++)
+    const struct gpu_device *device = run->node->device;
+    bool is_peer = to >= 0 && to != from, few = run->node->device_count <= FEW_DEVICES;
+    for (int a = 0; is_peer && a <= from; a++)
         for (int b = 0; b < run->node->device_count; b++) {
             if (a == from && b == to)
                 return true;
             if (a != b && gpu_cells_peer_alike(run->node, from, to, a, b))
                 return false;
         }
+    for (int a = 0; !is_peer && !few && a < from; a++)
+        if (strcmp(device[a].model, device[from].model) == 0)
+            return false;
     return true;
 }
 
@@ -244,7 +252,7 @@ static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int 
     bool spare = run->wanted.profile != GPU_FULL && !stands_for_others(run, device, to);
     struct gpu_cell cell = {.metric = PROBE_MEMORY_LATENCY,
                             .phase = spare ? GPU_PHASE_DETAIL : GPU_PHASE_LATENCY,
-                            .rank = spare ? SPARE_RANK : to == device ? 0 : 1,
+                            .rank = (spare ? SPARE_RANK : 0) + (to == device ? 0 : 1),
                             .is_spare = spare,
                             .from = device,
                             .to = to,

@@ -93,21 +93,13 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
     }
 }
 
-/* Another device of the model has the same node next to it: what the host's cores copy is as fast for both. */
-static bool is_first_near(const struct gpu_run *run, int device)
-{
-    for (int i = 0; i < device; i++)
-        if (strcmp(run->node->device[i].model, run->node->device[device].model) == 0 && gpu_run_near(run, i) == gpu_run_near(run, device))
-            return false;
-    return true;
-}
-
 /* What quick looks at: all of pinned memory on the node next to the device; of other kinds there copies one way; of pinned
- * memory on other nodes, where there are more than 16 pairs, copies one way, and then of pageable memory one device of each node. */
+ * memory on other nodes, where there are more than 16 pairs, copies one way; and then of pageable memory, which the host's cores
+ * copy, one device of each model. */
 static bool is_quick(const struct gpu_run *run, int device, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)
-        return near && (what == ONE || what == COPY) && (kind != GPU_MEMORY_PAGEABLE || wants_all(run) || is_first_near(run, device));
+        return near && (what == ONE || what == COPY) && (kind != GPU_MEMORY_PAGEABLE || wants_all(run) || stands_for_others(run, device));
     return near || what == ONE || what == COPY || wants_all(run);
 }
 

@@ -29,6 +29,17 @@ size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_trie
     return count;
 }
 
+/* Drops the shapes that the driver does not launch; how many are left. */
+static size_t drop_refused(const struct gpu_device *device, enum gpu_how how, struct gpu_cells_try *tries, size_t count)
+{
+    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (gpu_node_stream_fits(device, firsts[how], &tries[i].shape))
+            tries[kept++] = tries[i];
+    return kept;
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -60,7 +71,7 @@ size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
     return best == count ? 0 : best;
 }
 
-/* A shape that the device refuses, as one with too many registers, is none; only a lost device ends it. */
+/* A shape that the device refuses all the same is none; only a lost device ends it. */
 static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, struct gpu_cells_try *one, enum gpu_fault *ret_fault,
                       struct probe_why *why)
 {
@@ -98,7 +109,9 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, int64_t
                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
-    size_t count = gpu_cells_tune_shapes(run->node->device[device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], tries);
+    const struct gpu_device *of = &run->node->device[device];
+    size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], tries);
+    count = drop_refused(of, flow->op.how, tries, count);
     for (size_t i = count; i > 1; i--) {
         size_t other = probe_random_below(&run->random, i);
         struct gpu_cells_try kept = tries[i - 1];

@@ -353,6 +353,17 @@ static int module_function(const struct gpu_api *api, gpu_module module, const c
     return code;
 }
 
+static int function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
+{
+    int most;
+    if (calls_of(api)->cuFuncGetAttribute == NULL)
+        return GPU_MISSING;
+    int code = calls_of(api)->cuFuncGetAttribute(&most, CUDA_BLOCK_THREADS, function);
+    if (code == 0)
+        *ret_most = most;
+    return code;
+}
+
 /* The arguments go as one buffer, whose size the driver compares with the kernel's. */
 static int launch(const struct gpu_api *api, gpu_function function, unsigned grid, unsigned block, gpu_stream stream,
                   const void *args, size_t args_size)
@@ -407,6 +418,7 @@ struct gpu_api *gpu_cuda_new(struct probe_why *why)
         .module_load = module_load,
         .module_unload = module_unload,
         .module_function = module_function,
+        .function_threads = function_threads,
         .launch = launch,
     };
     static const char *const libraries[] = {"libcuda.so.1", NULL};

@@ -53,6 +53,7 @@
     NEEDED(cuModuleUnload, (gpu_module module))                                                                                  \
     NEEDED(cuModuleGetFunction, (gpu_function * function, gpu_module module, const char *name))                                  \
     WANTED(cuFuncLoad, (gpu_function function))                                                                                  \
+    WANTED(cuFuncGetAttribute, (int *value, int attribute, gpu_function function))                                               \
     NEEDED(cuLaunchKernel,                                                                                                       \
            (gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,        \
             unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
@@ -74,6 +75,7 @@ enum {
     CUDA_UNSET_PREFERRED = 4,
     CUDA_SET_ACCESSED_BY = 5,
     CUDA_UNSET_ACCESSED_BY = 6,
+    CUDA_BLOCK_THREADS = 0, /* an attribute of a function */
     CUDA_DEVICE_CPU = -1,
     CUDA_NOT_READY = 600,
     CUDA_PEER_ALREADY = 704,

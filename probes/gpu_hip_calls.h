@@ -46,6 +46,7 @@
     NEEDED(hipModuleLoadData, (gpu_module * module, const void *image))                                                          \
     NEEDED(hipModuleUnload, (gpu_module module))                                                                                 \
     NEEDED(hipModuleGetFunction, (gpu_function * function, gpu_module module, const char *name))                                 \
+    WANTED(hipFuncGetAttribute, (int *value, int attribute, gpu_function function))                                              \
     NEEDED(hipModuleLaunchKernel,                                                                                                \
            (gpu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,        \
             unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
@@ -72,6 +73,7 @@ enum {
     HIP_UNSET_PREFERRED = 4,
     HIP_SET_ACCESSED_BY = 5,
     HIP_UNSET_ACCESSED_BY = 6,
+    HIP_BLOCK_THREADS = 0, /* an attribute of a function */
     HIP_DEVICE_CPU = -1,
     HIP_NOT_READY = 600,
     HIP_PEER_ALREADY = 704,

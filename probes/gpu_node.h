@@ -46,6 +46,7 @@ struct gpu_device {
     uint64_t bytes;
     gpu_module module;
     gpu_function kernel[GPU_KERNEL_COUNT]; /* NULL: not there */
+    int threads[GPU_KERNEL_COUNT];         /* that a block of each may have; 0: not known */
     gpu_stream stream[GPU_STREAMS];
     bool access[GPU_DEVICES_MAX]; /* this device reaches that one's memory */
     bool usable;
@@ -80,6 +81,10 @@ void gpu_node_close(struct gpu_node *node);
 
 /* The kernel of GPU_KERNEL_READ, _WRITE or _COPY with that unroll; NULL when there is none. */
 gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
+
+/* Whether the driver launches that kernel, of those that begin at first the one of the shape's unroll, with blocks of that many threads; so where it does not
+ * say. */
+bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape);
 
 /* Makes it current for the calling thread; false sets why. */
 bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);

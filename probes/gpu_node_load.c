@@ -38,6 +38,8 @@ bool gpu_node_load(const struct gpu_api *api, const void *image, struct gpu_devi
         gpu_node_load_name(kernel, name, sizeof name);
         if (api->module_function(api, device->module, name, &device->kernel[kernel]) != 0)
             device->kernel[kernel] = NULL;
+        else if (api->function_threads(api, device->kernel[kernel], &device->threads[kernel]) != 0)
+            device->threads[kernel] = 0;
     }
     return true;
 }
@@ -48,4 +50,12 @@ gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_ke
         if (unroll[i] == wanted)
             return device->kernel[first + i];
     return NULL;
+}
+
+bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape)
+{
+    for (unsigned i = 0; i < UNROLLS; i++)
+        if (unroll[i] == shape->unroll)
+            return device->threads[first + i] == 0 || shape->block <= (unsigned)device->threads[first + i];
+    return false;
 }

@@ -213,6 +213,10 @@ PUBLIC int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     return HERE(driver_function(here("cuModuleGetFunction"), module, name, function));
 }
+PUBLIC int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    return HERE(driver_function_threads(here("cuFuncGetAttribute"), function, attribute, value));
+}
 PUBLIC int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                           unsigned shared, void *stream, void **arguments, void **extra)
 {

@@ -58,6 +58,7 @@ enum code driver_fill(struct driver_call call, uint64_t to, uint8_t byte, size_t
 enum code driver_module_load(struct driver_call call, const void *image, void **ret_module);
 enum code driver_module_unload(struct driver_call call, void *module);
 enum code driver_function(struct driver_call call, void *module, const char *name, void **ret_function);
+enum code driver_function_threads(struct driver_call call, const void *function, int attribute, int *ret_value);
 enum code driver_launch(struct driver_call call, void *function, const unsigned grid[3], const unsigned block[3], void *stream, void **arguments, void **extra);
 
 const char *driver_text(int code);

@@ -319,6 +319,19 @@ enum code driver_function(struct driver_call call, void *module, const char *nam
     return driver_end(world, CODE_OK);
 }
 
+enum code driver_function_threads(struct driver_call call, const void *function, int attribute, int *ret_value)
+{
+    enum { BLOCK_THREADS = 0 };
+    struct world *world;
+    enum code code;
+    if (!driver_begin(call, MODEL_CALL_OTHER, &world, NULL, &code))
+        return code;
+    if (function == NULL || attribute != BLOCK_THREADS)
+        return driver_end(world, CODE_INVALID_VALUE);
+    *ret_value = (int)kernel_threads(function);
+    return driver_end(world, CODE_OK);
+}
+
 /* Both ways of giving arguments: one pointer for each, of which these kernels have one, or a buffer with its size. */
 static const void *arguments_of(void **arguments, void **extra)
 {

@@ -214,6 +214,10 @@ PUBLIC int hipModuleGetFunction(void **function, void *module, const char *name)
 {
     return HERE(driver_function(here("hipModuleGetFunction"), module, name, function));
 }
+PUBLIC int hipFuncGetAttribute(int *value, int attribute, void *function)
+{
+    return HERE(driver_function_threads(here("hipFuncGetAttribute"), function, attribute, value));
+}
 PUBLIC int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                  unsigned shared, void *stream, void **arguments, void **extra)
 {

@@ -64,6 +64,7 @@ typedef void *handle;
     X(cuModuleLoadData, (handle * module, const void *image))                                                                    \
     X(cuModuleUnload, (handle module))                                                                                           \
     X(cuModuleGetFunction, (handle * function, handle module, const char *name))                                                 \
+    X(cuFuncGetAttribute, (int *value, int attribute, handle function))                                                          \
     X(cuLaunchKernel, (handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,   \
                        unsigned block_z, unsigned shared_bytes, handle stream, void **arguments, void **extra))
 
@@ -341,6 +342,12 @@ EXPORT int hipModuleGetFunction(handle *function, handle module, const char *nam
 {
     int code = enter();
     return code != 0 ? code : cuda.cuModuleGetFunction(function, module, name);
+}
+
+EXPORT int hipFuncGetAttribute(int *value, int attribute, handle function)
+{
+    int code = enter();
+    return code != 0 ? code : cuda.cuFuncGetAttribute(value, attribute, function);
 }
 
 /* extra is a list that ends in 3 for HIP and in 0 for CUDA; both have 1 and 2 for the buffer and its size. */

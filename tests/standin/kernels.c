@@ -237,10 +237,12 @@ const struct kernel *kernel_find(const char *name)
     return NULL;
 }
 
+unsigned kernel_threads(const struct kernel *kernel) { return kernel->test > 0 || kernel->unroll > 8 ? 512 : 1024; }
+
 enum code kernel_launch(struct world *world, struct world_stream *stream, const struct kernel *kernel, unsigned grid, unsigned block, const void *args)
 {
     enum world_kind kind = kernel->prepare == prepare_gate ? WORLD_GATE : kernel->prepare == prepare_pingpong ? WORLD_PINGPONG : WORLD_MOVE;
-    if (grid == 0 || block == 0 || block > 1024)
+    if (grid == 0 || block == 0 || block > kernel_threads(kernel))
         return CODE_INVALID_VALUE;
     struct world_op *op = world_push(stream, kind);
     if (op == NULL)

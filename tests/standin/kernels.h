@@ -11,5 +11,8 @@ struct kernel;
 /* NULL: no such kernel. */
 const struct kernel *kernel_find(const char *name);
 
+/* That a block may have: what the kernels are compiled for. */
+unsigned kernel_threads(const struct kernel *kernel);
+
 /* args is the kernel's structure. */
 enum code kernel_launch(struct world *world, struct world_stream *stream, const struct kernel *kernel, unsigned grid, unsigned block, const void *args);

@@ -154,6 +154,16 @@ static int fake_module_function(const struct gpu_api *api, gpu_module module, co
     return 0;
 }
 
+/* More accesses of a thread take more registers; of one kernel nothing is said. */
+static int fake_function_threads(const struct gpu_api *api, gpu_function function, int *ret_most)
+{
+    (void)api;
+    if ((uintptr_t)function == 12)
+        return 500;
+    *ret_most = strcmp((const char *)function, "berth_copy_u16") == 0 ? 512 : 1024;
+    return 0;
+}
+
 struct world {
     struct fake fake;
     struct gpu_api api;
@@ -194,6 +204,7 @@ static int set_up(void **state)
         .module_load = fake_module_load,
         .module_unload = fake_module_unload,
         .module_function = fake_module_function,
+        .function_threads = fake_function_threads,
     };
     *state = world;
     return 0;
@@ -317,6 +328,13 @@ static void test_kernels(void **state)
     assert_null(device->kernel[GPU_KERNEL_PRODUCT]); /* its image has none */
     assert_ptr_equal(gpu_node_stream_kernel(device, GPU_KERNEL_COPY, 12), (gpu_function)(uintptr_t)12);
     assert_null(gpu_node_stream_kernel(device, GPU_KERNEL_COPY, 3));
+    static const struct gpu_shape wide = {1024, 1, 16}, half = {512, 1, 16}, few = {1024, 1, 8}, unknown = {1024, 1, 12}, none = {32, 1, 3};
+    assert_false(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &wide));
+    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &half));
+    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_READ, &wide)); /* the limit is the copy's */
+    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &few));
+    assert_true(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &unknown)); /* nothing is said of it */
+    assert_false(gpu_node_stream_fits(device, GPU_KERNEL_COPY, &none));
     assert_nothing_left(world);
 }
 
