@@ -5,7 +5,7 @@ from advice_execute import flow
 def where(node, memory, kind):
     """What advice_run calls such an allocation; None where it knows none."""
     if kind == "device" or memory in node.memory_of.values():
-        return next((gpu[3:] for gpu in node.gpus if memory in (gpu, node.memory_of[gpu])), None)
+        return next((gpu[3:] for gpu in node.gpus if memory in (gpu, node.memory_of[gpu]) or (memory == node.numa_of[gpu] and node.is_one_memory)), None)
     return {"pinned": "h", "system": "s"}[kind] + memory[4:] if memory in node.numas else None
 
 
@@ -54,6 +54,8 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     rivals = {"in order": default, "closest": near, "link count": linked[3:] if "device" in request["kinds"] else near}
     option = answer["options"][0]
     chosen = where(node, option["memory"], option["kind"])
+    if chosen is None:
+        return {"error": f"{option['kind']} on {option['memory']} is no allocation here"}
     places = list(dict.fromkeys([chosen, *rivals.values(), *candidates(node, request)]))
     took = dict(zip(places, times(run, request, places)))
     best = min(places, key=lambda place: took[place])

@@ -89,6 +89,10 @@ def put_gpus(tree, wanted):
     parents = {child: parent for parent in root.iter() for child in parent}
     for device in [d for d in root.iter("object") if d.get("type") == "PCIDev" and re.match(r"03", d.get("pci_type", ""))]:
         parents[device].remove(device)
+    pcis = {gpu["pci"] for gpu in wanted}
+    for memory in (o for o in root.iter("object") if o.get("type") == "NUMANode"):
+        if any(info.get("name") == "PCIBusID" and info.get("value") not in pcis for info in memory.findall("info")):
+            memory.set("local_memory", "0")
     index = max(int(o.get("gp_index", 0)) for o in root.iter("object"))
     for gpu in wanted:
         numa = 1 << int(gpu["numa"])

@@ -26,7 +26,7 @@ class Gcds:
     numas = [f"numa{i}" for i in range(4)]
     numa_of = {f"gpu{i}": f"numa{n}" for i, n in enumerate((3, 3, 1, 1, 0, 0, 2, 2))}
     memory_of = dict.fromkeys(gpus)
-    reaches_malloc = False
+    reaches_malloc = is_one_memory = False
     package_of = dict.fromkeys(numas, "package0")
     width = {gpu: {} for gpu in gpus}
 
