@@ -31,8 +31,9 @@ PLACEMENT = "io.berth.Placement."
 ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}
 
 
-def daemon_over(folder, text):
-    """A daemon that discovers the folder's node, and whose gpu probe measures what the text describes."""
+def daemon_over(folder, described, text):
+    """A daemon that discovers the node's folder, and whose gpu probe measures what the text describes. folder is empty, and the daemon's alone."""
+    advice_nodes.write_folder(described, text, folder / "node")
     (folder / "probes").mkdir()
     (folder / "measured.node").write_text(text)
     program = folder / "probes/berth-probe-gpu"
@@ -64,8 +65,7 @@ def judge_node(name, discipline, count, options):
     with tempfile.TemporaryDirectory(prefix="berth-advice-") as folder:
         folder = pathlib.Path(folder)
         measured = advice_nodes.description(described, discipline, options["noise"], options["seed"] + 1)
-        advice_nodes.write_folder(described, measured, folder / "node")
-        with daemon_over(folder, measured) as daemon:
+        with daemon_over(folder, described, measured) as daemon:
             measure(daemon)
             node = Node(daemon.call("io.berth.Fabric.GetNode"), measured)
             run = virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))

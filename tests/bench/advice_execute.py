@@ -47,10 +47,10 @@ class Executor:
         self.process.wait(30)
 
 
-def virtual(path, text):
+def virtual(path, text, tries=1):
     """On a node that the description's text says; bytes that really move are few, because only times count here."""
     path.write_text(text + "bytes 64\n")
-    return Executor([HERE.parent / "standin/run.sh", path, BUILD / "bench/advice_run"], {"STANDIN": str(BUILD / "standin")})
+    return Executor([HERE.parent / "standin/run.sh", path, BUILD / "bench/advice_run"], {"STANDIN": str(BUILD / "standin")}, tries)
 
 
 def hop(kind, source, target, driver=None):
