@@ -189,6 +189,10 @@ $(BUILD)/bench/advice_run: $(BUILD)/obj/tests/bench/advice_run.o $(BUILD)/libpro
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
+$(BUILD)/bench/gpu_curves: $(BUILD)/obj/tests/bench/gpu_curves.o $(BUILD)/libdaemon.a $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lnuma -lm -ldl
 # Only the libraries that a bench really calls: the time a process takes to start is one of the things measured.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)
@@ -315,9 +319,10 @@ bench: ## measure berth against named references in the same run and compare wit
 .PHONY: benches
 benches: $(BENCHES)
 .PHONY: bench-gpu
-bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path on this machine's gpus
+bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path on this machine's gpus, and its curves with sizes that it did not measure
 	@tests/lib/deps.sh build
-	$(AGAIN) all
+	$(AGAIN) all $(BUILD)/bench/gpu_curves
+	@$(BUILD)/bin/berth-probe-gpu >$(BUILD)/gpu.record && $(BUILD)/bench/gpu_curves $(BUILD)/gpu.record
 	@python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
 	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM))
 
