@@ -27,7 +27,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     if (!gpu_path_flow(run, &path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     flow.op.shape.grid = (unsigned)cell->bytes;
-    if (!gpu_rate_together(run->trial, &flow, 1, cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL, &fault, &why))
+    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns, cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     double factor = path.how == GPU_HOW_COPY ? 2 : 1;
     rate =

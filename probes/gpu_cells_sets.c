@@ -119,7 +119,7 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, struct
     struct probe_axes axes = {0};
     struct probe_why why = {0};
     enum gpu_fault fault;
-    if (!gpu_rate_together(run->trial, flows, count, 0, budget_ns, rates, NULL, &fault, &why))
+    if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         results[i] = (struct gpu_report_flow){ends[i][0], ends[i][1], rates[i]};

@@ -1,5 +1,6 @@
 #include "gpu_probe.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "gpu_cells_touch.h"
 #include "gpu_cells_tune.h"
 #include "gpu_image.h"
+#include "gpu_rate.h"
 #include "gpu_tune.h"
 #include "gpu_verify.h"
 #include "probe_clock.h"
@@ -28,6 +30,11 @@
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
+
+#define LEG_FULL_NS  2.2e6
+#define LEG_QUICK_NS 1.1e6 /* at most */
+#define LEG_SHARE    0.3   /* of the time, for the legs of rates and sets */
+#define LEGS         13    /* that one of them takes, about */
 
 #define CELL_LEAST_NS INT64_C(2000000)
 #define CELL_QUICK_NS INT64_C(30000000)
@@ -110,6 +117,16 @@ static bool warm_up(struct gpu_run *run, struct probe_why *why)
             return false;
     }
     return true;
+}
+
+/* As long as the time for rates and sets lets all of them be, the same for each. */
+static double find_leg_ns(const struct gpu_run *run, const struct gpu_cells *cells)
+{
+    size_t rates = 1;
+    for (size_t i = 0; i < cells->count; i++)
+        rates += cells->item[i].phase == GPU_PHASE_RATES || cells->item[i].phase == GPU_PHASE_SETS;
+    double fit = LEG_SHARE * (double)run->budget_ns / (double)(LEGS * rates);
+    return run->wanted.profile == GPU_FULL ? LEG_FULL_NS : fmax(fmin(fit, LEG_QUICK_NS), GPU_RATE_LEG_NS);
 }
 
 static bool print_run(const struct gpu_run *run, const struct gpu_probe_options *options, int driver)
@@ -272,6 +289,7 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
         probe_why_write(why, "out of memory");
     } else if (warm_up(run, why)) {
         times->prepare_ns += probe_clock_ns() - begin_ns;
+        run->leg_ns = find_leg_ns(run, &cells);
         run->report->total = cells.count;
         status = print_run(run, options, driver) && skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
         if (status == GPU_PROBE_FAILED)

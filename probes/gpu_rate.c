@@ -4,8 +4,8 @@
 
 #include "probe_clock.h"
 
-#define SHORT_NS  60e3 /* a leg's length */
-#define LONG_NS   300e3
+#define SHORTER   0.2 /* of the long leg: the short one */
+#define DITHER    0.1 /* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads, 9 us */
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
@@ -13,7 +13,7 @@
 #define LOOKS     6                   /* fewer are enough unless flows share something unequally */
 
 #define SPREAD_NS  150e3 /* of the operations that a time is taken from */
-#define SPREAD_MAX 16
+#define SPREAD_MAX 48 /* the start of a queue varies by a microsecond or two, however long it is */
 #define LONGEST_NS 150e3 /* of an operation after which no larger one is measured */
 
 #define CALLS     40 /* the lowest decile needs 36 for an interval */
@@ -42,14 +42,14 @@ static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes
 
 /* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as the others at its expected rate,
  * and as many operations in one leg as in the other, so that what each operation costs is in no difference. */
-static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, uint64_t least,
-                     double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double leg_ns,
+                     uint64_t least, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORT_NS;
+    double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
     for (size_t i = 0; i < count; i++)
         shorter = fmax(shorter, (double)least / expected[i]);
-    double longer = shorter + LONG_NS - SHORT_NS;
+    double longer = shorter + (1 - SHORTER) * leg_ns;
     for (size_t i = 0; i < count; i++)
         set_bytes(&flows[i], expected[i] * shorter, operations(&flows[i], expected[i] * longer));
     if (!gpu_trial_run(trial, flows, count, ret_fault, why))
@@ -74,8 +74,8 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
 
 /* What the flows get together, roughly: looks until a look finds what the last one led to expect. One alone need not be known so
  * well, because no other one has to end with it. */
-static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, double *ret_expected,
-                 enum gpu_fault *ret_fault, struct probe_why *why)
+static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
+                 double *ret_expected, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++)
@@ -87,7 +87,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
     bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, least, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, rates, ret_fault, why))
             return false;
         far = false;
         for (size_t j = 0; j < count; j++) {
@@ -98,17 +98,20 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
     return true;
 }
 
-bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, int64_t budget_ns,
-                       struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
+/* From 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, and never the same. */
+static double dithered(double leg_ns, unsigned n) { return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5)); }
+
+bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
+                       int64_t budget_ns, struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
                        struct probe_why *why)
 {
     double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    if (!look(trial, flows, count, least, expected, ret_fault, why))
+    if (!look(trial, flows, count, leg_ns, least, expected, ret_fault, why))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, least, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, rates, ret_fault, why))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;

@@ -2,7 +2,8 @@
  * Rates of flows alone or together, and times of single operations by size; both by differences, so that neither what starting
  * and timing cost nor the resolution of events is in them.
  *
- * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1), with T2 - T1 about 0.24 ms.
+ * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1). The longer the legs, the nearer
+ * is a rate to that of a transfer that never ends, and the less is what jitter and coarse completion make of it.
  * Flows that run together are given bytes so that all end at the same time: else the last ones would be measured alone. The time
  * of an operation is what each takes in a queue behind the first.
  */
@@ -17,11 +18,13 @@
 #include "probe_stats.h"
 
 #define GPU_RATE_SIZES_MAX 32
+#define GPU_RATE_LEG_NS    300e3 /* the shortest long leg that is worth it: an event is known to about 0.5 us */
 
 /* Of each flow (op without bytes, and span are given) and of all, in bytes per second, medians with their intervals; ret_sum may
- * be NULL. No leg moves fewer than least bytes: a multiple of a cache that must not hold them. */
-bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, uint64_t least, int64_t budget_ns,
-                       struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
+ * be NULL. leg_ns: what the long leg takes, about. No leg moves fewer than least bytes: a multiple of a cache that must not hold
+ * them. */
+bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
+                       int64_t budget_ns, struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
                        struct probe_why *why);
 
 /* samples come with their bytes, ascending and at most span each, and get their ns; *ret_count becomes how many did: none is

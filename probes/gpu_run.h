@@ -31,6 +31,7 @@ struct gpu_run {
     struct gpu_wanted wanted;
     struct probe_random random;
     int64_t started_ns, budget_ns;
+    double leg_ns; /* of rates (gpu_rate.h) */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
     struct probe_why lost;                                    /* a device was lost: why the run ends */
 };

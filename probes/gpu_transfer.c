@@ -28,7 +28,7 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flows[0], &why) ||
         (back != NULL && !gpu_path_flow(run, back, cell->to, cell->from, &flows[1], &why)) ||
-        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, least, budget_ns, rates, &sum, &fault, &why))
+        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, run->leg_ns, least, budget_ns, rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
     if (ret_rate != NULL)

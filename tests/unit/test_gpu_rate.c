@@ -37,7 +37,7 @@ static void a_rate_has_no_overhead_in_it(void **state)
         struct probe_why why = {0};
         enum gpu_fault fault;
         flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events; /* small copies move nothing onto itself */
-        assert_true(gpu_rate_together(trial, &flow, 1, 0, 1000000000, &rate, &sum, &fault, &why));
+        assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000000, &rate, &sum, &fault, &why));
         assert_float_equal(rate.value / 50e9, 1, 1e-6);
         assert_float_equal(sum.value / 50e9, 1, 1e-6);
         assert_int_equal(rate.n, PROBE_STATS_MIN);
@@ -60,7 +60,7 @@ static void flows_end_together(void **state)
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, flows, 2, 0, 1000000000, rates, &sum, &fault, &why));
+    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
@@ -80,7 +80,7 @@ static void no_leg_is_smaller_than_asked_for(void **state)
     struct probe_summary rate;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, &flow, 1, UINT64_C(200) << 20, 1000000000, &rate, NULL, &fault, &why));
+    assert_true(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, UINT64_C(200) << 20, 1000000000, &rate, NULL, &fault, &why));
     assert_true(flow.op.bytes * flow.count >= UINT64_C(200) << 20);
     assert_float_equal(rate.value / 50e9, 1, 1e-6);
     end(fake, trial);
@@ -143,14 +143,14 @@ static void failures_are_told(void **state)
     enum gpu_fault fault;
     fake->fail_copy = 719;
     int waits = fake->streams[0][0].waits;
-    assert_false(gpu_rate_together(trial, &flow, 1, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
     assert_int_equal(fault, gpu_api_fault(719));
     assert_string_equal(why.text, "0000:01:00.0: transfer: launch failed");
     assert_int_equal(fake->streams[0][0].waits, waits + 1); /* what was enqueued is waited for */
     assert_int_equal(rate.n, 77);
     fake->fail_copy = 0;
     fake->timeless = true;
-    assert_false(gpu_rate_together(trial, &flow, 1, 0, 1000000, &rate, NULL, &fault, &why));
+    assert_false(gpu_rate_together(trial, &flow, 1, GPU_RATE_LEG_NS, 0, 1000000, &rate, NULL, &fault, &why));
     assert_non_null(strstr(why.text, "more bytes do not take more time"));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)
