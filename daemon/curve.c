@@ -24,7 +24,7 @@ static int compare_sizes(const void *a, const void *b)
 static struct curve_sample make_sample(int64_t bytes, const struct value *v)
 {
     double scale = (double)bytes * 1e9;
-    return (struct curve_sample){bytes, scale / v->value, v->low > 0 ? (scale / v->low - scale / v->high) / 2 : NAN};
+    return (struct curve_sample){bytes, scale / v->value, v->low > 0 ? (scale / v->low - scale / v->high) / 2 : NAN, v->n};
 }
 
 static void find_overheads(struct curve *curve, const struct values *values, const struct graph *graph)

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "spread.h"
+
 #define COLUMNS (CURVE_PIECES + 1)
 
 struct problem {
@@ -260,6 +262,34 @@ static double last_half(const struct problem *p, const struct solution *s)
     return sqrt(sum);
 }
 
+/* Of one more transfer of a size from from_bytes to to_bytes. */
+static double piece_spread(const struct problem *p, const struct solution *s, double from_bytes, double to_bytes)
+{
+    double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0;
+    size_t count = 0;
+    uint32_t n = UINT32_MAX;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct curve_sample *sample = &p->samples[i];
+        double its = spread_deviation(sample->half_ns, sample->n) / sample->ns, away = solution_time(s, (double)sample->bytes) / sample->ns - 1;
+        all_deviation += its * its;
+        all_miss += away * away;
+        n = sample->n < n ? sample->n : n;
+        if ((double)sample->bytes < from_bytes || (double)sample->bytes > to_bytes)
+            continue;
+        deviation += its * its;
+        miss += away * away;
+        count++;
+    }
+    if (isnan(all_deviation))
+        return NAN;
+    if (count < 3) {
+        count = p->count;
+        deviation = all_deviation;
+        miss = all_miss;
+    }
+    return spread_one(sqrt(deviation / (double)count), sqrt(miss / (double)count), n, count);
+}
+
 static void make_pieces(const struct problem *p, const struct solution *s, struct curve_fit *ret)
 {
     struct curve_fit fit = {.last_half = last_half(p, s)};
@@ -270,8 +300,10 @@ static void make_pieces(const struct problem *p, const struct solution *s, struc
             t0 += (s->coefficient[k] - slope) * from;
         if (k > 0 && slope == s->coefficient[k])
             continue; /* no bend */
-        fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope};
+        fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope, NAN};
     }
+    for (size_t k = 0; k < fit.piece_count; k++)
+        fit.piece[k].spread = piece_spread(p, s, (double)fit.piece[k].from_bytes, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY);
     for (size_t i = 0; i < p->count; i++)
         fit.residual = fmax(fit.residual, fabs(solution_time(s, (double)p->samples[i].bytes) / p->samples[i].ns - 1));
     *ret = fit;
@@ -309,10 +341,18 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
     return true;
 }
 
-double curve_fit_time_ns(const struct curve_fit *fit, double bytes)
+static const struct curve_piece *piece_of(const struct curve_fit *fit, double bytes)
 {
     size_t k = fit->piece_count - 1;
     while (k > 0 && bytes < (double)fit->piece[k].from_bytes)
         k--;
-    return fit->piece[k].t0_ns + bytes * fit->piece[k].ns_per_byte;
+    return &fit->piece[k];
 }
+
+double curve_fit_time_ns(const struct curve_fit *fit, double bytes)
+{
+    const struct curve_piece *piece = piece_of(fit, bytes);
+    return piece->t0_ns + bytes * piece->ns_per_byte;
+}
+
+double curve_fit_spread(const struct curve_fit *fit, double bytes) { return piece_of(fit, bytes)->spread; }

@@ -19,6 +19,7 @@ struct curve_sample {
     int64_t bytes;  /* above 0 */
     double ns;      /* above 0 */
     double half_ns; /* half the width of its 95 % interval; NAN unknown */
+    uint32_t n;     /* repetitions behind it; 0 unknown */
 };
 
 /* time = t0_ns + bytes * ns_per_byte from from_bytes up to the next piece. Of the first piece from_bytes is 0 and t0_ns is not negative; of
@@ -26,6 +27,8 @@ struct curve_sample {
 struct curve_piece {
     int64_t from_bytes;
     double t0_ns, ns_per_byte;
+    double spread;          /* half the 95 % interval of one more transfer, relative to its time: from the intervals of the sizes in this piece, and how far
+                               the curve passes them by (of all sizes where it has fewer than three); NAN when a size has no interval */
 };
 
 struct curve_fit {
@@ -48,3 +51,6 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
 #define CURVE_NOISE 0.005
 
 double curve_fit_time_ns(const struct curve_fit *fit, double bytes);
+
+/* Half the 95 % interval of one more transfer of that size, relative to its time; NAN unknown. */
+double curve_fit_spread(const struct curve_fit *fit, double bytes);

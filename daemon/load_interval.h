@@ -9,5 +9,6 @@
 
 #include "plan.h"
 
-/* ends: 95 % intervals of count streams' ends; those at 0 do not count. low and high NAN when one of them has no interval. time is the latest. */
+/* ends: 95 % intervals of count streams' ends; those at 0 do not count. low and high NAN when one of them has no interval. time is the latest; high is no less
+ * than any of theirs. */
 struct prediction load_interval_last(const struct prediction *ends, size_t count);

@@ -130,22 +130,21 @@ double plan_load_bound_ns(const struct load_table *table, const struct load_flow
 
 /* ---- a prediction ---- */
 
-/* As far to both sides as alone; where a shared resource slowed the flow, as far as its capacity at least. */
+/* As far to both sides as alone; where a shared resource slowed the flow, as far as what goes through that at least. */
 static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride)
 {
     struct prediction end = {stream->end_ns, stream->end_ns, stream->end_ns};
     if (ride == NULL)
         return end;
     struct prediction alone = plan_move_queued(&ride->move, stream->bytes);
-    double low = alone.low_ns / alone.time_ns, high = alone.high_ns / alone.time_ns;
+    double spread = alone.high_ns / alone.time_ns - 1;
     if (stream->shared != LOAD_NO_LIMIT) {
         const struct load_resource *shared = &table->resource[stream->shared];
-        const struct resource_step *step = &shared->step[shared->step_count - 1];
-        low = isnan(step->high) ? NAN : fmin(low, step->bytes_per_s / step->high);
-        high = isnan(step->low) ? NAN : fmax(high, step->bytes_per_s / step->low);
+        double its = shared->step[shared->step_count - 1].spread;
+        spread = isnan(its) || isnan(spread) ? (double)NAN : fmax(spread, its);
     }
-    end.low_ns *= isnan(high) ? NAN : low;
-    end.high_ns *= isnan(low) ? NAN : high;
+    end.low_ns *= isnan(spread) ? spread : 1 - fmin(spread, 1);
+    end.high_ns *= 1 + spread;
     return end;
 }
 

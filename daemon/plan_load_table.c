@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "spread.h"
+
 /* Room for one more item; the room doubles. */
 static bool make_room(void *array, size_t count, size_t *room, size_t size)
 {
@@ -129,7 +131,7 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     const struct value *both = pair != NULL && pair->knows_both ? pair->both.both : NULL;
     if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL || both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
         return true;
-    struct load_resource resource = {.step_count = 1, .step = {{2, both->value, both->low, both->high}}, .value = both};
+    struct load_resource resource = {.step_count = 1, .step = {{2, both->value, both->low, both->high, spread_cell((both->high - both->low) / 2, both->n) / both->value}}, .value = both};
     const struct graph *graph = table->snap->graph;
     snprintf(resource.name, sizeof resource.name, "%s-%s:both", graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
     size_t index;
@@ -150,7 +152,7 @@ static bool use_nominal(struct load_table *table, struct load_ride *ride, const 
         if (!(nominal->bytes_per_s > 0))
             continue;
         if (index == LOAD_NO_LIMIT) {
-            struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+            struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
             snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
             if (!add_resource(table, &resource, nominal->measured, &index))
                 return false;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "spread.h"
 #include "transfer.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
@@ -138,24 +139,20 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
     return true;
 }
 
-static struct prediction times(struct prediction time, double factor)
+/* Half the 95 % interval of one more transfer, relative to its bytes' time; NAN unknown. */
+static double spread_of(const struct move *move, double bytes)
 {
-    return (struct prediction){time.time_ns * factor, time.low_ns * factor, time.high_ns * factor};
+    if (move->curve != NULL)
+        return curve_fit_spread(&move->curve->fit, bytes);
+    return move->rate != NULL && move->high >= move->low ? spread_cell((move->high - move->low) / 2, move->rate->n) / move->bytes_per_s : NAN;
 }
 
 struct prediction plan_move_queued(const struct move *move, double bytes)
 {
-    if (move->curve != NULL) {
-        const struct curve_fit *fit = &move->curve->fit;
-        double time_ns = curve_time_ns(move->curve, bytes);
-        double half = fmax(fit->residual, fit->last_half / fit->piece[fit->piece_count - 1].ns_per_byte);
-        struct prediction time = {time_ns, time_ns * (1 - fmin(half, 1)), time_ns * (1 + half)};
-        if (isnan(fit->last_half))
-            time.low_ns = time.high_ns = NAN;
-        return times(time, move->slowdown);
-    }
-    double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns, ns = bytes * 1e9;
-    return times((struct prediction){t0_ns + ns / move->bytes_per_s, t0_ns + ns / move->high, t0_ns + ns / move->low}, move->slowdown);
+    double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    double time_ns = (move->curve != NULL ? curve_time_ns(move->curve, bytes) : t0_ns + bytes * 1e9 / move->bytes_per_s) * move->slowdown;
+    double spread = spread_of(move, bytes);
+    return (struct prediction){time_ns, isnan(spread) ? spread : time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread)};
 }
 
 double plan_move_start_ns(const struct move *move)

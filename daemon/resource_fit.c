@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spread.h"
+
 #define FLOWS_MAX  128  /* of one run: SETS_FLOWS_MAX */
 #define WORK_MAX   5e8  /* a second: what is not explained by then is listed as such */
 #define CHANGE     0.02 /* a constant capacity that misses a run by more is a table */
@@ -111,7 +113,8 @@ static struct total total_of(const struct resource_run *run, const unsigned char
 struct fitting {
     double top; /* the most that users got together */
     double capacity, sum, worst, low, high;
-    size_t tight, active, before, says;
+    double halves, misses; /* squares of the runs' half intervals, and of how far they are from it, relative */
+    size_t tight, active, before, says, counted;
 };
 
 /* A run that is far below what others get is bound by something else. */
@@ -160,11 +163,22 @@ static void bound_capacities(const struct total *total, size_t count, bool by_fl
             continue;
         bool has_interval = !isnan(total[r].low) && !isnan(total[r].high), is_first = its->says == 0;
         double low = has_interval ? total[r].low : total[r].rate, high = has_interval ? total[r].high : total[r].rate;
-        its->worst = fmax(its->worst, fabs(total[r].rate - its->capacity) / total[r].rate);
+        double half = (total[r].high - total[r].low) / 2 / total[r].rate, miss = (total[r].rate - its->capacity) / total[r].rate;
+        its->halves += half * half;
+        its->misses += miss * miss;
+        its->counted++;
+        its->worst = fmax(its->worst, fabs(miss));
         its->low = is_first ? low : fmin(its->low, low);
         its->high = is_first ? high : fmax(its->high, high);
         its->says += has_interval ? 2 : 1;
     }
+}
+
+/* One run says nothing of how far the next one is but by its interval. */
+static double spread_of(const struct fitting *its)
+{
+    double half = sqrt(its->halves / (double)its->counted), miss = sqrt(its->misses / (double)its->counted);
+    return its->counted > 1 ? spread_one(spread_deviation(half, 0), miss, 0, its->counted) : spread_cell(half, 0);
 }
 
 /* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the farthest run that counts is from it. False when no user is
@@ -181,7 +195,7 @@ static bool fit_limit(const struct resource_problem *problem, const struct total
         bool is_bounded = its->says > 1;
         if (its->tight == 0)
             continue;
-        limit->step[limit->step_count++] = (struct resource_step){n > 0 ? n : 1, its->capacity, is_bounded ? its->low : (double)NAN, is_bounded ? its->high : (double)NAN};
+        limit->step[limit->step_count++] = (struct resource_step){n > 0 ? n : 1, its->capacity, is_bounded ? its->low : (double)NAN, is_bounded ? its->high : (double)NAN, spread_of(its)};
         worst = fmax(worst, its->worst);
     }
     *ret_worst = worst;
@@ -311,6 +325,8 @@ static void widen(struct resource_limit *limit, const struct resource_limit *oth
         double capacity = resource_capacity(other, step->flows);
         step->low = fmin(fmin(step->low, step->bytes_per_s), capacity);
         step->high = fmax(fmax(step->high, step->bytes_per_s), isinf(capacity) ? 0 : capacity);
+        if (!isnan(step->spread) && !isinf(capacity))
+            step->spread = fmax(step->spread, fabs(capacity / step->bytes_per_s - 1));
     }
 }
 

@@ -23,6 +23,7 @@ struct resource_step {
     unsigned flows;     /* from so many users on */
     double bytes_per_s;
     double low, high;   /* what the runs allow; NAN: one run alone, without an interval, says it */
+    double spread;      /* half the 95 % interval of what one more run gets, relative; NAN: a run has no interval */
 };
 
 struct resource_limit {

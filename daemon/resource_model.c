@@ -18,6 +18,7 @@ struct building {
     struct resource_problem problem;
     const struct resource_role *role;
     size_t role_count;
+    const struct resource_structure *structure;
 };
 
 static bool same_flow(const struct set_flow *a, const struct set_flow *b) { return a->from == b->from && a->to == b->to && strcmp(a->axes, b->axes) == 0; }
@@ -144,7 +145,7 @@ static unsigned char *list_candidates(struct building *building, struct resource
         unsigned char *row = table + problem->candidate_count * flows;
         size_t users = 0;
         for (size_t i = 0; i < flows; i++) {
-            row[i] = resource_role_has(building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
+            row[i] = resource_structure_has(building->structure, building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
             users += row[i];
         }
         if (users > 1)
@@ -160,7 +161,7 @@ static bool take_limit(struct resource_model *model, const struct building *buil
         return false;
     model->found = more;
     struct resource_found *found = &more[model->found_count];
-    *found = (struct resource_found){.metric = building->sets->item[building->first].metric, .has_role = limit->candidate != RESOURCE_NO_CANDIDATE,
+    *found = (struct resource_found){.metric = building->sets->item[building->first].metric, .has_role = limit->candidate != RESOURCE_NO_CANDIDATE, .structure = building->structure,
                                      .step_count = limit->step_count, .twin_count = limit->twin_count};
     found->user = calloc(building->problem.flow_count, sizeof *found->user);
     if (found->user == NULL)
@@ -258,10 +259,9 @@ const struct value *resource_model_alone(const struct resource_model *model, enu
 }
 
 /* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
-static bool take_structure(struct resource_model *model, const struct graph *graph, const struct values *values, const struct sets *sets)
+static void tell_structure(struct resource_model *model)
 {
-    model->structure = resource_structure_new(graph, values, sets);
-    for (size_t i = 0; model->structure != NULL && i < model->found_count; i++) {
+    for (size_t i = 0; i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
         struct resource_nominal *item = found->has_role ? resource_structure_find(model->structure, &found->role) : NULL;
         double most = 0;
@@ -272,15 +272,33 @@ static bool take_structure(struct resource_model *model, const struct graph *gra
         item->bytes_per_s = most;
         item->is_measured = true;
     }
-    return model->structure != NULL;
 }
 
-struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
+/* Those of resource_role.h, and behind them each direction of each link between gpus, which only transfers that go over it use. */
+static struct resource_role *list_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
 {
-    struct resource_model *model = calloc(1, sizeof *model);
+    size_t count = 0;
+    struct resource_role *role = resource_role_all(graph, &count);
+    struct resource_role *more = role != NULL ? realloc(role, (count + structure->count + 1) * sizeof *more) : NULL;
+    if (more == NULL) {
+        free(role);
+        return NULL;
+    }
+    for (size_t i = 0; i < structure->count; i++) {
+        const struct resource_role *link = &structure->item[i].role;
+        if (link->part == RESOURCE_LINK && graph_place(graph, link->place)->kind == PLACE_GPU && graph_place(graph, link->other)->kind == PLACE_GPU)
+            more[count++] = *link;
+    }
+    *ret_count = count;
+    return more;
+}
+
+static bool fill(struct resource_model *model, const struct graph *graph, const struct sets *sets, const struct values *values)
+{
     size_t role_count = 0, end;
-    struct resource_role *role = model != NULL ? resource_role_all(graph, &role_count) : NULL;
-    bool ok = role != NULL;
+    model->structure = resource_structure_new(graph, values, sets);
+    struct resource_role *role = model->structure != NULL ? list_roles(graph, model->structure, &role_count) : NULL;
+    bool ok = role != NULL && take_alone(model, values, sets);
     if (ok && sets != NULL) {
         model->set = calloc(sets->count + 1, sizeof *model->set);
         ok = model->set != NULL;
@@ -289,10 +307,19 @@ struct resource_model *resource_model_new(const struct graph *graph, const struc
     for (size_t first = 0; ok && sets != NULL && first < sets->count; first = end) {
         for (end = first + 1; end < sets->count && sets->item[end].metric == sets->item[first].metric;)
             end++;
-        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .first = first, .end = end, .role = role, .role_count = role_count});
+        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .first = first, .end = end, .role = role, .role_count = role_count,
+                                                  .structure = model->structure});
     }
     free(role);
-    if (ok && take_structure(model, graph, values, sets) && take_alone(model, values, sets))
+    if (ok)
+        tell_structure(model);
+    return ok;
+}
+
+struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
+{
+    struct resource_model *model = calloc(1, sizeof *model);
+    if (model == NULL || fill(model, graph, sets, values))
         return model;
     resource_model_free(model);
     return NULL;
@@ -318,7 +345,7 @@ bool resource_model_uses(const struct graph *graph, const struct resource_found 
     if (found->metric != metric)
         return false;
     if (found->has_role)
-        return resource_role_has(graph, &found->role, from, to);
+        return resource_structure_has(found->structure, graph, &found->role, from, to);
     for (size_t i = 0; i < found->user_count; i++)
         if (found->user[i].from == from && found->user[i].to == to && strcmp(found->user[i].axes, axes) == 0)
             return true;

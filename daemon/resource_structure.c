@@ -321,3 +321,16 @@ struct resource_nominal *resource_structure_find(const struct resource_structure
     }
     return NULL;
 }
+
+bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to)
+{
+    if (role->part != RESOURCE_LINK || role->direction == RESOURCE_BOTH)
+        return resource_role_has(graph, role, from, to);
+    const struct resource_pair *pair = pair_of(structure, from, to);
+    for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
+        const struct resource_role *its = &structure->item[pair->use[i]].role;
+        if (its->part == RESOURCE_LINK && its->direction == role->direction && its->place == role->place && its->other == role->other)
+            return true;
+    }
+    return false;
+}

@@ -54,6 +54,9 @@ void resource_structure_free(struct resource_structure *structure); /* NULL is f
 /* What a transfer uses: indices of item into ret_use, whose number it gives. */
 size_t resource_structure_uses(const struct resource_structure *structure, place_id from, place_id to, uint16_t ret_use[RESOURCE_STRUCTURE_USES]);
 
+/* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
+bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
+
 /* What the links on the way are said to carry; 0 nothing is known. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
 

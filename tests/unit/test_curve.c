@@ -26,8 +26,8 @@ static double between(double low, double high) { return low * pow(high / low, ch
 
 /* The peer copy between two H200 on NVSwitch, gpu 0 to gpu 1, by copy engine, as recorded on 2026-11-20. */
 static const struct curve_sample h200[] = {
-    {256, 1780, NAN},      {1024, 1820, NAN},      {4096, 1990, NAN},      {16384, 2200, NAN},     {65536, 2280, NAN},       {262144, 2820, NAN},
-    {1048576, 4900, NAN},  {4194304, 12960, NAN},  {16777216, 46260, NAN}, {67108864, 172720, NAN}, {268435456, 679770, NAN},
+    {256, 1780, NAN, 0},      {1024, 1820, NAN, 0},      {4096, 1990, NAN, 0},      {16384, 2200, NAN, 0},     {65536, 2280, NAN, 0},       {262144, 2820, NAN, 0},
+    {1048576, 4900, NAN, 0},  {4194304, 12960, NAN, 0},  {16777216, 46260, NAN, 0}, {67108864, 172720, NAN, 0}, {268435456, 679770, NAN, 0},
 };
 #define H200_COUNT (sizeof h200 / sizeof *h200)
 
@@ -89,7 +89,7 @@ static void no_curve_falls_whatever_the_noise(void **state)
         size_t count = 2 + (size_t)(chance() * 14);
         double noise = chance(), slope = between(1e-6, 1), bytes = between(1, 1e5);
         for (size_t i = 0; i < count; i++) {
-            samples[i] = (struct curve_sample){(int64_t)bytes, (1000 + slope * bytes) * between(1 - 0.9 * noise, 1 + noise), 1};
+            samples[i] = (struct curve_sample){(int64_t)bytes, (1000 + slope * bytes) * between(1 - 0.9 * noise, 1 + noise), 1, 9};
             bytes = floor(bytes * between(1.1, 8)) + 1;
         }
         struct curve_fit fit;
@@ -201,7 +201,7 @@ static void few_sizes_give_fewer_pieces(void **state)
     struct curve_sample samples[CURVE_SIZES_MAX + 1];
     struct curve_fit fit;
     for (size_t i = 0; i <= CURVE_SIZES_MAX; i++)
-        samples[i] = (struct curve_sample){(int64_t)(i + 1) * 1000, 500 + 10 * pow((double)i, 1.5), 1};
+        samples[i] = (struct curve_sample){(int64_t)(i + 1) * 1000, 500 + 10 * pow((double)i, 1.5), 1, 9};
     assert_false(curve_fit(samples, 0, &fit));
     assert_false(curve_fit(samples, 1, &fit));
     assert_false(curve_fit(samples, CURVE_SIZES_MAX + 1, &fit));
@@ -210,11 +210,11 @@ static void few_sizes_give_fewer_pieces(void **state)
         assert_true(curve_fit(samples, count, &fit));
         assert_in_range(fit.piece_count, 1, most[count]);
     }
-    const struct curve_sample two[] = {{1 << 20, 5000, 30}, {1 << 24, 45000, 40}};
+    const struct curve_sample two[] = {{1 << 20, 5000, 30, 9}, {1 << 24, 45000, 40, 9}};
     assert_true(curve_fit(two, 2, &fit));
     assert_true(fabs(fit.piece[0].ns_per_byte - 40000.0 / (15 << 20)) < 1e-12 && fit.residual < 1e-12);
     assert_true(fabs(fit.last_half - 50.0 / (15 << 20)) < 1e-9);
-    const struct curve_sample flat[] = {{1024, 700, 1}, {4096, 700, 1}}, falling[] = {{1024, 700, 1}, {4096, 500, 1}};
+    const struct curve_sample flat[] = {{1024, 700, 1, 9}, {4096, 700, 1, 9}}, falling[] = {{1024, 700, 1, 9}, {4096, 500, 1, 9}};
     assert_false(curve_fit(flat, 2, &fit));
     assert_false(curve_fit(falling, 2, &fit));
 }

@@ -2,6 +2,7 @@
 
 #include "plan_route.h"
 #include "plan_step.h"
+#include "spread.h"
 #include "transfer.h"
 
 #define GB 1e9
@@ -64,7 +65,7 @@ static void those_that_share_a_port_slow_each_other(void **state)
     for (int i = 0; i < 2; i++) {
         assert_near(flows[i].time.time_ns, 100e6);
         assert_null(flows[i].shared);
-        assert_near(flows[i].time.high_ns, 100e6 * 20 / 19);
+        assert_near(flows[i].time.high_ns, 100e6 * (1 + spread_cell(1, 9) / 20)); /* the median of 9 was 19 to 21 */
     }
     /* 10 us before the first byte of gpu5's; then both at 10 GB/s until the smaller ends, then the other alone. */
     struct step_flow port[] = {{.move = &f.move[0], .bytes = 2 * GB}, {.move = &f.move[1], .bytes = GB}, {.move = &f.move[2], .bytes = GB}};

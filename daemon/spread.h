@@ -1,0 +1,21 @@
+/**
+ * Where one more repetition lies, from the intervals of medians. An interval of a median says where the median is; a prediction is asked about one more time, which is
+ * as far off as single repetitions are.
+ *
+ * The interval of a median of n runs from one order statistic to another (probes/probe_stats.h), which are as many deviations apart as those of a normal distribution.
+ * Pure.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPREAD_N_LEAST 6 /* the fewest repetitions that give an interval; taken where their number is not known */
+
+/* The deviation of single repetitions, from half the width of the 95 % interval of their median; n 0: not known. */
+double spread_deviation(double half, uint32_t n);
+
+/* Half the 95 % interval of one more: from a deviation that is the mean of so many intervals', each of n repetitions, around what is itself uncertain by error (a deviation). */
+double spread_one(double deviation, double error, uint32_t n, size_t intervals);
+
+/* The same of one cell alone, around its median. */
+double spread_cell(double half, uint32_t n);
