@@ -181,7 +181,7 @@ $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o 
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lm
-$(BUILD)/bench/year: $(BUILD)/obj/tests/bench/year.o $(BUILD)/libdaemon.a
+$(BUILD)/bench/year $(BUILD)/bench/plan: $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
@@ -314,7 +314,7 @@ survive: ## faults at every place, kills, orphans, clock jumps, 120 days of whol
 .PHONY: bench
 bench: ## measure berth against named references in the same run and compare with its targets
 	@tests/lib/deps.sh build test
-	$(AGAIN) all benches
+	$(AGAIN) all benches standins
 	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/run.sh
 .PHONY: benches
 benches: $(BENCHES)

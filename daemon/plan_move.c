@@ -31,6 +31,7 @@ static void take_overheads(const struct values *values, enum metric metric, cons
         transfer_overhead_axes(metric, axes, (enum transfer_clock)clock, text, sizeof text);
         const struct value *v = values_find(values, METRIC_TRANSFER_OVERHEAD, move->from, move->to, text);
         *t0[clock] = v != NULL ? v->value : NAN;
+        move->call = clock == TRANSFER_CALL ? v : move->call;
     }
 }
 
@@ -147,6 +148,13 @@ static double spread_of(const struct move *move, double bytes)
     return move->rate != NULL && move->high >= move->low ? spread_cell((move->high - move->low) / 2, move->rate->n) / move->bytes_per_s : NAN;
 }
 
+double plan_move_queued_ns(const struct move *move, double bytes)
+{
+    if (move->curve != NULL)
+        return curve_time_ns(move->curve, bytes) * move->slowdown;
+    return ((isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns) + bytes * 1e9 / move->bytes_per_s) * move->slowdown;
+}
+
 struct prediction plan_move_queued(const struct move *move, double bytes)
 {
     double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
@@ -176,14 +184,11 @@ bool plan_move_knows(const struct move *move, double bytes)
     return move->rate != NULL && (bytes >= LARGE_BYTES || !isnan(move->t0_queue_ns));
 }
 
-enum berth_code plan_move_cite(const struct snapshot *snap, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
 {
     if (move->rate == NULL)
         return BERTH_OK;
-    char text[TRANSFER_AXES_MAX];
-    transfer_overhead_axes(move->rate->metric, values_axes(snap->values, move->rate), TRANSFER_CALL, text, sizeof text);
-    const struct value *call = values_find(snap->values, METRIC_TRANSFER_OVERHEAD, move->from, move->to, text);
-    if (!plan_evidence_add(evidence, start, move->rate) || (call != NULL && !plan_evidence_add(evidence, start, call)) ||
+    if (!plan_evidence_add(evidence, start, move->rate) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
         (move->both != NULL && !plan_evidence_add(evidence, start, move->both)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;

@@ -20,6 +20,7 @@ struct move {
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
+    const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
     const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
     double slowdown;            /* how many times longer the bytes take while as many go the other way; 1 alone */
 };
@@ -40,6 +41,9 @@ bool plan_move_both(const struct snapshot *snap, struct move *move);
 /* The time of one transfer that is queued already behind others. Without a curve and without t0_queue_ns, what starting it costs counts as 0. NAN never. */
 struct prediction plan_move_queued(const struct move *move, double bytes);
 
+/* The same without an interval. */
+double plan_move_queued_ns(const struct move *move, double bytes);
+
 /* The part of that time in which no byte moves. */
 double plan_move_start_ns(const struct move *move);
 
@@ -50,4 +54,4 @@ struct prediction plan_move_called(const struct move *move, double bytes);
 bool plan_move_knows(const struct move *move, double bytes);
 
 /* Evidence for the move: its rate and what starting it costs. NO_MEMORY. */
-enum berth_code plan_move_cite(const struct snapshot *snap, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);
+enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);

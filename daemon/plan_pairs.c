@@ -40,9 +40,13 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
     pair.knows_both = plan_move_both(snap, &pair.both);
     for (size_t i = PAIRS_CHUNKS; i-- > 0;) {
         double bytes = (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
-        pair.queued_ns[i] = plan_move_queued(move, bytes).time_ns;
+        pair.queued_ns[i] = plan_move_queued_ns(move, bytes);
         if (plan_move_knows(move, bytes))
             pair.least_chunk = i;
+    }
+    for (size_t i = 0; i < PAIRS_CHUNKS; i++) {
+        double each_ns = pair.queued_ns[i] / (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
+        pair.floor_ns_per_byte[i] = i > 0 ? fmin(each_ns, pair.floor_ns_per_byte[i - 1]) : each_ns;
     }
     if (!isnan(move->t0_call_ns))
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);

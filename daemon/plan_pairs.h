@@ -18,6 +18,7 @@ struct pair {
     bool knows_both;
     size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
     double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
+    double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone: no piece up to this one takes less for each byte */
     double least_ns_per_byte;     /* alone: no number of bytes takes less for each */
     double more_ns;               /* what the caller's clock sees on top of a queued one */
     const struct lanes *lanes;

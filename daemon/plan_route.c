@@ -8,12 +8,14 @@
 #include "metric.h"
 #include "plan_ends.h"
 
+#define OPTIONS_MAX 12 /* two direct, through the host, by each mechanism through one gpu and through two, a split */
 #define LEAST_BYTES 4096.0
 #define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
 
 struct work {
     struct snapshot *snap;
     const struct route_request *request;
+    const struct resource_model *resources;
     struct way_ends ends;
     struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
@@ -36,7 +38,8 @@ static double time_of(const struct route_option *option, double bytes) { return 
 static struct route_option *add_option(struct work *work, const struct way *ways, size_t count)
 {
     struct route_option *option = &work->answer->option[work->answer->count++];
-    *option = (struct route_option){.way_count = count};
+    option->way_count = count;
+    option->shared = NULL;
     memcpy(option->way, ways, count * sizeof *ways);
     price(option, work->ends.bytes);
     return option;
@@ -63,30 +66,25 @@ static void add_around(struct work *work, enum move_by by)
         add_option(work, &way, 1);
 }
 
-/* The best that begins with one of the first count options. */
+/* The fastest direct way, which is one of the first count options, with others beside it. */
 static void add_split(struct work *work, size_t count)
 {
     struct route_answer *answer = work->answer;
-    struct way best[ROUTE_WAYS_MAX], ways[ROUTE_WAYS_MAX];
-    size_t best_count = 1;
-    double best_ns = INFINITY;
-    for (size_t i = 0; i < answer->count; i++)
-        if (answer->option[i].is_known)
-            best_ns = fmin(best_ns, SPLIT_WORTH * answer->option[i].predicted.time_ns);
-    for (size_t i = 0; i < count; i++) {
-        if (!answer->option[i].is_known)
-            continue;
-        ways[0] = answer->option[i].way[0];
-        size_t found = plan_split_find(&work->ends, !work->request->overlap, ways);
-        double time_ns = found > 1 ? plan_split_time_ns(ways, found, work->ends.bytes) : INFINITY;
-        if (time_ns < best_ns) {
-            best_ns = time_ns;
-            best_count = found;
-            memcpy(best, ways, found * sizeof *best);
-        }
+    const struct route_option *direct = NULL;
+    struct way ways[ROUTE_WAYS_MAX];
+    double limit_ns = INFINITY;
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct route_option *option = &answer->option[i];
+        if (i < count && option->is_known && (direct == NULL || option->predicted.time_ns < direct->predicted.time_ns))
+            direct = option;
+        limit_ns = fmin(limit_ns, SPLIT_WORTH * option->predicted.time_ns);
     }
-    if (best_count > 1)
-        add_option(work, best, best_count);
+    if (direct == NULL)
+        return;
+    ways[0] = direct->way[0];
+    size_t found = plan_split_find(&work->ends, !work->request->overlap, ways);
+    if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < limit_ns)
+        add_option(work, ways, found);
 }
 
 static void add_options(struct work *work)
@@ -134,7 +132,7 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
     const struct route_request *request = work->request;
-    struct step_flow flows[STEP_FLOWS_MAX] = {0};
+    struct step_flow flows[STEP_FLOWS_MAX];
     struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
     size_t own = 0;
     for (size_t w = 0; w < option->way_count; w++)
@@ -144,11 +142,13 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
         }
     size_t count = own;
+    if (own + request->meanwhile_count < 2 || work->resources->found_count == 0)
+        return BERTH_OK;
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
-    enum berth_code code = count > 1 ? plan_step(work->snap, flows, count, err) : BERTH_OK;
+    enum berth_code code = plan_step(work->snap, flows, count, err);
     double most = 1;
-    for (size_t i = 0; count > 1 && code == BERTH_OK && i < own; i++) {
+    for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double slower = flows[i].time.time_ns / plan_move_queued(&alone[i], flows[i].bytes).time_ns;
         hop[i]->slowdown *= fmax(slower, 1);
         if (slower > most && flows[i].shared != NULL) {
@@ -209,12 +209,22 @@ static bool all_known(const struct route_answer *answer, double bytes)
     return true;
 }
 
-static size_t fastest(const struct route_answer *answer, double bytes)
+/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. */
+#define ROUGH 0.95
+
+struct floors {
+    double time_ns[OPTIONS_MAX];
+};
+
+static size_t fastest(const struct route_answer *answer, double bytes, struct floors *floors)
 {
     size_t best = 0;
     double best_ns = INFINITY;
     for (size_t i = 0; i < answer->count; i++) {
+        if (ROUGH * floors->time_ns[i] >= best_ns)
+            continue;
         double time_ns = time_of(&answer->option[i], bytes);
+        floors->time_ns[i] = time_ns;
         if (time_ns < best_ns) {
             best = i;
             best_ns = time_ns;
@@ -226,13 +236,17 @@ static size_t fastest(const struct route_answer *answer, double bytes)
 /* Where the winner changes, to within a hundredth; not where something is known of some only. */
 static void find_crossovers(struct route_answer *answer)
 {
+    struct floors floors;
     double low = LEAST_BYTES;
+    for (size_t i = 0; i < answer->count; i++)
+        floors.time_ns[i] = 0;
     while (low < MOST_BYTES && !all_known(answer, low))
         low *= 2;
-    size_t below = fastest(answer, low);
+    size_t below = fastest(answer, low, &floors);
     while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
         double high = 2 * low;
-        size_t above = fastest(answer, high);
+        struct floors at_low = floors;
+        size_t above = fastest(answer, high, &floors);
         if (above == below) {
             low = high;
             continue;
@@ -240,32 +254,38 @@ static void find_crossovers(struct route_answer *answer)
         double left = low, right = high;
         while (right > left * 1.01) {
             double middle = sqrt(left * right);
-            size_t winner = fastest(answer, middle);
+            struct floors at_middle = at_low;
+            size_t winner = fastest(answer, middle, &at_middle);
             *(winner == below ? &left : &right) = middle;
             above = winner == below ? above : winner;
         }
         answer->crossover[answer->crossover_count++] = (struct route_crossover){(int64_t)right, below, above};
+        floors = at_low;
         below = above;
         low = right;
     }
 }
 
-/* The least size at which the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
+/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. */
+#define B80_STEPS 40
+
+/* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
 static double b80(const struct route_option *option)
 {
-    double top = 0, low = 1, high = 1e13;
+    double top = 0, bytes = LEAST_BYTES;
     for (size_t w = 0; w < option->way_count; w++) {
         top += plan_way_rate(&option->way[w]);
         for (size_t i = 0; i < option->way[w].hop_count; i++)
             if (isnan(option->way[w].hop[i].t0_call_ns))
                 return NAN;
     }
-    while (high > low * 1.001) {
-        double middle = sqrt(low * high);
-        bool enough = middle / time_of(option, middle) * 1e9 >= 0.8 * top;
-        *(enough ? &high : &low) = middle;
+    for (int step = 0; step < B80_STEPS; step++) {
+        double before = bytes, start_ns = fmax(time_of(option, bytes) - bytes / top * 1e9, 0);
+        bytes = 4 * start_ns * 1e-9 * top;
+        if (fabs(bytes - before) <= 1e-3 * bytes)
+            break;
     }
-    return high;
+    return bytes;
 }
 
 static enum berth_code cite(struct work *work, struct route_option *option, struct berth_err *err)
@@ -275,7 +295,7 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
     option->why = answer->evidence.count;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
-            code = plan_move_cite(work->snap, &option->way[w].hop[i], &answer->evidence, option->why, err);
+            code = plan_move_cite(&option->way[w].hop[i], &answer->evidence, option->why, err);
     option->why_count = answer->evidence.count - option->why;
     return code;
 }
@@ -389,7 +409,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     const struct route_request *request = work->request;
     struct route_answer *answer = work->answer;
     enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to, request->bytes, err);
-    if (code == BERTH_OK && work->ends.pairs == NULL)
+    answer->option = code == BERTH_OK ? malloc(OPTIONS_MAX * sizeof *answer->option) : NULL;
+    if (code == BERTH_OK && (work->ends.pairs == NULL || work->resources == NULL || answer->option == NULL))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (code == BERTH_OK)
         code = plan_move_prepare(work->snap, err);
@@ -419,7 +440,11 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err)
 {
     struct route_answer answer = {.b80_bytes = NAN};
-    struct work work = {.snap = snap, .request = request, .answer = &answer};
+    struct work work;
+    work.snap = snap; /* there is much that need not be anything yet */
+    work.request = request;
+    work.answer = &answer;
+    work.resources = snapshot_resources(snap);
     work.ends = (struct way_ends){.graph = snap->graph, .pairs = plan_pairs_of(snap), .from = request->from, .to = request->to, .bytes = (double)request->bytes,
                                   .both = request->both, .allowed = request->allowed};
     enum berth_code code = fill(&work, err);
@@ -430,4 +455,9 @@ enum berth_code plan_route(struct snapshot *snap, const struct route_request *re
     return code;
 }
 
-void plan_route_done(struct route_answer *answer) { plan_evidence_done(&answer->evidence); }
+void plan_route_done(struct route_answer *answer)
+{
+    free(answer->option);
+    answer->option = NULL;
+    plan_evidence_done(&answer->evidence);
+}

@@ -8,7 +8,6 @@
 #include "plan_step.h"
 
 #define ROUTE_CROSSOVERS    8
-#define ROUTE_OPTIONS_MAX   12
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
@@ -46,7 +45,7 @@ struct route_crossover {
 };
 
 struct route_answer {
-    struct route_option option[ROUTE_OPTIONS_MAX]; /* fastest first */
+    struct route_option *option; /* owned; fastest first */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;

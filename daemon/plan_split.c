@@ -2,9 +2,13 @@
 
 #include <math.h>
 
-#define STEPS 5 /* of Newton's method; times are nearly straight lines over bytes where splitting is worth it */
+/* Newton's method: times are nearly straight lines over bytes where splitting is worth it. Ways end together to a thousandth of the time, or a hundredth in a rough estimate. */
+#define STEPS        6
+#define ENOUGH       0.001
+#define ROUGH_STEPS  2
+#define ROUGH_ENOUGH 0.01
 
-static void find_shares(const struct way *way, size_t count, double bytes, double *ret_bytes)
+static void find_shares(const struct way *way, size_t count, double bytes, bool is_rough, double *ret_bytes)
 {
     double rate[SPLIT_WAYS_MAX], sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -13,12 +17,17 @@ static void find_shares(const struct way *way, size_t count, double bytes, doubl
     }
     for (size_t i = 0; i < count; i++)
         ret_bytes[i] = bytes * rate[i] / sum;
-    for (int step = 0; step < STEPS && count > 1; step++) {
+    for (int step = 0; step < (is_rough ? ROUGH_STEPS : STEPS) && count > 1; step++) {
         double time_ns[SPLIT_WAYS_MAX], together_ns = 0, total = 0;
         for (size_t i = 0; i < count; i++) {
             time_ns[i] = plan_way_time_ns(&way[i], ret_bytes[i]);
             together_ns += time_ns[i] * rate[i] / sum;
         }
+        double apart_ns = 0;
+        for (size_t i = 0; i < count; i++)
+            apart_ns = fmax(apart_ns, fabs(time_ns[i] - together_ns));
+        if (apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
+            break;
         for (size_t i = 0; i < count; i++) {
             ret_bytes[i] = fmax(ret_bytes[i] + (together_ns - time_ns[i]) * 1e-9 * rate[i], 1);
             total += ret_bytes[i];
@@ -32,7 +41,7 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
 {
     double share[SPLIT_WAYS_MAX];
     struct prediction all = {0, 0, 0};
-    find_shares(way, count, bytes, share);
+    find_shares(way, count, bytes, false, share);
     for (size_t i = 0; i < count; i++) {
         double chunk;
         struct prediction one = plan_way_time(&way[i], share[i], &chunk);
@@ -52,7 +61,7 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
     double share[SPLIT_WAYS_MAX], time_ns = 0;
     if (count == 1)
         return plan_way_time_ns(way, bytes);
-    find_shares(way, count, bytes, share);
+    find_shares(way, count, bytes, true, share);
     for (size_t i = 0; i < count; i++)
         time_ns = fmax(time_ns, plan_way_time_ns(&way[i], share[i]));
     return time_ns;
@@ -62,7 +71,7 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
 static bool is_sound(const struct way *way, size_t count, double bytes)
 {
     double share[SPLIT_WAYS_MAX];
-    find_shares(way, count, bytes, share);
+    find_shares(way, count, bytes, true, share);
     for (size_t i = 0; i < count; i++)
         if (share[i] < SPLIT_LEAST || !plan_way_knows(&way[i], share[i]))
             return false;

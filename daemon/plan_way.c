@@ -2,6 +2,13 @@
 
 #include <math.h>
 
+/* Several hops, each so many times slower than alone: what a search looks at, some hundred times. */
+struct hops {
+    const struct pair *pair[WAY_HOPS_MAX];
+    double slowdown[WAY_HOPS_MAX];
+    size_t count;
+};
+
 /* ---- what it costs ---- */
 
 /* Pieces follow each other: the first goes all the way, each further one adds what the slowest hop takes for it. */
@@ -20,53 +27,99 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
     return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
 }
 
-/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. */
-static double best_chunk(const struct way *way, double bytes, double whole_ns, double *ret_time_ns)
+/* The time in pieces of one size. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
+static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
-    size_t k = 0;
-    double chunk = 0;
-    for (size_t i = 0; i < way->hop_count; i++)
-        k = way->pair[i]->least_chunk > k ? way->pair[i]->least_chunk : k;
-    for (; k < PAIRS_CHUNKS; k++) {
-        double piece = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = way->pair[0]->more_ns, slowest_ns = 0;
-        if (piece >= bytes)
-            break;
-        for (size_t i = 0; i < way->hop_count; i++) {
-            double one_ns = way->pair[i]->queued_ns[k] * way->hop[i].slowdown;
-            first_ns += one_ns;
-            slowest_ns = fmax(slowest_ns, one_ns);
-        }
-        double time_ns = first_ns + (ceil(bytes / piece) - 1) * slowest_ns;
+    double first_ns = hops->pair[0]->more_ns, slowest_ns = 0, floor_ns = 0;
+    for (size_t i = 0; i < hops->count; i++) {
+        double one_ns = hops->pair[i]->queued_ns[k] * hops->slowdown[i], all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes;
+        first_ns += one_ns;
+        slowest_ns = one_ns > slowest_ns ? one_ns : slowest_ns;
+        floor_ns = all_ns > floor_ns ? all_ns : floor_ns;
+    }
+    *ret_rest_ns = first_ns - slowest_ns;
+    *ret_floor_ns = floor_ns;
+    return first_ns + (ceil(bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k)) - 1) * slowest_ns;
+}
+
+/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the middle to both sides, as far as the bounds allow a better one. */
+static double best_chunk(const struct hops *hops, double bytes, double whole_ns, double *ret_time_ns)
+{
+    size_t first = 0, end = PAIRS_CHUNKS;
+    double chunk = 0, least_ns = 0, rest_ns, floor_ns;
+    for (size_t i = 0; i < hops->count; i++) {
+        double all_ns = hops->pair[i]->least_ns_per_byte * hops->slowdown[i] * bytes;
+        first = hops->pair[i]->least_chunk > first ? hops->pair[i]->least_chunk : first;
+        least_ns = all_ns > least_ns ? all_ns : least_ns;
+    }
+    while (end > first && (double)((uint64_t)PAIRS_CHUNK_LEAST << (end - 1)) >= bytes)
+        end--;
+    size_t middle = first + (end - first) / 2;
+    for (size_t k = middle; k < end; k++) {
+        double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
         if (time_ns < whole_ns) {
             whole_ns = time_ns;
-            chunk = piece;
+            chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
         }
+        if (least_ns + rest_ns >= whole_ns)
+            break;
+    }
+    for (size_t k = middle; k-- > first;) {
+        double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
+        if (time_ns <= whole_ns) {
+            whole_ns = time_ns;
+            chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
+        }
+        if (floor_ns >= whole_ns)
+            break;
     }
     *ret_time_ns = whole_ns;
     return chunk;
 }
 
-static double in_one_piece_ns(const struct way *way, double bytes)
+static double in_one_piece_ns(const struct hops *hops, double bytes)
 {
-    double time_ns = plan_move_called(&way->hop[0], bytes).time_ns;
-    for (size_t i = 1; i < way->hop_count; i++)
-        time_ns += plan_move_queued(&way->hop[i], bytes).time_ns;
+    double time_ns = hops->pair[0]->more_ns;
+    for (size_t i = 0; i < hops->count; i++)
+        time_ns += plan_move_queued_ns(&hops->pair[i]->move, bytes) * hops->slowdown[i];
+    return time_ns;
+}
+
+static struct hops hops_of(const struct way *way)
+{
+    struct hops hops;
+    hops.count = way->hop_count;
+    for (size_t i = 0; i < way->hop_count; i++) {
+        hops.pair[i] = way->pair[i];
+        hops.slowdown[i] = way->hop[i].slowdown;
+    }
+    return hops;
+}
+
+static double hops_time_ns(const struct hops *hops, double bytes, double *ret_chunk)
+{
+    double time_ns = in_one_piece_ns(hops, bytes);
+    double chunk = hops->count > 1 ? best_chunk(hops, bytes, time_ns, &time_ns) : 0;
+    if (ret_chunk != NULL)
+        *ret_chunk = chunk;
     return time_ns;
 }
 
 double plan_way_time_ns(const struct way *way, double bytes)
 {
-    double time_ns = in_one_piece_ns(way, bytes);
-    if (way->hop_count > 1)
-        best_chunk(way, bytes, time_ns, &time_ns);
-    return time_ns;
+    if (way->pair[0] == NULL)
+        return plan_move_called(&way->hop[0], bytes).time_ns;
+    struct hops hops = hops_of(way);
+    return hops_time_ns(&hops, bytes, NULL);
 }
 
 struct prediction plan_way_time(const struct way *way, double bytes, double *ret_chunk)
 {
-    double chunk = 0, time_ns;
-    if (way->hop_count > 1)
-        chunk = best_chunk(way, bytes, in_one_piece_ns(way, bytes), &time_ns);
+    double chunk = 0;
+    if (way->hop_count > 1) {
+        struct hops hops = hops_of(way);
+        hops_time_ns(&hops, bytes, &chunk);
+    }
     if (ret_chunk != NULL)
         *ret_chunk = chunk;
     return pipelined(way, bytes, chunk > 0 ? chunk : bytes);
@@ -112,7 +165,7 @@ bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *r
     const struct pair *pair = plan_pairs_find(ends->pairs, ends->from, ends->to, by);
     if (pair == NULL)
         return false;
-    *ret = (struct way){.hop_count = 0};
+    ret->hop_count = 0;
     add_hop(ret, pair, ends->both);
     return true;
 }
@@ -123,11 +176,9 @@ struct search {
     const struct way *apart;
     size_t apart_count;
     double best_ns;
-    struct way best;
-    bool found;
+    struct hops best; /* count 0: none */
 };
 
-static double slowdown_of(const struct search *search, const struct pair *pair) { return search->ends->both ? pair->both.slowdown : 1; }
 
 static bool is_apart(const struct search *search, const struct pair *const *pairs, size_t count)
 {
@@ -139,40 +190,45 @@ static bool is_apart(const struct search *search, const struct pair *const *pair
     return true;
 }
 
+static bool may_pass(const struct way_ends *ends, place_id via)
+{
+    bool is_gpu = graph_place(ends->graph, via)->kind == PLACE_GPU;
+    return plan_pairs_passes(ends->pairs, via) && (is_gpu ? plan_allows_gpu(ends->allowed, via) : plan_allows_memory(ends->allowed, via));
+}
+
 /* A way that could be faster than the best one so far is looked at closely. */
 static void consider(struct search *search, const struct pair *const *pairs, size_t count)
 {
     double bytes = search->ends->bytes;
+    struct hops hops;
+    hops.count = count;
     for (size_t i = 0; i < count; i++) {
-        if (pairs[i]->least_ns_per_byte * slowdown_of(search, pairs[i]) * bytes >= search->best_ns || !plan_move_knows(&pairs[i]->move, bytes))
+        hops.pair[i] = pairs[i];
+        hops.slowdown[i] = search->ends->both ? pairs[i]->both.slowdown : 1;
+        if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns || !plan_move_knows(&pairs[i]->move, bytes) ||
+            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)))
             return;
     }
     if (!is_apart(search, pairs, count))
         return;
-    struct way way;
-    way.hop_count = 0;
-    for (size_t i = 0; i < count; i++)
-        add_hop(&way, pairs[i], search->ends->both);
-    double time_ns = plan_way_time_ns(&way, bytes);
+    double time_ns = hops_time_ns(&hops, bytes, NULL);
     if (!(time_ns < search->best_ns))
         return;
     search->best_ns = time_ns;
-    search->best = way;
-    search->found = true;
+    search->best = hops;
 }
 
-static bool may_pass(const struct way_ends *ends, place_id via, enum place_kind kind)
+/* Whether bytes between the ends can pass there as far as its kind goes. */
+static bool is_between(const struct way_ends *ends, place_id via, enum place_kind kind)
 {
-    if (via == ends->from || via == ends->to || graph_place(ends->graph, via)->kind != kind || !plan_pairs_passes(ends->pairs, via))
-        return false;
-    return kind == PLACE_GPU ? plan_allows_gpu(ends->allowed, via) : plan_allows_memory(ends->allowed, via);
+    return via != ends->from && via != ends->to && graph_place(ends->graph, via)->kind == kind;
 }
 
 static void consider_two(struct search *search, const place_id *memory, size_t count, const struct pair *first)
 {
     const struct way_ends *ends = search->ends;
     for (size_t m = 0; m < count; m++) {
-        if (memory[m] == first->move.to || !may_pass(ends, memory[m], PLACE_GPU))
+        if (memory[m] == first->move.to || !is_between(ends, memory[m], PLACE_GPU))
             continue;
         const struct pair *pairs[] = {first, plan_pairs_find(ends->pairs, first->move.to, memory[m], search->by),
                                       plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
@@ -183,20 +239,33 @@ static void consider_two(struct search *search, const place_id *memory, size_t c
 
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way *apart, size_t count, double limit_ns, struct way *ret)
 {
-    struct search search = {.ends = ends, .by = by, .apart = apart, .apart_count = count, .best_ns = limit_ns};
+    struct search search;
     const place_id *memory;
     size_t memories = plan_pairs_memories(ends->pairs, &memory);
+    search.ends = ends; /* the best way is none yet, and large */
+    search.by = by;
+    search.apart = apart;
+    search.apart_count = count;
+    search.best_ns = limit_ns;
+    search.best.count = 0;
     for (size_t m = 0; m < memories; m++) {
-        if (!may_pass(ends, memory[m], through == WAY_HOST ? PLACE_NUMA : PLACE_GPU))
+        if (!is_between(ends, memory[m], through == WAY_HOST ? PLACE_NUMA : PLACE_GPU))
             continue;
         const struct pair *first = plan_pairs_find(ends->pairs, ends->from, memory[m], by);
-        const struct pair *pairs[] = {first, plan_pairs_find(ends->pairs, memory[m], ends->to, by)};
-        if (first != NULL && through == WAY_TWO_GPUS)
+        if (first == NULL || first->least_ns_per_byte * ends->bytes >= search.best_ns)
+            continue;
+        if (through == WAY_TWO_GPUS) {
             consider_two(&search, memory, memories, first);
-        else if (first != NULL && pairs[1] != NULL)
+            continue;
+        }
+        const struct pair *pairs[] = {first, plan_pairs_find(ends->pairs, memory[m], ends->to, by)};
+        if (pairs[1] != NULL)
             consider(&search, pairs, 2);
     }
-    if (search.found)
-        *ret = search.best;
-    return search.found;
+    if (search.best.count == 0)
+        return false;
+    ret->hop_count = 0;
+    for (size_t i = 0; i < search.best.count; i++)
+        add_hop(ret, search.best.pair[i], ends->both);
+    return true;
 }

@@ -193,7 +193,7 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     if (reply == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     reply->snap = snapshot_ref(call->snap);
-    reply->answer.evidence = (struct plan_evidence){0};
+    reply->answer = (struct route_answer){0};
     enum berth_code code = plan(call, reply, err);
     if (code == BERTH_OK)
         *ret = (struct outcome){.kind = OUTCOME_RESULT, .state = reply, .write = print_answer, .free_state = reply_free};

@@ -7,6 +7,7 @@
 
 #include "discover.h"
 #include "nvproc.h"
+#include "plan_pairs.h"
 #include "store_set.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more, size_t more_count)
@@ -182,6 +183,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
     snapshot_curves(snapshot); /* without memory, whoever asks tries again */
     snapshot_resources(snapshot);
+    plan_pairs_of(snapshot);
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE) /* the past is the machine's, and this is not */
         past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;

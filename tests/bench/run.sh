@@ -56,7 +56,7 @@ taskset -acp "$cpu" "$live" >/dev/null
 echo "berth $("$BIN/berthd" --version 2>/dev/null | awk '{ print $NF }') on $(nproc) CPUs, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
 echo "Median of the quietest of 10 batches, taken in turns with the reference. The references are"
 echo "tests/bench/echo_server.c (libuv and jansson, 75 bytes) and tests/bench/echo_client.c (jansson)."
-echo "*  the reference is the echo of the same 64 cells   ** the reference is GetStatus alone"
+echo "*  the reference is the echo of the same 64 cells   ** the reference is GetStatus alone   *** the reference is the echo of the same answer"
 echo
 row figure measured reference ratio target ""
 
@@ -64,6 +64,13 @@ row figure measured reference ratio target ""
 daemon gpus --node tests/nodes/h200x4
 taskset -acp "$cpu" "$pid" >/dev/null
 gpus=$pid
+# Eight GCDs measured by the GPU probe on the stand-in driver: curves, sets, both mechanisms.
+mkdir "$work/gcds"
+cp -r tests/nodes/mi250x/. "$work/gcds"
+STANDIN=$(dirname "$BIN")/standin tests/standin/run.sh mi250x "$BIN/berth-probe-gpu" --budget-ns 12000000000 >"$work/gcds/measurements.jsonl"
+daemon gcds --node "$work/gcds"
+taskset -acp "$cpu" "$pid" >/dev/null
+gcds=$pid
 python3 tests/lib/large_node.py "$work/node288"
 daemon large --node "$work/node288"
 large=$pid
@@ -80,6 +87,11 @@ from varlink import call
 cells = call(sys.argv[1], "io.berth.Fabric.GetMatrix", json.loads(sys.argv[2])["parameters"])[1]
 assert len(cells["cells"]) == 64, len(cells["cells"])
 print(json.dumps({"parameters": cells}, separators=(",", ":")))' "$work/large.sock" "$cells64")
+route=$(call Placement.Route '{"from":"gpu0","to":"gpu2","bytes":1073741824}')
+same_route=$(python3 -c 'import json, sys
+sys.path.insert(0, "tests/lib")
+from varlink import call
+print(json.dumps({"parameters": call(sys.argv[1], "io.berth.Placement.Route", json.loads(sys.argv[2])["parameters"])[1]}, separators=(",", ":")))' "$work/gcds.sock" "$route")
 taskset -acp "$cpu" "$large" >/dev/null
 taskset -c "$cpu" "$BENCH/roundtrip" 1000 20 \
     echo "$work/echo.sock" '{"method":"io.berth.Bench.Echo","parameters":{"text":"123456789012345678"}}' \
@@ -90,8 +102,10 @@ taskset -c "$cpu" "$BENCH/roundtrip" 1000 20 \
     one-cell "$work/live.sock" "$(call Fabric.GetMatrix "{\"metric\":\"memory_latency\",\"to\":[\"$numa\"],\"where\":{\"bytes\":\"memory\"}}")" \
     64-cells "$work/large.sock" "$cells64" \
     64-cells-echo "$work/echo.sock" "$same" \
+    Route "$work/gcds.sock" "$route" \
+    Route-echo "$work/echo.sock" "$same_route" \
     >"$work/roundtrip"
-kill "$gpus"
+kill "$gpus" "$gcds"
 took() { value "$1" "$work/roundtrip"; }
 ratio "round trip, one core: GetStatus" "$(took GetStatus)" "$(took echo)" 1.5
 ratio "round trip, one core: Allocate" "$(took Allocate)" "$(took echo)" 1.5
@@ -101,6 +115,16 @@ ratio "round trip, one core: GetMatrix, latency" "$(took one-cell)" "$(took echo
 ratio "round trip, one core: GetMatrix, 64 cells*" "$(took 64-cells)" "$(took 64-cells-echo)" 1.5
 information "  the same beside the echo of 75 bytes" "$(human_ns "$(took 64-cells)")" "$(human_ns "$(took echo)")" \
     "$(awk -v a="$(took 64-cells)" -v b="$(took echo)" 'BEGIN { printf "%.2f", a / b }')"
+
+ratio "round trip, one core: Route, 8 GCDs***" "$(took Route)" "$(took Route-echo)" 1.5
+information "  the same beside the echo of 75 bytes" "$(human_ns "$(took Route)")" "$(human_ns "$(took echo)")" \
+    "$(awk -v a="$(took Route)" -v b="$(took echo)" 'BEGIN { printf "%.2f", a / b }')"
+taskset -c "$cpu" "$BENCH/plan" "$work/gcds" >"$work/plan"
+micros() { awk -v name="$1" -v column="$2" '$1 == name { printf "%.1f", $column / 1e3 }' "$work/plan"; }
+absolute "Route, the planner alone, 8 GCDs" "$(micros route 2)" 20 us
+information "  the slowest of all pairs and sizes" "$(micros route 3) us" - -
+absolute "Allocate, the planner alone, 8 GCDs" "$(micros allocate 2)" 20 us
+information "  the slowest of all who use it" "$(micros allocate 3) us" - -
 
 taskset -acp "$(taskset -pc $$ | sed 's/.*: //')" "$large" >/dev/null
 "$BENCH/beside" "$work/large.sock" "$(call Fabric.GetStatus '{}')" "$(call Fabric.GetMatrix '{"metric":"cpu_pingpong"}')" 9 >"$work/beside"
