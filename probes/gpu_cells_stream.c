@@ -90,7 +90,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         return gpu_run_failed(run, cell, &axes, fault, &why);
     }
     if (!gpu_work_times(run->trial, works, count, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
-        !gpu_work_call(run->trial, &works[0], budget_ns / 10, &call, &fault, &why))
+        !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};

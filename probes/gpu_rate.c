@@ -16,8 +16,10 @@
 #define SPREAD_MAX 48 /* the start of a queue varies by a microsecond or two, however long it is */
 #define LONGEST_NS 150e3 /* of an operation after which no larger one is measured */
 
-#define CALLS     40 /* the lowest decile needs 36 for an interval */
-#define CALLS_MIN 8
+#define CALLS      40 /* the lowest decile needs 36 for an interval */
+#define CALLS_MIN  8
+#define CALLS_SEAT 10 /* from one seat, one after the other */
+#define CALLS_COLD 2  /* before these, not counted */
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
@@ -218,17 +220,35 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     return true;
 }
 
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, int64_t budget_ns, struct probe_summary *ret_median,
-                   struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_all(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t end_ns,
+                     double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    double samples[CALLS], ns;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
+    double ns;
     unsigned n = 0;
-    if (!gpu_trial_call(trial, op, &ns, ret_fault, why))
-        return false;
-    while (n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns))
-        if (!gpu_trial_call(trial, op, &samples[n++], ret_fault, why))
+    for (; n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
+        if (n % CALLS_SEAT == 0) {
+            gpu_seats_take(seats, n / CALLS_SEAT);
+            for (int i = 0; i < CALLS_COLD; i++)
+                if (!gpu_trial_call(trial, op, &ns, ret_fault, why))
+                    return false;
+        }
+        if (!gpu_trial_call(trial, op, &ret_samples[n], ret_fault, why))
             return false;
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns,
+                   struct probe_summary *ret_median, struct probe_summary *ret_low, enum gpu_fault *ret_fault,
+                   struct probe_why *why)
+{
+    double samples[CALLS];
+    unsigned n;
+    bool ok = call_all(trial, op, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
+    gpu_seats_leave(seats);
+    if (!ok)
+        return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);
     return true;

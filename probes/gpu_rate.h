@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu_seats.h"
 #include "gpu_trial.h"
 #include "probe_random.h"
 #include "probe_record.h"
@@ -34,6 +35,7 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
                     size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
-/* What the caller's clock sees of one operation, launch to synchronised: median, and the lowest decile. */
-bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, int64_t budget_ns, struct probe_summary *ret_median,
+/* What the caller's clock sees of one operation, launch to synchronised, called from each of the seats in turn (NULL: from where
+ * the thread runs): median, and the lowest decile. */
+bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns, struct probe_summary *ret_median,
                    struct probe_summary *ret_low, enum gpu_fault *ret_fault, struct probe_why *why);

@@ -49,6 +49,17 @@ int gpu_run_near(const struct gpu_run *run, int device)
     return 0;
 }
 
+const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device)
+{
+    int near = gpu_run_near(run, device);
+    if (near >= run->node->numa_count)
+        return NULL;
+    if (!run->seated[near])
+        gpu_seats_find("", run->node->numa[near], &run->seats[near]);
+    run->seated[near] = true;
+    return &run->seats[near];
+}
+
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
                     const struct probe_why *why)
 {

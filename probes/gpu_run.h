@@ -9,6 +9,7 @@
 #include "gpu_cell.h"
 #include "gpu_node.h"
 #include "gpu_report.h"
+#include "gpu_seats.h"
 #include "gpu_trial.h"
 #include "probe_random.h"
 
@@ -32,6 +33,8 @@ struct gpu_run {
     struct probe_random random;
     int64_t started_ns, budget_ns;
     double leg_ns; /* of rates (gpu_rate.h) */
+    struct gpu_seats seats[GPU_NUMAS_MAX];
+    bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
     struct probe_why lost;                                    /* a device was lost: why the run ends */
 };
@@ -53,6 +56,9 @@ bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from
 
 /* The node's NUMA node (its index) next to the device; 0 where nothing is known. */
 int gpu_run_near(const struct gpu_run *run, int device);
+
+/* CPUs of that NUMA node: where the device is called from. Looked for once for each node. */
+const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 
 /* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the cell. False ends the run: the
  * device is lost (run->lost says so) or the reader gone. */

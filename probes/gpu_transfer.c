@@ -10,6 +10,7 @@
 #define FEW_STEP     64
 #define CALLED_SHORT (UINT64_C(4) << 20)
 #define CALLED_LONG  (UINT64_C(32) << 20)
+#define CALLED_SEAT  2 /* from one seat, one after the other */
 
 static void scale(struct probe_summary *summary, unsigned factor)
 {
@@ -60,7 +61,7 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const 
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
     if (!gpu_rate_times(run->trial, &flow.op, flow.span, samples, &count, &run->random, budget_ns * 8 / 10, &fault, &why) ||
         !gpu_rate_times(run->trial, &flow.op, flow.span, &least, &one, &run->random, budget_ns / 10, &fault, &why) ||
-        !gpu_rate_call(run->trial, &flow.op, budget_ns / 10, &call, &low, &fault, &why))
+        !gpu_rate_call(run->trial, &flow.op, gpu_run_seats(run, flow.op.device), budget_ns / 10, &call, &low, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count, call.value,
                               least.ns.value);
@@ -85,40 +86,56 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, cons
                   : gpu_run_failed(run, cell, axes, fault, &why);
     if (!ok)
         return false;
-    return gpu_rate_call(run->trial, &flow.op, budget_ns / 2, &call, &low, &fault, &why)
+    return gpu_rate_call(run->trial, &flow.op, gpu_run_seats(run, flow.op.device), budget_ns / 2, &call, &low, &fault, &why)
                ? gpu_run_value(run, cell, &called, &low)
                : gpu_run_failed(run, cell, &called, fault, &why);
+}
+
+/* Rates by the difference of two copies, from one seat after the other. */
+static bool call_rates(struct gpu_run *run, struct gpu_flow *flow, int64_t end_ns, double *ret_samples, unsigned *ret_count,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    uint64_t bytes[2] = {CALLED_SHORT, flow->span < CALLED_LONG ? flow->span : CALLED_LONG};
+    double ns[2];
+    unsigned n = 0, turns = 0;
+    for (bool enough = false; !enough && turns < PROBE_STATS_MAX; turns++) {
+        gpu_seats_take(gpu_run_seats(run, flow->op.device), turns);
+        /* The first is for the runtime's staging buffers, and for this CPU's caches. */
+        for (int i = -1; !enough && i < CALLED_SEAT; i++) {
+            for (int leg = 0; leg < 2; leg++) {
+                flow->op.bytes = bytes[leg];
+                if (!gpu_trial_call(run->trial, &flow->op, &ns[leg], ret_fault, why))
+                    return false;
+            }
+            if (i < 0 || !(ns[1] > ns[0]))
+                continue;
+            ret_samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
+            enough = n == PROBE_STATS_MAX || (n >= GPU_SEATS_MAX * CALLED_SEAT &&
+                                              probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
+        }
+    }
+    *ret_count = n;
+    return true;
 }
 
 bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                               const struct gpu_path *path, int64_t budget_ns)
 {
     struct gpu_flow flow;
-    double samples[PROBE_STATS_MAX], ns[2];
+    double samples[PROBE_STATS_MAX];
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
+    unsigned n;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    uint64_t bytes[2] = {CALLED_SHORT, flow.span < CALLED_LONG ? flow.span : CALLED_LONG};
-    unsigned n = 0;
-    /* The first is for the runtime's staging buffers. */
-    for (int i = -1; i < PROBE_STATS_MAX; i++) {
-        for (int leg = 0; leg < 2; leg++) {
-            flow.op.bytes = bytes[leg];
-            if (!gpu_trial_call(run->trial, &flow.op, &ns[leg], &fault, &why))
-                return gpu_run_failed(run, cell, axes, fault, &why);
-        }
-        if (i < 0 || !(ns[1] > ns[0]))
-            continue;
-        samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
-        if (probe_stats_enough(samples, n, probe_clock_ns() >= end_ns))
-            break;
+    bool ok = call_rates(run, &flow, probe_clock_ns() + budget_ns, samples, &n, &fault, &why);
+    gpu_seats_leave(gpu_run_seats(run, flow.op.device));
+    if (ok && n < PROBE_STATS_MIN) {
+        fault = GPU_FAULT_OTHER;
+        ok = probe_why_set(&why, "more bytes do not take more time");
     }
-    if (n < PROBE_STATS_MIN) {
-        probe_why_write(&why, "more bytes do not take more time");
+    if (!ok)
         return gpu_run_failed(run, cell, axes, fault, &why);
-    }
     struct probe_summary rate = probe_stats_quantile(samples, n, 0.5);
     return gpu_run_value(run, cell, axes, &rate);
 }

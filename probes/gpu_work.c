@@ -8,8 +8,10 @@
 #define SPREAD_NS  200e3 /* of the operations that a time is taken from */
 #define SPREAD_MAX 16
 #define FIRST      3 /* operations of the first look */
-#define CALLS      25
+#define CALLS      24
 #define CALLS_MIN  8
+#define CALLS_SEAT 6 /* from one seat, one after the other */
+#define CALLS_COLD 2 /* before these, not counted */
 
 /* One work on its way to a time. */
 struct course {
@@ -128,18 +130,35 @@ static bool call_once(struct gpu_trial *trial, const struct gpu_work *work, doub
     return gpu_call_check(node, work->device, code, "launch", ret_fault, why);
 }
 
-bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, int64_t budget_ns, struct probe_summary *ret_ns,
-                   enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_all(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t end_ns,
+                     double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    double samples[CALLS], ns;
-    int64_t end_ns = probe_clock_ns() + budget_ns;
+    double cold;
     unsigned n = 0;
-    if (!prepare(trial, work, ret_fault, why) || !gpu_call_enter(gpu_trial_node(trial), work->device, ret_fault, why) ||
-        !call_once(trial, work, &ns, ret_fault, why))
-        return false;
-    while (n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns))
-        if (!call_once(trial, work, &samples[n++], ret_fault, why))
+    for (; n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
+        if (n % CALLS_SEAT == 0) {
+            gpu_seats_take(seats, n / CALLS_SEAT);
+            for (int i = 0; i < CALLS_COLD; i++)
+                if (!call_once(trial, work, &cold, ret_fault, why))
+                    return false;
+        }
+        if (!call_once(trial, work, &ret_samples[n], ret_fault, why))
             return false;
-    *ret_ns = probe_stats_quantile(samples, n, 0.5);
+    }
+    *ret_count = n;
     return true;
+}
+
+bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t budget_ns,
+                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double samples[CALLS];
+    unsigned n;
+    bool ok = prepare(trial, work, ret_fault, why) &&
+              gpu_call_enter(gpu_trial_node(trial), work->device, ret_fault, why) &&
+              call_all(trial, work, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
+    gpu_seats_leave(seats);
+    if (ok)
+        *ret_ns = probe_stats_quantile(samples, n, 0.5);
+    return ok;
 }

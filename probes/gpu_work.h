@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu_seats.h"
 #include "gpu_trial.h"
 #include "probe_random.h"
 #include "probe_stats.h"
@@ -25,6 +26,7 @@ struct gpu_work {
 bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t count, struct probe_random *random,
                     int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);
 
-/* Launch to synchronised, nothing else in the stream: the median. */
-bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, int64_t budget_ns, struct probe_summary *ret_ns,
-                   enum gpu_fault *ret_fault, struct probe_why *why);
+/* Launch to synchronised, nothing else in the stream, from each of the seats in turn (NULL: from where the thread runs): the
+ * median. */
+bool gpu_work_call(struct gpu_trial *trial, const struct gpu_work *work, const struct gpu_seats *seats, int64_t budget_ns,
+                   struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why);

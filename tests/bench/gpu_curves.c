@@ -148,7 +148,7 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     size_t one = 1;
     op.bytes = bytes;
     if (!gpu_rate_times(bench->run.trial, &op, flow->span, &sample, &one, &bench->run.random, bench->budget_ns, &fault, why) ||
-        !gpu_rate_call(bench->run.trial, &op, bench->budget_ns, &call, &low, &fault, why))
+        !gpu_rate_call(bench->run.trial, &op, gpu_run_seats(&bench->run, op.device), bench->budget_ns, &call, &low, &fault, why))
         return false;
     double predicted = curve_fit_time_ns(curve, (double)bytes);
     note(&bench->queued, predicted, sample.ns.value);
