@@ -48,3 +48,11 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
     last.high_ns = high_ns;
     return last;
 }
+
+struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared)
+{
+    double spread = alone->time_ns > 0 ? alone->high_ns / alone->time_ns - 1 : 0;
+    if (shared != NULL)
+        spread = isnan(shared->spread) || isnan(spread) ? (double)NAN : fmax(spread, shared->spread);
+    return (struct prediction){end_ns, isnan(spread) ? spread : end_ns * (1 - fmin(spread, 1)), end_ns * (1 + spread)};
+}

@@ -8,7 +8,11 @@
 #include <stddef.h>
 
 #include "plan.h"
+#include "resource_fit.h"
 
 /* ends: 95 % intervals of count streams' ends; those at 0 do not count. low and high NAN when one of them has no interval. time is the latest; high is no less
  * than any of theirs. */
 struct prediction load_interval_last(const struct prediction *ends, size_t count);
+
+/* One stream that ends then: as far to both sides as alone; where something shared slowed it (NULL: nothing), as far as what goes through that at least. */
+struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared);

@@ -130,27 +130,18 @@ double plan_load_bound_ns(const struct load_table *table, const struct load_flow
 
 /* ---- a prediction ---- */
 
-/* As far to both sides as alone; where a shared resource slowed the flow, as far as what goes through that at least. */
-static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride)
-{
-    struct prediction end = {stream->end_ns, stream->end_ns, stream->end_ns};
-    if (ride == NULL)
-        return end;
-    struct prediction alone = plan_move_queued(&ride->move, stream->bytes);
-    double spread = alone.high_ns / alone.time_ns - 1;
-    if (stream->shared != LOAD_NO_LIMIT) {
-        const struct load_resource *shared = &table->resource[stream->shared];
-        double its = shared->step[shared->step_count - 1].spread;
-        spread = isnan(its) || isnan(spread) ? (double)NAN : fmax(spread, its);
-    }
-    end.low_ns *= isnan(spread) ? spread : 1 - fmin(spread, 1);
-    end.high_ns *= 1 + spread;
-    return end;
-}
-
 static const struct load_resource *shared_of(const struct load_table *table, const struct load_stream *stream)
 {
     return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
+}
+
+static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride)
+{
+    const struct load_resource *shared = shared_of(table, stream);
+    struct prediction alone = {0, 0, 0};
+    if (ride != NULL)
+        alone = plan_move_queued(&ride->move, stream->bytes);
+    return load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL);
 }
 
 struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)

@@ -42,14 +42,6 @@ static bool add_use(struct load_table *table, struct load_ride *ride, size_t res
     return true;
 }
 
-static unsigned kind_of(const struct graph *graph, const struct move *move)
-{
-    bool peers = graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
-    if (move->by == MOVE_COPY_ENGINE)
-        return peers ? RESOURCE_PEER_ENGINE : RESOURCE_HOST_ENGINE;
-    return peers ? RESOURCE_PEER_KERNEL : RESOURCE_HOST_KERNEL;
-}
-
 static enum load_known known_of(const struct move *move)
 {
     if (move->rate == NULL)
@@ -106,7 +98,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     if (!found)
         return;
     ride->known = known_of(&ride->move);
-    ride->kind = network ? RESOURCE_NETWORK : kind_of(graph, &ride->move);
+    ride->kind = network ? RESOURCE_NETWORK : plan_move_kind(graph, &ride->move);
     (void)resource_structure_width(structure, from, to, &ride->several);
 }
 

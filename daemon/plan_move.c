@@ -177,6 +177,14 @@ struct prediction plan_move_called(const struct move *move, double bytes)
     return (struct prediction){time.time_ns + more_ns, time.low_ns + more_ns, time.high_ns + more_ns};
 }
 
+unsigned plan_move_kind(const struct graph *graph, const struct move *move)
+{
+    bool peers = graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
+    if (move->by == MOVE_COPY_ENGINE)
+        return peers ? RESOURCE_PEER_ENGINE : RESOURCE_HOST_ENGINE;
+    return peers ? RESOURCE_PEER_KERNEL : RESOURCE_HOST_KERNEL;
+}
+
 bool plan_move_knows(const struct move *move, double bytes)
 {
     if (move->curve != NULL)

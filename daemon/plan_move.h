@@ -50,6 +50,9 @@ double plan_move_start_ns(const struct move *move);
 /* What the caller's clock sees of one call: the same, with starting it; as queued where that is not known. */
 struct prediction plan_move_called(const struct move *move, double bytes);
 
+/* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */
+unsigned plan_move_kind(const struct graph *graph, const struct move *move);
+
 /* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size; or large bytes and a rate. */
 bool plan_move_knows(const struct move *move, double bytes);
 

@@ -155,6 +155,8 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             most = slower;
             option->shared = flows[i].shared;
         }
+        if (slower > 1.001 && flows[i].is_nominal)
+            plan_warn(&work->answer->warnings, "what several transfers get through %s was not measured: they count as sharing what is said of it", flows[i].shared);
     }
     if (most > 1)
         price(option, work->ends.bytes);

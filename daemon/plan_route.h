@@ -34,7 +34,7 @@ struct route_option {
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
     struct prediction predicted;
-    const struct resource_found *shared; /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
+    const char *shared;                  /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
 };
 

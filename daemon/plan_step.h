@@ -1,9 +1,6 @@
 /**
- * Transfers together: how long each of several that begin at the same moment takes, when they share what was found to be shared.
- *
- * A flow waits for what starting it costs, then moves its bytes at the rate it has alone, or at less while resources that it uses with others are full: they share
- * those max-min fairly (resource_fit.h), and rates are found anew whenever a flow begins or ends. What was inferred of one metric says nothing of transfers by
- * another: such flows do not disturb each other here.
+ * Transfers together: how long each of several that begin at the same moment takes, when they share what was found to be shared, or what structure shows where nobody
+ * measured. As plan_load.h has it, for a few transfers whose ways are known already.
  *
  * Pure; any thread.
  */
@@ -16,8 +13,9 @@
 struct step_flow {
     const struct move *move;
     double bytes;
-    struct prediction time;               /* result; never less than alone */
-    const struct resource_found *shared;  /* result: of the snapshot, what slowed it last; NULL nothing */
+    struct prediction time;   /* result; never less than alone */
+    const char *shared;       /* result: what slowed it last, of the snapshot; NULL nothing */
+    bool is_nominal;          /* result: of structure, nothing was measured together in it; the time has no interval */
 };
 
 /* At most STEP_FLOWS_MAX flows. NO_MEMORY. */

@@ -32,7 +32,7 @@ static void print_null_or_real(struct print *print, double value)
         print_null(print);
 }
 
-static void print_prediction(struct print *print, const struct prediction *prediction, const struct resource_found *shared)
+static void print_prediction(struct print *print, const struct prediction *prediction, const char *shared)
 {
     print_open(print, '{');
     print_key(print, "time_ns");
@@ -42,7 +42,7 @@ static void print_prediction(struct print *print, const struct prediction *predi
     print_key(print, "high_ns");
     print_null_or_real(print, prediction->high_ns);
     print_key(print, "bottleneck");
-    print_string(print, shared != NULL ? shared->name : NULL);
+    print_string(print, shared);
     print_close(print, '}');
 }
 
