@@ -37,6 +37,7 @@ static const struct key keys[] = {
     {"probe_at_start", KEY_BOOL, FIELD(probe_at_start), 0, 0, "yes", "measure at the first start after a boot"},
     {"quick_budget_ms", KEY_NUMBER, FIELD(quick_budget_ms), 100, 600000, "2800", "time for the quick profile of the CPU probe"},
     {"gpu_quick_budget_ms", KEY_NUMBER, FIELD(gpu_quick_budget_ms), 100, 600000, "5000", "time for the quick profile of the GPU probe, once the driver has started"},
+    {"gpu_retry_s", KEY_NUMBER, FIELD(gpu_retry_s), 0, 86400, "60", "GPUs that were left out of measuring because somebody used them are looked at again after this, later more rarely; 0: never"},
     {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800", "time for the full profile of one probe"},
     {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20", "a probe that prints nothing this long is hung and killed"},
     {"drift_mads", KEY_NUMBER, FIELD(drift_mads), 1, 100, "6", "robust standard deviations of its baseline that a value must be worse by to be a finding"},

@@ -24,6 +24,7 @@ struct config {
     bool probe_at_start;
     int64_t quick_budget_ms;
     int64_t gpu_quick_budget_ms; /* after the driver has started */
+    int64_t gpu_retry_s; /* between looks at gpus that were in use; 0: none */
     int64_t full_budget_s;
     int64_t claim_ttl_max_s;
     int64_t claims_per_user;

@@ -39,6 +39,23 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
 
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph) { return use->count >= graph_count(graph, PLACE_GPU); }
 
+bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, const char *places)
+{
+    bool all = true;
+    for (const char *c = places; *c != '\0' && all;) {
+        char name[72];
+        size_t length = strcspn(c, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, c);
+        place_id gpu = graph_find(graph, name);
+        bool found = gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU;
+        for (size_t i = 0; i < use->count && !found; i++)
+            found = use->item[i].gpu == gpu;
+        all = found;
+        c += length + (c[length] == ',');
+    }
+    return all;
+}
+
 static const char *probe_name(const struct graph *graph, place_id gpu)
 {
     const struct place *place = graph_place(graph, gpu);

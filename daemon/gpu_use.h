@@ -28,6 +28,9 @@ void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes);
 
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph); /* there is no gpu that is not in use */
 
+/* Every gpu of the comma separated names is in use; names of other places do not count. */
+bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, const char *places);
+
 /* The gpus in use as the probe calls them: PCI addresses, or UUIDs where several gpus (slices, partitions) have one address. Comma separated. NULL when
  * out of memory. */
 char *gpu_use_names(const struct gpu_use *use, const struct graph *graph);

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "programs.h"
 #include "refresh.h"
+#include "sched_again.h"
 #include "sched_facts.h"
 #include "sched_upkeep.h"
 #include "sched_watch.h"
@@ -39,7 +40,7 @@ struct sched {
     bool owed;        /* measuring of its own that was cut short or put off */
     bool waits;       /* ... until the drivers have said what they know */
     unsigned cut;     /* how often in a row it was cut short */
-    uv_timer_t resume;
+    struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
     void (*stopped)(void *arg);
@@ -74,12 +75,16 @@ static void probe_moved(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
 static void probe_looked(void *arg, char *take_facts);
 static void facts_said(void *arg);
+static void resume_due(void *arg);
+static void gpus_may_be_free(void *arg);
 
 static void publish(struct sched *sched, struct snapshot *take_snapshot)
 {
     snapshot_note_claims(take_snapshot, snapshot_claims(sched->snapshot));
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
+    if (sched->stopped == NULL)
+        sched_again_follow(&sched->again, take_snapshot);
     hub_wake(sched->env.hub);
 }
 
@@ -113,8 +118,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     struct sched_probe_env probe_env = {env->loop, env->clock, env->config, probe_moved, probe_looked, probe_ran, sched};
     sched_probe_init(&sched->probe, &probe_env);
     sched_facts_init(&sched->facts, &(struct sched_facts_env){env->loop, env->config, facts_said, sched});
-    uv_timer_init(env->loop, &sched->resume);
-    sched->resume.data = sched;
+    sched_again_init(&sched->again, env->loop, &(struct sched_again_env){env->config, resume_due, gpus_may_be_free, sched});
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
     sched_watch_init(&sched->watch, env->loop, &sched->jobs, folder != NULL ? NULL : env->config->state_dir);
     struct note note;
@@ -170,6 +174,7 @@ void sched_begin(struct sched *sched)
         return;
     if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
+        sched_again_follow(&sched->again, sched->snapshot);
         return;
     }
     sched->owed = true;
@@ -315,8 +320,6 @@ void sched_look_at_store(struct sched *sched)
 
 void sched_add_job(struct sched *sched, struct sched_job *job) { sched_jobs_add(&sched->jobs, job); }
 
-/* ---- probing ---- */
-
 static void probe_moved(void *arg) { hub_wake(((struct sched *)arg)->env.hub); }
 
 static void probe_ran(void *arg, struct run *take_run)
@@ -415,35 +418,32 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
     return BERTH_OK;
 }
 
-/* ---- claims ---- */
-
-#define RESUME_MIN_MS 20 /* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
-#define RESUME_MAX_S  600
-
-static void start_resume(struct sched *sched);
-
-static void resume_due(uv_timer_t *timer)
+static void resume_due(void *arg)
 {
-    struct sched *sched = timer->data;
+    struct sched *sched = arg;
     if (sched_probe_is_active(&sched->probe) || sched->writing > 0)
-        start_resume(sched);
+        sched_again_later(&sched->again, sched->cut);
     else
         measure_what_is_owed(sched);
 }
 
-static void start_resume(struct sched *sched)
+/* They are asked for another time when something else is going on. */
+static void gpus_may_be_free(void *arg)
 {
-    uint64_t delay_s = (uint64_t)sched->env.config->claim_resume_s;
-    for (unsigned i = 1; i < sched->cut && delay_s < RESUME_MAX_S; i++)
-        delay_s = 2 * delay_s < RESUME_MAX_S ? 2 * delay_s : RESUME_MAX_S;
-    uv_timer_start(&sched->resume, resume_due, delay_s > 0 ? delay_s * 1000 : RESUME_MIN_MS, 0);
+    struct sched *sched = arg;
+    struct probe_request request;
+    struct berth_err err;
+    uint64_t number;
+    bool idle = sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
+    if (idle && sched_again_request(sched->snapshot, &request) && sched_probe(sched, &request, &number, &err) == BERTH_OK)
+        sched->own = sched_probe_is_active(&sched->probe);
 }
 
 void sched_hold(struct sched *sched, const char *by)
 {
     sched->held = true;
     snprintf(sched->held_by, sizeof sched->held_by, "%s", by);
-    uv_timer_stop(&sched->resume);
+    sched_again_not_now(&sched->again);
     if (!sched_probe_is_active(&sched->probe) || sched->probe.cancelled)
         return;
     if (sched->own) {
@@ -457,7 +457,7 @@ void sched_release(struct sched *sched)
 {
     sched->held = false;
     if (sched->owed && sched->stopped == NULL)
-        start_resume(sched);
+        sched_again_later(&sched->again, sched->cut);
 }
 
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
@@ -490,7 +490,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched->stopped = done;
     sched->stopped_arg = arg;
     sched->reload_due = false;
-    uv_close((uv_handle_t *)&sched->resume, NULL);
+    sched_again_stop(&sched->again);
     sched_upkeep_stop(&sched->upkeep);
     sched_watch_stop(&sched->watch);
     sched_facts_stop(&sched->facts);

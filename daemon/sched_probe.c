@@ -246,8 +246,9 @@ static void probe_ended(void *arg, const struct runner_end *end)
         probe->best_measured = measured;
         probe->best_left_out = left_out;
     }
-    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s", file, run->status, measured,
-             left_out, (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
+    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s", file, run->status, measured,
+             left_out, (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
+             run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
              again ? "; it is started again without that" : "");
     if (!again) {
         probe->next++;
@@ -410,11 +411,12 @@ static void look_ended(void *arg, const struct runner_end *end)
         free(said);
     if (end->stuck != 0)
         probe->stuck = end->stuck;
-    if (!probe->cancelled && probe->stuck == 0 && gpu_use_has_all(&probe->out, probe->graph)) {
+    bool goes_on = !probe->cancelled && probe->stuck == 0 && (!probe->request.when_free || !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
+    if (goes_on && gpu_use_has_all(&probe->out, probe->graph)) {
         put_off(probe);
         return;
     }
-    if (!probe->cancelled && probe->stuck == 0 && start_measuring(probe, &err) == BERTH_OK)
+    if (goes_on && start_measuring(probe, &err) == BERTH_OK)
         return;
     if (err.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "%s: %s", program_now(probe)->file, err.detail);

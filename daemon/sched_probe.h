@@ -26,6 +26,7 @@ struct probe_request {
     uint64_t budget_ns; /* 0: the profile's */
     char *metrics;      /* comma separated names, owned by the scheduler after sched_probe; NULL all */
     char *places;       /* likewise */
+    bool when_free;     /* of gpus that were in use: nothing is measured, nor said, while all of places still are */
 };
 
 void sched_probe_request_done(struct probe_request *request);

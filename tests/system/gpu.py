@@ -240,6 +240,42 @@ def gpus_with_processes_on_them_are_left_alone():
         assert started(probes) == [] and len(replies[-1][1]["skipped"]) == 8, "nothing is started when every gpu is in use"
 
 
+def a_gpu_that_was_in_use_is_measured_when_it_is_free():
+    pcis = mi250x_pcis()
+    busy = devices(*((pci, 1 if i in (3, 5) else 0) for i, pci in enumerate(pcis)))
+    less = devices(*((pci, 1 if i == 5 else 0) for i, pci in enumerate(pcis)))
+    facts = f"echo x >> ${{0%/*}}/asked\nif [ ! -e ${{0%/*}}/less ]; then\n{busy}\nelif [ ! -e ${{0%/*}}/none ]; then\n{less}\nelse\n{devices()}\nfi\n"
+    with fake_gpu_probe(lines(GPU_RUN, copy("gpu0", "gpu1"), END), facts=facts) as (node, probes), StandIn(node, probes, config="gpu_retry_s = 1\n") as daemon:
+        def asked():
+            return len((probes / "asked").read_text().split())
+        daemon.wait_ready()
+        assert len(started(probes)) == 1 and started(probes)[0].endswith(f"--without {pcis[3]},{pcis[5]}"), started(probes)
+        before = asked()
+        assert until(lambda: asked() > before, 20), "it looks again"
+        daemon.wait_ready()
+        assert len(started(probes)) == 1, "nothing is measured while both are in use"
+        assert {f["place"] for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"] == "gpu-in-use"} == {"gpu3", "gpu5"}
+        with Connection(daemon.socket) as claimer:
+            claim = claimer.call("io.berth.Placement.Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60})[1]["claim"]["claim"]
+            (probes / "less").touch()
+            before = asked()
+            time.sleep(2.5)
+            assert asked() == before, "not even asked beside a claim"
+            claimer.call("io.berth.Placement.Release", {"claim": claim})
+        assert until(lambda: len(started(probes)) == 2, 30), daemon.said()
+        daemon.wait_ready()
+        assert f"--places {pcis[3]},{pcis[5]} --without {pcis[5]}" in started(probes)[1] and "--metrics host_gpu_copy_engine," in started(probes)[1], started(probes)
+        assert {f["place"] for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"] == "gpu-in-use"} == {"gpu5"}
+        (probes / "none").touch()
+        assert until(lambda: len(started(probes)) == 3, 30), daemon.said()
+        daemon.wait_ready()
+        assert f"--places {pcis[5]}" in started(probes)[2] and "--without" not in started(probes)[2], started(probes)
+        assert "gpu-in-use" not in findings(daemon)
+        before = asked()
+        time.sleep(3)
+        assert asked() == before and len(started(probes)) == 3, "all are measured"
+
+
 def a_claim_stops_it_and_holds_it_back():
     script = lines(GPU_RUN, begin("gpu_stream gpu0 gpu0")) + "exec sleep 60\n"
     with fake_gpu_probe(script) as (node, probes), StandIn(node, probes) as daemon:

@@ -57,6 +57,10 @@ static void processes_make_use(void **state)
     assert_string_equal(graph_place(graph, use.item[1].gpu)->name, "gpu3");
     assert_int_equal(use.item[1].processes, 1);
     assert_false(gpu_use_has_all(&use, graph));
+    assert_true(gpu_use_has_places(&use, graph, "gpu1"));
+    assert_true(gpu_use_has_places(&use, graph, "gpu3,numa0,gpu1")); /* others than gpus do not count */
+    assert_false(gpu_use_has_places(&use, graph, "gpu1,gpu0"));
+    assert_false(gpu_use_has_places(&use, graph, "gpu0"));
     char *names = gpu_use_names(&use, graph);
     assert_string_equal(names, "0000:c6:00.0,GPU-3");
     free(names);
