@@ -162,7 +162,7 @@ struct berth_allowed {
 };
 
 /* What the calling thread may use, as berth_bind and berth_allocate send it by default: its affinity; the memory nodes of its
- * cpuset; with_gpus (berth_bind, not berth_allocate) the gpus whose device nodes it may open, narrowed by CUDA_, ROCR_ and HIP_VISIBLE_DEVICES, else
+ * cpuset; with_gpus (as both do) the gpus whose device nodes it may open, narrowed by CUDA_, ROCR_ and HIP_VISIBLE_DEVICES, else
  * all. Opens no device. Asks the daemon for the node only for gpus, and where there are gpu device nodes. A numeric device list counts in PCI order for CUDA (as CUDA does with CUDA_DEVICE_ORDER=PCI_BUS_ID
  * or gpus all alike; otherwise it is ignored) and in driver order for ROCm. Blocks. Free with berth_allowed_free, whatever was put into its fields. */
 BERTH_PUBLIC int berth_allowed_here(struct berth *berth, int with_gpus, struct berth_allowed **ret_allowed);

@@ -76,7 +76,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     text = cmd_value(cmd, &options[KIND]);
     if (text != NULL && json_object_set_new(request, "kinds", cmd_list(text)) != 0)
         return cmd_fail_memory();
-    return cmd_set_allowed(cmd, request, false, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
+    return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]), cmd_value(cmd, &options[GPUS]));
 }
 
 static int run(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Placement.Allocate", make_request, ui_alloc); }

@@ -71,7 +71,7 @@ int berth_allocate(struct berth *berth, const struct berth_allocate_request *req
     json_t *parameters = NULL;
     int status = write_request(berth, request, &parameters);
     if (status == BERTH_DONE)
-        status = lib_write_allowed(berth, parameters, request->whole_node, 0, request->allowed);
+        status = lib_write_allowed(berth, parameters, request->whole_node, 1, request->allowed);
     if (status < 0) {
         json_decref(parameters);
         return status;

@@ -143,7 +143,7 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
         return BERTH_OK;
     }
     if (try->stands_for != NULL)
-        plan_warn(basis->warnings, "how fast kernels of %s %s it was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
+        plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
                   try->stands_for);
     *ret = time_of(at, try, v, bytes);
     return memrate_cite(basis, v, err);

@@ -93,10 +93,10 @@ static bool is_reached(struct work *work, struct alloc_option *option)
     return true;
 }
 
-/* How many candidates there were, and why none of them stayed. */
+/* How many candidates there were, and how many of them all who use the buffer reach and are large enough. */
 struct tally {
-    size_t allowed, fitting;
-    int64_t largest;
+    size_t allowed, reached, fitting;
+    int64_t largest; /* of those that are reached */
 };
 
 static void consider(struct work *work, struct memkind_place place, struct tally *tally)
@@ -107,14 +107,16 @@ static void consider(struct work *work, struct memkind_place place, struct tally
     int64_t capacity = graph_place(work->snap->graph, place.memory)->capacity_bytes;
     struct alloc_option option = {.place = place, .free_bytes = numa != PLACE_NONE ? memfree_of(&request->free, graph_place(work->snap->graph, numa)->number) : -1};
     tally->allowed++;
+    if (!is_reached(work, &option))
+        return;
+    tally->reached++;
     tally->largest = capacity > tally->largest ? capacity : tally->largest;
     if (capacity > 0 && capacity < request->bytes) {
         plan_warn(&answer->warnings, "%s is left out: it has %" PRId64 " bytes in all", name_of(work, place.memory), capacity);
         return;
     }
     tally->fitting++;
-    if (is_reached(work, &option))
-        answer->option[answer->count++] = option;
+    answer->option[answer->count++] = option;
 }
 
 static void on_numas(struct work *work, struct tally *tally)
@@ -146,6 +148,8 @@ static void on_gpus(struct work *work, struct tally *tally)
     const struct graph *graph = work->snap->graph;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         bool is_one = memkind_is_one(&work->answer.node, g);
+        if (is_used_by(work, g) && wants(work, MEMKIND_DEVICE) && !plan_allows_gpu(work->request->allowed, g))
+            plan_warn(&work->answer.warnings, "%s uses the buffer, but nothing may be allocated on it (allowed.gpus)", name_of(work, g));
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
         if (!allows_device(work, g) || (is_one && !plan_allows_memory(work->request->allowed, memory)))
             continue;
@@ -170,7 +174,7 @@ static enum berth_code none_left(const struct work *work, const struct tally *ta
                                                        : "pinned, managed and device memory are a gpu's driver's: no gpu is allowed (allowed.gpus)");
     if (tally->allowed == 0)
         return err_set(err, BERTH_NOTHING_ALLOWED, "no NUMA node with memory is allowed (allowed.memory)");
-    if (tally->fitting == 0)
+    if (tally->reached > 0)
         return plan_not_enough(err, "bytes of memory", request->bytes, tally->largest,
                                "%" PRId64 " bytes do not fit in one memory: the largest has %" PRId64, request->bytes, tally->largest);
     return err_set(err, BERTH_NOTHING_ALLOWED, "no allocation of these kinds and memories is reached by all who use it: %s",

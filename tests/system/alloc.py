@@ -1,0 +1,225 @@
+"""Where to allocate, on virtual GH200, MI300A, H200 and MI250X nodes and on recorded ones. Prints TAP."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES, RUN  # noqa: E402
+from varlink import call  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+STANDIN = pathlib.Path(__file__).resolve().parent.parent / "standin"
+SHARED = NODES.parent.parent.parent / "shared/nodes"
+GIB = 1 << 30
+
+
+def cpu_records(processors, memories):
+    """What a CPU probe would say: (from, to) in NUMA nodes, a rate, a latency."""
+    lines = [RUN]
+    for cores in processors:
+        for memory in memories:
+            rate, latency = memories[memory](cores)
+            for axes, value in (({}, rate), ({"how": "write"}, rate / 2), ({"threads": "1"}, rate / 8), ({"threads": "8"}, rate / 2)):
+                lines.append(json.dumps({"record": "value", "metric": "memory_bandwidth", "from": f"numa{cores}", "to": f"numa{memory}", "axes": axes,
+                                         "value": value, "low": value * 0.99, "high": value * 1.01, "n": 9}))
+            lines.append(json.dumps({"record": "value", "metric": "memory_latency", "from": f"numa{cores}", "to": f"numa{memory}", "axes": {},
+                                     "value": latency, "low": latency * 0.99, "high": latency * 1.01, "n": 9}))
+    return "\n".join(lines + ['{"record":"end","status":"complete"}'])
+
+
+def near_or_far(home, near, far):
+    return lambda cores: near if cores == home else far
+
+
+GH200_CPU = cpu_records(range(4), {n: near_or_far(n % 4, (450e9, 110), (100e9, 700)) for n in range(4)} |
+                        {4 + 8 * n: near_or_far(n, (140e9, 800), (90e9, 1100)) for n in range(4)})
+MI300A_CPU = cpu_records(range(4), {n: near_or_far(n, (200e9, 160), (60e9, 700)) for n in range(4)})
+
+
+@contextlib.contextmanager
+def virtual(name, cpu=None):
+    """A daemon over a test node as a stand-in's, measured by the real GPU probe on the virtual node of that name, and by cpu, records of another."""
+    with tempfile.TemporaryDirectory(prefix="berth-alloc-") as folder:
+        node, probes = pathlib.Path(folder) / "node", pathlib.Path(folder) / "probes"
+        shutil.copytree(NODES / name, node)
+        about = {**json.loads((node / "node.json").read_text()), "origin": "standin"}
+        about.pop("measurements", None)
+        (node / "node.json").write_text(json.dumps(about))
+        probes.mkdir()
+        (probes / "berth-probe-gpu").write_text(f"#!/bin/bash\nSTANDIN={os.environ['STANDIN']} exec {STANDIN}/run.sh {name} {BIN}/berth-probe-gpu \"$@\"\n")
+        if cpu is not None:
+            (pathlib.Path(folder) / "cpu").write_text(cpu)
+            (probes / "berth-probe-cpu").write_text(f"#!/bin/bash\ncat {folder}/cpu\n")
+        for program in probes.iterdir():
+            program.chmod(0o755)
+        with Daemon("--node", node, config=f"probe_dir = {probes}\ngpu_quick_budget_ms = 12000\n") as daemon:
+            daemon.wait_ready(300)
+            yield daemon
+
+
+def ask(daemon, size, *accesses, **request):
+    request = {"bytes": size, "allowed": {}, **request}
+    return call(daemon.socket, "io.berth.Placement.Allocate", {**request, "accesses": list(accesses)} if accesses else request)
+
+
+def by(place, reads=0, writes=0, **more):
+    return {"by": place, "reads_bytes": reads, "writes_bytes": writes, **more}
+
+
+def answer(daemon, size, *accesses, **request):
+    """The options by (memory, kind), the first of them, and the warnings."""
+    error, reply = ask(daemon, size, *accesses, **request)
+    assert error is None, (error, reply)
+    options = reply["options"]
+    known = [o["predicted"]["time_ns"] for o in options if o["predicted"]]
+    assert all(o["predicted"] for o in options[:len(known)]), "what is not predicted stands last"
+    warnings = " | ".join(reply["warnings"])
+    assert all(o["why"] or "their links" in warnings for o in options[:len(known)]) and all(o["call"] for o in options), (options, warnings)
+    # Never an option before one that is faster for certain.
+    lowest = float("inf")
+    for option in reversed(options[:len(known)]):
+        time = option["predicted"]
+        assert time["low_ns"] is None or time["low_ns"] <= lowest * (1 + 1e-9), options
+        lowest = min(lowest, time["high_ns"] if time["high_ns"] is not None else time["time_ns"])
+    return {(o["memory"], o["kind"]): o for o in options}, options[0], warnings
+
+
+def time(option):
+    return option["predicted"]["time_ns"]
+
+
+def near(value, expected, share=0.02):
+    assert abs(value / expected - 1) <= share, (value, expected)
+
+
+def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten():
+    with virtual("gh200-quad", GH200_CPU) as daemon:
+        for gpu in range(4):
+            options, first, _ = answer(daemon, 4 * GIB, by(f"gpu{gpu}", reads=16 * GIB, writes=4 * GIB))
+            own = 4 + 8 * gpu
+            assert first["memory"] == f"numa{own}" and first["call"] == f"numa_alloc_onnode({4 * GIB}, {own})", first
+            near(time(first), 20 * GIB / 3700e9 * 1e9)
+            assert time(options[f"numa{gpu}", "pinned"]) > 10 * time(first)
+            assert time(options[f"numa{(gpu + 1) % 4}", "pinned"]) > 3 * time(options[f"numa{gpu}", "pinned"])
+            near(time(options[f"gpu{gpu}", "device"]), time(first))
+            assert options[f"gpu{gpu}", "device"]["call"] == f"cudaMalloc(&p, {4 * GIB}) on gpu{gpu}"
+        # Cores reach it as a NUMA node, and not what cudaMalloc gives.
+        options, first, warnings = answer(daemon, 4 * GIB, by("gpu2", reads=16 * GIB), by("numa2", writes=GIB, cores=8))
+        assert first["memory"] == "numa20" and ("gpu2", "device") not in options and "device memory is left out: cores do not reach" in warnings, (first, warnings)
+        near(time(first), 16 * GIB / 3700e9 * 1e9 + GIB / 70e9 * 1e9)
+        # By cores alone it is the processor's own; with a few of them by the rate of a few; at random by latency.
+        options, first, _ = answer(daemon, GIB, by("numa1", reads=4 * GIB, cores=8))
+        assert first["memory"] == "numa1" and first["kind"] == "system"
+        near(time(first), 4 * GIB / 225e9 * 1e9)
+        options, first, _ = answer(daemon, GIB, by("numa1", reads=64 * 1000, how="random", cores=1))
+        assert first["memory"] == "numa1"
+        near(time(first), 110e3)
+        near(time(options["numa4", "system"]), 1100e3)
+        done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3"],
+                              capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
+        text = " ".join(done.stdout.split())
+        assert done.returncode == 0 and "device memory on gpu0 takes 4.64 ms, pinned memory on numa0 50.2 ms, 10.8 times as long: 3.70 TB/s (memory_bandwidth " \
+            "gpu0) against 342 GB/s (host_gpu_kernel numa0 to gpu0)." in text, (done.stderr, done.stdout)
+
+
+def on_an_mi300a_there_is_one_memory():
+    with virtual("mi300a", MI300A_CPU) as daemon:
+        options, first, _ = answer(daemon, 4 * GIB, by("gpu1", reads=16 * GIB), by("numa1", reads=GIB))
+        assert {memory for memory, _ in options} == {"numa0", "numa1", "numa2", "numa3"}, options.keys()
+        assert (first["memory"], first["kind"], first["call"]) == ("numa1", "device", f"hipMalloc(&p, {4 * GIB}) on gpu1"), first
+        near(time(first), 16 * GIB / 3600e9 * 1e9 + GIB / 200e9 * 1e9)
+        near(time(options["numa1", "pinned"]), 16 * GIB / 3200e9 * 1e9 + GIB / 200e9 * 1e9)
+        assert options["numa1", "pinned"]["call"] == f"hipHostMalloc(&p, {4 * GIB}, hipHostMallocDefault) on gpu1"
+        assert time(options["numa2", "pinned"]) > 10 * time(first)
+        assert options["numa1", "system"]["predicted"] is not None
+
+
+def on_discrete_gpus_it_is_their_own():
+    with virtual("h200x4") as daemon:
+        options, first, warnings = answer(daemon, 4 * GIB, by("gpu1", reads=16 * GIB, writes=4 * GIB))
+        assert (first["memory"], first["kind"]) == ("gpu1", "device") and first["free_bytes"] is None, first
+        near(time(first), 20 * GIB / 4200e9 * 1e9)
+        near(time(options["numa0", "pinned"]), 16 * GIB / 51.5e9 * 1e9 + 4 * GIB / 52.7e9 * 1e9)
+        assert options["numa0", "pinned"]["call"] == f"numa_set_preferred(0); cudaHostAlloc(&p, {4 * GIB}, cudaHostAllocDefault)"
+        assert time(first) < time(options["gpu0", "device"]) < time(options["numa0", "pinned"])
+        assert options["numa0", "system"]["predicted"] is None and "whether gpu1 reaches system memory was not measured" in warnings, warnings
+        options, first, _ = answer(daemon, GIB, by("gpu0", reads=GIB, how="random"), kinds=["device"])
+        assert first["memory"] == "gpu0" and list(options) == [(f"gpu{n}", "device") for n in range(4)] and first["predicted"]["high_ns"] is None
+        options, _, warnings = answer(daemon, GIB, by("gpu0", reads=GIB), allowed={"gpus": ["gpu2"]})
+        assert {memory for memory, _ in options} == {"numa0", "gpu2"} and "gpu0 uses the buffer, but nothing may be allocated on it" in warnings, warnings
+
+
+def on_an_mi250x_pinned_memory_is_the_nodes_own():
+    with virtual("mi250x") as daemon:
+        options, first, _ = answer(daemon, GIB, by("gpu0", reads=8 * GIB))
+        assert (first["memory"], first["kind"], first["call"]) == ("gpu0", "device", f"hipMalloc(&p, {GIB}) on gpu0"), first
+        assert options["numa3", "pinned"]["call"] == f"hipHostMalloc(&p, {GIB}, hipHostMallocDefault) on gpu0"
+        assert options["numa0", "pinned"]["call"] == f"numa_set_preferred(0); hipHostMalloc(&p, {GIB}, hipHostMallocNumaUser)"
+        assert time(options["numa3", "pinned"]) > 10 * time(first)
+        assert {memory for memory, kind in options if kind == "device"} == {f"gpu{n}" for n in range(8)}
+        # Two GCDs: each one's own memory suits one of them; asked for host memory, all who use it are counted.
+        options, first, _ = answer(daemon, GIB, by("gpu0", reads=8 * GIB), by("gpu5", reads=GIB))
+        assert first["memory"] == "gpu0", first
+
+
+def every_recorded_node_answers():
+    folders = sorted(path for root in (NODES, SHARED) if root.is_dir() for path in root.iterdir() if path.is_dir() and not path.name.startswith("broken"))
+    asked = 0
+    for folder in folders:
+        with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
+            daemon = Daemon("--node", folder, directory=place, wait=False)
+            with contextlib.suppress(AssertionError):
+                daemon.wait_for_socket()
+            if daemon.process.poll() is not None:
+                daemon.log.close()
+                continue  # several files in one folder, or none that can be loaded: it has said so
+            with daemon:
+                places = daemon.call("io.berth.Fabric.GetNode")["places"]
+                gpus = [p["name"] for p in places if p["kind"] == "gpu"]
+                users = [p["name"] for p in places if p["kind"] == "numa" and p["cpus"]][:4] + gpus[:4]
+                for user in users:
+                    error, reply = ask(daemon, 1 << 26, by(user, reads=1 << 28))
+                    assert error is None or error.rsplit(".", 1)[1] in ("NotMeasured", "InvalidParameter"), (folder, user, error, reply)
+                    asked += 1
+                    if error is None:
+                        _, first, _ = answer(daemon, 1 << 26, by(user, reads=1 << 28))
+                        if user in gpus and first["predicted"] is None:  # by distance: its own, or what is next to it
+                            assert first["kind"] in ("device", "pinned", "system"), (folder, user, first)
+                assert daemon.process.poll() is None
+    assert asked > 30, asked
+
+
+def bad_input_gets_a_named_error_that_says_what_there_is():
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        cases = [
+            (dict(size=1 << 62), "NotEnough", "the largest has"),
+            (dict(size=GIB, accesses=[by("gpu9", reads=1)]), "NoSuchPlace", "gpu9"),
+            (dict(size=GIB, accesses=[by("gpu0", reads=1, cores=4)]), "InvalidParameter", "cores are a processor's"),
+            (dict(size=GIB, accesses=[by("numa0", reads=1, cores=65)]), "NotEnough", "numa0 has 64"),
+            (dict(size=GIB, kinds=[]), "NothingAllowed", "system, pinned, managed and device"),
+            (dict(size=GIB, kinds=["magic"]), "InvalidParameter", "kinds"),
+            (dict(size=GIB, kinds=["device"], allowed={"gpus": []}), "NothingAllowed", "no gpu is allowed"),
+            (dict(size=GIB, kinds=["device"], accesses=[by("numa0", reads=1)]), "NothingAllowed", "cores do not reach"),
+            (dict(size=GIB, allowed={"memory": []}), "NothingAllowed", ""),
+            (dict(size=GIB, allowed={"cpus": ""}), "NothingAllowed", ""),
+        ]
+        for request, name, part in cases:
+            error, reply = ask(daemon, request["size"], *request.get("accesses", []), **{k: v for k, v in request.items() if k not in ("size", "accesses")})
+            assert error is not None and error.endswith(name) and part in json.dumps(reply), (request, error, reply)
+    with Daemon("--node", NODES / "epyc-2s") as daemon:
+        error, reply = ask(daemon, GIB, kinds=["device", "pinned"])
+        assert error.endswith("NothingAllowed") and "there is no gpu, system memory there is" in reply["detail"], (error, reply)
+        options, _, warnings = answer(daemon, GIB, kinds=["device", "system"])
+        assert {kind for _, kind in options} == {"system"} and "device memory is left out" in warnings, warnings
+
+
+TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
+         on_an_mi250x_pinned_memory_is_the_nodes_own, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)
