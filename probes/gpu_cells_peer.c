@@ -18,9 +18,11 @@ enum {
     KERNEL_READ,
     KERNEL_WRITE,
     KERNEL_COPY,
+    KERNEL_PULL,
     KERNEL_READ_BOTH,
     KERNEL_WRITE_BOTH,
-    KERNEL_COPY_BOTH
+    KERNEL_COPY_BOTH,
+    KERNEL_PULL_BOTH
 };
 
 static const struct {
@@ -35,9 +37,11 @@ static const struct {
     [KERNEL_READ] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", NULL, false},
     [KERNEL_WRITE] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", NULL, false},
     [KERNEL_COPY] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, NULL, false},
+    [KERNEL_PULL] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", NULL, false},
     [KERNEL_READ_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_READ}, "read", "both", true},
     [KERNEL_WRITE_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_WRITE}, "write", "both", true},
     [KERNEL_COPY_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY}, NULL, "both", true},
+    [KERNEL_PULL_BOTH] = {{.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .pulled = true}, "pull", "both", true},
 };
 #define WAY_COUNT ((int)(sizeof ways / sizeof *ways))
 
@@ -129,7 +133,7 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
     bool ok = true, all = wants_all(run);
     for (int way = 0; way < WAY_COUNT; way++) {
         /* Both ways at once is the same from either end, and is near the sum of one-way copies by kernel whatever they do. */
-        if (!all && ways[way].both && (from > to || way == KERNEL_READ_BOTH || way == KERNEL_WRITE_BOTH))
+        if (!all && ways[way].both && (from > to || (way != ENGINE_BOTH && way != KERNEL_COPY_BOTH)))
             continue;
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
@@ -142,7 +146,8 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
         bool first = stands_for_others(run, from, to);
-        if (ways[way].both || (!all && !first && way != ENGINE_WRITE && way != KERNEL_COPY))
+        if (ways[way].both || (!all && !first && way != ENGINE_WRITE && way != KERNEL_COPY) ||
+            (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
             continue;
         cell.phase = GPU_PHASE_CURVES;
         cell.rank = first ? 0 : 1;

@@ -2,12 +2,15 @@
 
 #define GRAIN (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
 
-static gpu_function kernel_of(const struct gpu_device *device, enum gpu_how how, int from, int to, struct gpu_shape *ret_shape)
+static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_path *path, int from, int to,
+                              struct gpu_shape *ret_shape)
 {
     static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
     const struct gpu_shape own[] = {device->read, device->write, device->copy};
-    *ret_shape = from < 0 || to < 0 ? device->host[how] : from != to ? device->peer[how] : own[how];
-    return gpu_node_stream_kernel(device, firsts[how], ret_shape->unroll);
+    /* A kernel that pulls waits for the peer's memory as one that reads does. */
+    const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_HOW_READ : path->how];
+    *ret_shape = from < 0 || to < 0 ? device->host[path->how] : from != to ? *peer : own[path->how];
+    return gpu_node_stream_kernel(device, firsts[path->how], ret_shape->unroll);
 }
 
 /* The part of a buffer that belongs to one of the devices. */
@@ -46,8 +49,8 @@ static struct way way_of(const struct gpu_path *path, int from, int to)
     }
     way.reads = path->how != GPU_HOW_WRITE;
     way.writes = path->how != GPU_HOW_READ;
-    /* A reading kernel's data come from the memory that it accesses. */
-    if (path->how == GPU_HOW_READ && from >= 0) {
+    /* The data of a kernel that reads or pulls come from the memory that it accesses. */
+    if ((path->how == GPU_HOW_READ || path->pulled) && from >= 0) {
         way.from = to;
         way.to = from;
     }
@@ -67,7 +70,7 @@ bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, i
     if (path->mechanism == GPU_BY_KERNEL) {
         if (from >= 0 && to >= 0 && from != to && !node->device[from].access[to])
             return probe_why_set(why, "%s has no access to the memory of %s", node->device[from].name, node->device[to].name);
-        if (kernel_of(&node->device[way.device], path->how, from, to, &flow.op.shape) == NULL)
+        if (kernel_of(&node->device[way.device], path, from, to, &flow.op.shape) == NULL)
             return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
     }
     struct gpu_memory source = {0}, target = {0};

@@ -8,7 +8,7 @@ struct gpu_path {
     enum gpu_mechanism mechanism;
     enum gpu_how how;          /* by kernel */
     enum gpu_memory_kind kind; /* of the host's memory */
-    bool pulled;               /* by engine between devices: driven by the target */
+    bool pulled;               /* between devices: by engine driven by the target, by kernel copied from to's memory into own */
     bool shared;               /* beside other flows: on a part of the buffers that no other flow of the same device touches */
 };
 

@@ -28,6 +28,7 @@ def flows_of(record):
         gpu, numa = (a, b) if b.startswith("numa") else (b, a)
         return [("kernel", "copy", kind, a, b) if how == "copy" else ("kernel", how, kind, gpu, numa)], 1
     if metric == "gpu_gpu_kernel":
+        how = "read" if how == "pull" else how  # own memory is faster than any peer's
         return [("kernel", how, "pinned", a, b)] + ([("kernel", how, "pinned", b, a)] if both else []), 1
     if metric == "memory_bandwidth":
         how = axes.get("how", "read")
