@@ -80,7 +80,7 @@ static bool find_shape(const char *shapes, const char *model, const char *target
         return false;
     int width = snprintf(key, sizeof key, " %s ", target);
     const char *found = strstr(at, key), *end = strchr(at, ';');
-    if (found == NULL || (end != NULL && found > end) || sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 || grid < 1 || unroll < 1)
+    if (found == NULL || (end != NULL && found > end) || sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 || unroll < 1)
         return false;
     *ret_block = block;
     *ret_grid = grid;
@@ -93,8 +93,12 @@ static void put_shape(struct writer *writer, const struct move *hop)
     const struct place *driver = graph_place(writer->graph, hop->driver);
     unsigned block, grid, unroll;
     if (writer->shapes != NULL && driver->model != NULL &&
-        find_shape(writer->shapes, driver->model, is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid, &unroll))
-        put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", grid, block, unroll);
+        find_shape(writer->shapes, driver->model, is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid, &unroll)) {
+        if (grid > 0)
+            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", grid, block, unroll);
+        else
+            put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need", block, unroll);
+    }
 }
 
 static void put_hop(struct writer *writer, const struct move *hop)

@@ -1,7 +1,6 @@
 #include "gpu_bs.h"
 
 #define ALIGN      UINT64_C(256)
-#define UNROLL     4    /* 16-byte accesses a thread has under way in these kernels */
 #define BLOCKS_MAX 8192 /* partial sums */
 #define SUMS_BYTES ((BLOCKS_MAX + 1) * sizeof(double))
 #define WORD       sizeof(double)
@@ -11,18 +10,19 @@ static uint64_t down(uint64_t bytes) { return bytes / ALIGN * ALIGN; }
 static uint64_t up(uint64_t bytes) { return down(bytes + ALIGN - 1); }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* As many threads as have the best copy's bytes under way, but none without an element, in blocks. */
-static unsigned blocks_of(const struct gpu_shape *copy, uint64_t n)
+static bool has_sum(int test) { return test >= 3 && test <= 5; }
+static bool has_mesh(int test) { return test >= 6; }
+
+/* Each thread takes one step, as far as that does not leave too many partial sums. */
+static unsigned blocks_of(int test, uint64_t n)
 {
-    uint64_t tuned = (uint64_t)copy->grid * copy->block * copy->unroll / UNROLL / GPU_BS_BLOCK;
-    uint64_t needed = (n / 2 + GPU_BS_BLOCK - 1) / GPU_BS_BLOCK;
-    uint64_t blocks = least(least(tuned, needed), BLOCKS_MAX);
-    return blocks < 1 ? 1 : (unsigned)blocks;
+    uint64_t step = (uint64_t)GPU_BS_BLOCK * 2 * (test == 5 ? GPU_BS_UNROLL / 2 : GPU_BS_UNROLL), blocks = (n + step - 1) / step;
+    return (unsigned)(has_sum(test) ? least(blocks, BLOCKS_MAX) : blocks);
 }
 
 /* The vectors lie one to a buffer, or two, in halves; sums has the partial sums and the result. */
 static bool lay_vectors(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b, uint64_t sums,
-                        const struct gpu_shape *copy, struct gpu_bs *bs)
+                        struct gpu_bs *bs)
 {
     static const unsigned moved[] = {0, 2, 3, 1, 2, 6}; /* vectors read and vectors written */
     uint64_t each = bs->test == 5   ? least(down(a->bytes / 2), down(b_bytes / 2))
@@ -32,7 +32,7 @@ static bool lay_vectors(uint64_t bytes, const struct gpu_memory *a, uint64_t b_b
     if (n == 0)
         return false;
     bs->bytes = n * moved[bs->test] * WORD;
-    bs->grid = blocks_of(copy, n);
+    bs->grid = blocks_of(bs->test, n);
     bs->args = (struct gpu_bs_args){.x = a->address,
                                     .y = b,
                                     .z = a->address + each,
@@ -94,21 +94,17 @@ static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_byte
     return true;
 }
 
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, const struct gpu_shape *copy,
-                struct gpu_bs *ret_bs)
+bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs)
 {
     struct gpu_bs bs = {.test = test};
     if (b->bytes < up(SUMS_BYTES))
         return false;
     uint64_t sums = b->address, rest = b->address + up(SUMS_BYTES), rest_bytes = b->bytes - up(SUMS_BYTES);
-    if (test < 6 ? !lay_vectors(bytes, a, rest_bytes, rest, sums, copy, &bs) : !lay_mesh(bytes, a, rest_bytes, rest, &bs))
+    if (test < 6 ? !lay_vectors(bytes, a, rest_bytes, rest, sums, &bs) : !lay_mesh(bytes, a, rest_bytes, rest, &bs))
         return false;
     *ret_bs = bs;
     return true;
 }
-
-static bool has_sum(int test) { return test >= 3 && test <= 5; }
-static bool has_mesh(int test) { return test >= 6; }
 
 bool gpu_bs_can(const struct gpu_device *device, int test)
 {

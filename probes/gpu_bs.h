@@ -24,10 +24,8 @@ struct gpu_bs {
     struct gpu_mesh_args mesh; /* of BS6 and BS7: how its index is built */
 };
 
-/* The largest operation that moves at most so many bytes and fits the buffers, for a device that copies fastest in this shape.
- * False: not even the smallest fits. */
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, const struct gpu_shape *copy,
-                struct gpu_bs *ret_bs);
+/* The largest operation that moves at most so many bytes and fits the buffers. False: not even the smallest fits. */
+bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs);
 
 /* Whether the device has the kernels. */
 bool gpu_bs_can(const struct gpu_device *device, int test);

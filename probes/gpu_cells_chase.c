@@ -18,6 +18,7 @@
 #define FEW_DEVICES 4
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
+#define ROUND_SLOTS 4096             /* more than a first-level cache has lines */
 #define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
 #define PIECE_NS    150e3
 #define PIECES_MAX  100
@@ -88,11 +89,19 @@ static bool walk(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_f
     return true;
 }
 
+/* What does not count: the first loads and, because a kernel begins with an empty first level, a round of what that might hold.
+ */
+static uint64_t base_of(const struct chase *chase)
+{
+    uint64_t round = (chase->build.slots + GPU_CHASE_UNROLL - 1) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
+    return chase->build.slots > ROUND_SLOTS || round < BASE_LOADS ? BASE_LOADS : round;
+}
+
 /* Time of a load, without what starting the kernel takes. */
 static bool walk_piece(struct chase *chase, uint64_t loads, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double base, all;
-    if (!walk(chase, BASE_LOADS, &base, ret_fault, why) || !walk(chase, BASE_LOADS + loads, &all, ret_fault, why))
+    if (!walk(chase, base_of(chase), &base, ret_fault, why) || !walk(chase, base_of(chase) + loads, &all, ret_fault, why))
         return false;
     *ret_ns = (all - base) / (double)loads;
     return true;
@@ -127,9 +136,12 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
 {
     double samples[PIECES_MAX], look;
     int64_t began_ns = probe_clock_ns();
-    if (!walk_piece(chase, PIECE_LOADS, &look, ret_fault, why))
-        return false;
-    double fit = PIECE_NS / fmax(look, 1);
+    uint64_t few = base_of(chase) + PIECE_LOADS;
+    /* The first finds no translation of an address and no code of the kernel in any cache. */
+    for (int i = 0; i < 2; i++)
+        if (!walk(chase, few, &look, ret_fault, why))
+            return false;
+    double fit = PIECE_NS / fmax(look / (double)few, 1);
     uint64_t loads = fit < PIECE_LOADS ? PIECE_LOADS : (uint64_t)fit / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
     struct probe_summary summary;
     unsigned n = 0;

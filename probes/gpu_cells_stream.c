@@ -5,26 +5,25 @@
 #define QUICK_LEAST 6 /* sizes that a curve needs */
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
-                  const struct gpu_shape *copy, struct gpu_bs *ret_bs)
+                  struct gpu_bs *ret_bs)
 {
     struct gpu_bs bs;
-    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, copy, &bs) || (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
+    if (count == GPU_WORKS_MAX || !gpu_bs_lay(test, bytes, a, b, &bs) || (count > 0 && bs.bytes <= ret_bs[count - 1].bytes))
         return count;
     ret_bs[count] = bs;
     return count + 1;
 }
 
-size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, const struct gpu_shape *copy,
-                              struct gpu_bs *ret_bs)
+size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs)
 {
     struct gpu_bs largest;
     size_t count = 0;
-    if (!gpu_bs_lay(test, MOST, a, b, copy, &largest))
+    if (!gpu_bs_lay(test, MOST, a, b, &largest))
         return 0;
     for (uint64_t bytes = LEAST; bytes < largest.bytes / 4; bytes *= 4)
-        count = add(count, test, bytes, a, b, copy, ret_bs);
+        count = add(count, test, bytes, a, b, ret_bs);
     for (int quarters = 1; quarters <= 4; quarters *= 2)
-        count = add(count, test, largest.bytes / 4 * (uint64_t)quarters, a, b, copy, ret_bs);
+        count = add(count, test, largest.bytes / 4 * (uint64_t)quarters, a, b, ret_bs);
     return count;
 }
 
@@ -50,8 +49,7 @@ static size_t make_works(const struct gpu_run *run, int device, int test, const 
                          struct job *ret_jobs, struct gpu_work *ret_works)
 {
     struct gpu_bs sizes[GPU_WORKS_MAX];
-    const struct gpu_device *of = &run->node->device[device];
-    size_t count = gpu_cells_stream_sizes(test, a, b, &of->copy, sizes);
+    size_t count = gpu_cells_stream_sizes(test, a, b, sizes);
     if (run->wanted.profile != GPU_FULL && count > QUICK_LEAST)
         count--; /* the largest takes half of the time */
     for (size_t i = 0; i < count; i++) {

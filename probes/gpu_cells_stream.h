@@ -12,5 +12,4 @@ bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells);
 
 /* The operations of one test's curve, ascending by bytes, none twice: a factor of four apart from 4 KiB on, then a quarter, half
  * and all of the most that fits. Returns how many, at most GPU_WORKS_MAX. */
-size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, const struct gpu_shape *copy,
-                              struct gpu_bs *ret_bs);
+size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b, struct gpu_bs *ret_bs);

@@ -8,24 +8,27 @@
 #include "gpu_tune.h"
 #include "probe_clock.h"
 
-#define AGAIN   8     /* shapes that are tried again */
-#define AS_FAST 1.005 /* times the best */
-#define WANTED  250e3 /* ns that one trial takes */
+#define AGAIN   6     /* shapes that are tried again */
+#define MORE    2     /* operations whose time counts then */
+#define AS_FAST 1.007 /* times the best */
+#define WANTED  150e3 /* ns that one operation takes */
 #define FIRST   (UINT64_C(8) << 20)
 #define GRAIN   UINT64_C(4096)
 #define CACHES  4 /* times the last cache: what is moved in own memory at least */
 
 size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_tries)
 {
-    static const unsigned blocks[] = {256, 512, 1024}, waves[] = {1, 2, 4, 8}, unrolls[] = {1, 2, 4, 8, 12, 16};
+    static const unsigned blocks[] = {256, 512, 1024}, waves[] = {0, 1, 2, 4, 8}, unrolls[] = {4, 8, 2, 12, 16, 1};
     size_t count = 0;
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        for (size_t j = 0; j < sizeof waves / sizeof *waves; j++)
+    for (size_t j = 0; j < sizeof waves / sizeof *waves; j++)
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
             for (size_t k = 0; k < sizeof unrolls / sizeof *unrolls; k++)
                 /* More threads than a multiprocessor holds only wait. */
-                if (blocks[i] * waves[j] <= 4096)
-                    ret_tries[count++] = (struct gpu_cells_try){
-                        .shape = {blocks[i], waves[j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64), unrolls[k]}};
+                if (blocks[i] * waves[j] <= 4096) {
+                    unsigned grid = waves[j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
+                    ret_tries[count] = (struct gpu_cells_try){.shape = {blocks[i], grid, unrolls[k]}, .order = (unsigned)count};
+                    count++;
+                }
     return count;
 }
 
@@ -57,8 +60,6 @@ static double median(const struct gpu_cells_try *one)
     return ns[one->count / 2];
 }
 
-static uint64_t threads_of(const struct gpu_cells_try *one) { return (uint64_t)one->shape.block * one->shape.grid; }
-
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
 {
     double least = INFINITY;
@@ -66,21 +67,33 @@ size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
         least = fmin(least, median(&tries[i]));
     size_t best = count;
     for (size_t i = 0; i < count; i++)
-        if (median(&tries[i]) <= AS_FAST * least && (best == count || threads_of(&tries[i]) < threads_of(&tries[best])))
+        if (median(&tries[i]) <= AS_FAST * least && (best == count || tries[i].order < tries[best].order))
             best = i;
     return best == count ? 0 : best;
 }
 
-/* A shape that the device refuses all the same is none; only a lost device ends it. */
-static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, struct gpu_cells_try *one, enum gpu_fault *ret_fault,
+static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count, double *ret_ns, enum gpu_fault *ret_fault,
                       struct probe_why *why)
 {
+    flow->count = count;
+    if (!gpu_trial_run(run->trial, flow, 1, ret_fault, why))
+        return false;
+    *ret_ns = flow->ns;
+    return true;
+}
+
+/* Once, or what one more takes: neither its start nor what caches still hold at the end is in that. A shape that the device
+ * refuses all the same is none; only a lost device ends it. */
+static bool try_shape(struct gpu_run *run, struct gpu_flow *flow, bool again, struct gpu_cells_try *one,
+                      enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double first = 0, all;
     flow->op.shape = one->shape;
-    if (gpu_trial_run(run->trial, flow, 1, ret_fault, why)) {
-        one->ns[one->count++] = flow->ns;
-        return true;
-    }
-    return *ret_fault != GPU_FAULT_LOST;
+    if ((again && !run_count(run, flow, 1, &first, ret_fault, why)) ||
+        !run_count(run, flow, again ? 1 + MORE : 1, &all, ret_fault, why))
+        return *ret_fault != GPU_FAULT_LOST;
+    one->ns[one->count++] = again ? (all - first) / MORE : all;
+    return true;
 }
 
 /* Bytes that take about as long as wanted with the shape at hand. */
@@ -118,15 +131,20 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, int64_t
         tries[i - 1] = tries[other];
         tries[other] = kept;
     }
+    flow->advance = flow->op.bytes;
     for (size_t i = 0; i < count && probe_clock_ns() < end_ns; i++)
-        if (!try_shape(run, flow, &tries[i], ret_fault, why))
+        if (!try_shape(run, flow, false, &tries[i], ret_fault, why))
             return false;
     qsort(tries, count, sizeof *tries, compare_tries);
-    size_t again = count < AGAIN ? count : AGAIN;
-    for (int round = 1; round < GPU_CELLS_TUNE_TIMES; round++)
-        for (size_t i = 0; i < again && tries[i].count > 0; i++)
-            if (tries[i].count < GPU_CELLS_TUNE_TIMES && !try_shape(run, flow, &tries[i], ret_fault, why))
+    size_t again = 0;
+    while (again < count && again < AGAIN && tries[again].count > 0)
+        tries[again++].count = 0;
+    for (int round = 0; round < GPU_CELLS_TUNE_TIMES; round++)
+        for (size_t i = 0; i < again; i++)
+            if (!try_shape(run, flow, true, &tries[i], ret_fault, why))
                 return false;
+    if (again == 0)
+        return probe_why_set(why, "no shape could be launched");
     size_t best = gpu_cells_tune_best(tries, again);
     if (tries[best].count == 0)
         return probe_why_set(why, "no shape could be launched");

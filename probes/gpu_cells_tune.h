@@ -9,6 +9,7 @@ bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells);
 #define GPU_CELLS_TUNE_TIMES 5
 struct gpu_cells_try {
     struct gpu_shape shape;
+    unsigned order; /* of the list: what comes first is taken when others are as fast */
     double ns[GPU_CELLS_TUNE_TIMES];
     unsigned count;
 };
@@ -17,6 +18,6 @@ struct gpu_cells_try {
 #define GPU_CELLS_TRIES_MAX 96
 size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_tries);
 
-/* The index of the best by median: of those that are as fast within half a percent the one with the fewest threads. count is at
- * least 1. */
+/* The index of the best by median: of those that are as fast within 0.7 percent, which is how far two medians of one shape may be
+ * apart, the first of the list, so that another run finds the same. count is at least 1. */
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count);

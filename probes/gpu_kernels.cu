@@ -233,20 +233,18 @@ __device__ inline void leave_partial(const gpu_bs_args &args, double sum)
         global<double>(args.partial)[blockIdx.x] = sum;
 }
 
-#define BS_UNROLL 4 /* pairs of elements in a step */
-
 KERNEL __launch_bounds__(512) berth_bs1(gpu_bs_args args)
 {
     const pair_f64 *x = global<const pair_f64>(args.x);
     pair_f64 *y = global<pair_f64>(args.y);
-    grid_steps<BS_UNROLL>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
-        pair_f64 value[BS_UNROLL];
+    grid_steps<GPU_BS_UNROLL>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
+        pair_f64 value[GPU_BS_UNROLL];
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n)
                 value[k] = x[i + k * threads];
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n)
                 stream_out(y + i + k * threads, value[k]);
     });
@@ -258,16 +256,16 @@ KERNEL __launch_bounds__(512) berth_bs2(gpu_bs_args args)
 {
     const pair_f64 *x = global<const pair_f64>(args.x);
     pair_f64 *y = global<pair_f64>(args.y);
-    grid_steps<BS_UNROLL>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
-        pair_f64 a[BS_UNROLL], b[BS_UNROLL];
+    grid_steps<GPU_BS_UNROLL>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
+        pair_f64 a[GPU_BS_UNROLL], b[GPU_BS_UNROLL];
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n) {
                 a[k] = x[i + k * threads];
                 b[k] = y[i + k * threads];
             }
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n) {
                 b[k].x = args.alpha * a[k].x + args.beta * b[k].x;
                 b[k].y = args.alpha * a[k].y + args.beta * b[k].y;
@@ -285,16 +283,16 @@ template <bool SAME> __device__ inline double dot(gpu_u64 x_address, gpu_u64 y_a
 {
     const pair_f64 *x = global<const pair_f64>(x_address), *y = global<const pair_f64>(y_address);
     double sum = 0;
-    grid_steps<BS_UNROLL>(count / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
-        pair_f64 a[BS_UNROLL], b[BS_UNROLL];
+    grid_steps<GPU_BS_UNROLL>(count / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
+        pair_f64 a[GPU_BS_UNROLL], b[GPU_BS_UNROLL];
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n) {
                 a[k] = x[i + k * threads];
                 b[k] = SAME ? a[k] : y[i + k * threads];
             }
 #pragma unroll
-        for (int k = 0; k < BS_UNROLL; k++)
+        for (int k = 0; k < GPU_BS_UNROLL; k++)
             if (whole || i + k * threads < n)
                 sum += a[k].x * b[k].x + a[k].y * b[k].y;
     });
@@ -310,11 +308,12 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
 {
     pair_f64 *x = global<pair_f64>(args.x), *r = global<pair_f64>(args.y);
     const pair_f64 *p = global<const pair_f64>(args.z), *q = global<const pair_f64>(args.w);
+    constexpr int N = GPU_BS_UNROLL / 2;
     double alpha = args.alpha, sum = 0;
-    grid_steps<2>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
-        pair_f64 xs[2], rs[2], ps[2], qs[2];
+    grid_steps<N>(args.n / 2, [&](gpu_u64 i, gpu_u64 threads, gpu_u64 n, bool whole) {
+        pair_f64 xs[N], rs[N], ps[N], qs[N];
 #pragma unroll
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < N; k++)
             if (whole || i + k * threads < n) {
                 xs[k] = x[i + k * threads];
                 ps[k] = p[i + k * threads];
@@ -322,7 +321,7 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs5(gpu_bs_args args)
                 qs[k] = q[i + k * threads];
             }
 #pragma unroll
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < N; k++)
             if (whole || i + k * threads < n) {
                 xs[k].x += alpha * ps[k].x;
                 xs[k].y += alpha * ps[k].y;

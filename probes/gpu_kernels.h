@@ -101,7 +101,8 @@ struct gpu_pingpong_args {
  * index and start are int32; there are n + 1 starts, and `entries`, which is the last of them, in index. bs3, bs4 and bs5 take blocks of GPU_BS_BLOCK threads and
  * leave one sum for each block at partial; berth_sum, one block of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows,
  * and blocks of GPU_BS_BLOCK threads too. */
-#define GPU_BS_BLOCK 256
+#define GPU_BS_BLOCK  256
+#define GPU_BS_UNROLL 4 /* pairs of elements in a thread's step; half of that in bs5's, which has more vectors */
 struct gpu_bs_args {
     gpu_u64 x, y, z, w, index, start, entries, partial, result, n, blocks;
     double alpha, beta;

@@ -33,8 +33,8 @@ enum gpu_kernel {
 
 /* How a streaming kernel is launched: found by tuning, once per model and driver. */
 struct gpu_shape {
-    unsigned block, grid;
-    unsigned unroll; /* 1, 2, 4, 8, 12, 16 */
+    unsigned block, grid; /* grid 0: as many blocks as give each thread one step */
+    unsigned unroll;      /* 1, 2, 4, 8, 12, 16 */
 };
 
 struct gpu_device {

@@ -119,6 +119,12 @@ static gpu_function stream_kernel(const struct gpu_device *device, const struct 
     return gpu_node_stream_kernel(device, firsts[op->how], op->shape.unroll);
 }
 
+static unsigned grid_of(const struct gpu_shape *shape, uint64_t bytes)
+{
+    uint64_t step = (uint64_t)shape->block * shape->unroll * 16, blocks = (bytes + step - 1) / step;
+    return shape->grid > 0 ? shape->grid : blocks < 1 ? 1 : (unsigned)blocks;
+}
+
 static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
 {
     const struct gpu_api *api = trial->node->api;
@@ -138,7 +144,7 @@ static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, ui
                                    .bytes = op->bytes,
                                    .sink = trial->posts[op->device].sink,
                                    .value = UINT64_C(0x0102040810204080)};
-    return api->launch(api, kernel, op->shape.grid, op->shape.block, stream, &args, sizeof args);
+    return api->launch(api, kernel, grid_of(&op->shape, op->bytes), op->shape.block, stream, &args, sizeof args);
 }
 
 /* What a flow and a task have in common: one stream of one device with something in it. */

@@ -21,8 +21,7 @@ void gpu_tune_default(struct gpu_node *node)
         struct gpu_device *device = &node->device[i];
         int processors = device->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
         unsigned grid = processors > 0 ? (unsigned)processors : 64;
-        /* What covers the latency of memory is many loads of few threads with CUDA, and many threads on AMD's devices. */
-        struct gpu_shape shape = node->api->takes_cuda ? (struct gpu_shape){.block = 512, .grid = 2 * grid, .unroll = 8}
+        struct gpu_shape shape = node->api->takes_cuda ? (struct gpu_shape){.block = 256, .grid = 0, .unroll = 4}
                                                        : (struct gpu_shape){.block = 256, .grid = 8 * grid, .unroll = 4};
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
             for (int how = 0; how < HOWS; how++)
@@ -48,7 +47,7 @@ static bool find_shape(const char *text, enum gpu_tune_target target, int how, s
         sscanf(found + length, "%5ux%7uu%2u", &shape.block, &shape.grid, &shape.unroll) != 3)
         return false;
     *ret_shape = shape;
-    return shape.block >= 32 && shape.block <= 1024 && shape.block % 32 == 0 && shape.grid >= 1 && shape.grid <= 1U << 20 &&
+    return shape.block >= 32 && shape.block <= 1024 && shape.block % 32 == 0 && shape.grid <= 1U << 20 &&
            (shape.unroll == 12 || (shape.unroll >= 1 && shape.unroll <= 16 && (shape.unroll & (shape.unroll - 1)) == 0));
 }
 

@@ -2,8 +2,8 @@
  * How streaming kernels are launched: block, grid and unroll for reading, writing and copying in a device's own memory, in a
  * peer's and in the host's; found by measuring, once for each model and driver.
  *
- * As text, a model's shapes are "MODEL/DRIVER: read 512x264u8 write 512x132u12 copy 512x132u12 peer-read ... host-copy 256x132u4"
- * (threads of a block, blocks, accesses of a thread before the next step), without what was not measured; several models are
+ * As text, a model's shapes are "MODEL/DRIVER: read 256x0u4 write 512x132u12 copy 256x0u4 peer-read ... host-copy 256x132u4"
+ * (threads of a block, blocks or 0 for as many as the bytes need, accesses of a thread before the next step), without what was not measured; several models are
  * separated by "; ". The text is a condition of the run and comes back by the option --shapes.
  */
 #pragma once

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs berth-probe-gpu and, where their paths are given, nvbandwidth and BabelStream one after the other on this machine, and prints cell by
-cell what each measured, the ratio, and what each tool took. Needs nothing but Python; docs/MEASURING.md says what the rows mean.
+"""Runs berth-probe-gpu and, where their paths are given, nvbandwidth and BabelStream in turns on this machine, several rounds, and prints what each
+measured, the ratio of each round's two, and what each tool took. Needs nothing but Python; docs/MEASURING.md says what the rows mean.
 
 Exit status: 0 all targets met, 1 one was not, 64 wrong usage, 70 a tool did not run.
 """
@@ -15,19 +15,13 @@ import time
 
 PCI = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
 
-# How a row is judged: what it says of theirs, given ours (value, low, high) and the ratio; None is no target.
-ENGINE, KERNEL, HBM, SHOWN = "within 1 %", ">= 1", ">= 0.98", "-"
+# How a row is judged, by its ratios; SHOWN is no target.
+ENGINE, KERNEL, HBM, BEST, SHOWN = "within 1 %", ">= 1", ">= 0.98", ">= 0.9", "-"
 
 
-def met(target, ours, theirs):
-    ratio = ours[0] / theirs
-    if target == ENGINE:
-        return abs(ratio - 1) <= 0.01
-    if target == KERNEL:  # as fast as far as our own interval can tell
-        return max(ours[0], ours[2] or 0) >= theirs
-    if target == HBM:
-        return ratio >= 0.98
-    return None
+def met(target, ratio, highest):
+    """Whether it is, given the median of the rounds' ratios and the highest: as fast as far as rounds tell."""
+    return {ENGINE: abs(ratio - 1) <= 0.01, KERNEL: highest >= 1, HBM: ratio >= 0.98, BEST: ratio >= 0.9}.get(target)
 
 
 # Title, nvbandwidth's cases (more than one: their sum is meant), our metric and axes, which end of ours is the host ("from", "to", or "any"), target.
@@ -45,10 +39,11 @@ PEER = [
     ("gpu to gpu, copy engine, read", ["device_to_device_memcpy_read_ce"], "gpu_gpu_copy_engine", {"direction": "read"}, "column", ENGINE),
     ("gpu to gpu, copy engine, write", ["device_to_device_memcpy_write_ce"], "gpu_gpu_copy_engine", {}, "row", ENGINE),
     ("gpu to gpu, copy engine, both", ["device_to_device_bidirectional_memcpy_write_ce"], "gpu_gpu_copy_engine", {"direction": "both"}, "any", ENGINE),
-    ("gpu to gpu, kernel, read", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "read"}, "row", KERNEL),
+    ("gpu to gpu, kernel, pull", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "pull"}, "row", KERNEL),
+    ("gpu to gpu, kernel, into registers", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "read"}, "row", SHOWN),
     ("gpu to gpu, kernel, write", ["device_to_device_memcpy_write_sm"], "gpu_gpu_kernel", {}, "row", KERNEL),
-    ("gpu to gpu, kernel, read, both", ["device_to_device_bidirectional_memcpy_read_sm"], "gpu_gpu_kernel",
-     {"how": "read", "direction": "both"}, "any", KERNEL),
+    ("gpu to gpu, kernel, pull, both", ["device_to_device_bidirectional_memcpy_read_sm"], "gpu_gpu_kernel",
+     {"how": "pull", "direction": "both"}, "any", KERNEL),
     ("gpu to gpu, kernel, write, both", ["device_to_device_bidirectional_memcpy_write_sm"], "gpu_gpu_kernel", {"direction": "both"}, "any", KERNEL),
     ("latency of a peer's memory", ["device_to_device_latency_sm"], "memory_latency", {}, "row", SHOWN),
 ]
@@ -58,12 +53,17 @@ SETS = [
     ("host to all gpus at once, copy engine", "host_to_all_memcpy_ce", "host_gpu_copy_engine_concurrent", "from"),
 ]
 STREAMS = [("bs1", "Copy"), ("bs2", "Triad"), ("bs4", "Dot")]
-CACHED_BYTES = 1 << 20  # of ours that a cache holds as well as the 2 MiB of nvbandwidth
-CASES = [c for row in HOST + PEER for c in row[1]] + [row[1] for row in SETS] + ["device_local_copy"]
-NOTES = """What differs in method: nvbandwidth's latencies chase pointers through 2 MiB, which a peer's level-2 cache holds; ours without a size go through memory, and those
-through 1 MiB are the like. Its bidirectional host cells give one direction under the load of the other: the row adds both up. Its reading kernel stores what
-it reads, ours does not. Its local copy counts bytes once: the row counts them twice, as ours do. BabelStream gives its best time and clocks each launch; Triad
-moves the bytes of bs2, and bs3 and bs5 have no counterpart there."""
+ELEMENTS = 2**28  # of BabelStream's arrays: the larger, the faster
+CACHED_BYTES = 2 << 20  # of ours: as many lines as nvbandwidth's 2 MiB have
+LOCAL = "device_local_copy"
+JUDGED = [c for row in HOST + PEER if row[5] != SHOWN for c in row[1]] + [LOCAL]  # in each round
+OTHERS = [c for row in HOST + PEER if row[5] == SHOWN for c in row[1] if c not in JUDGED] + [row[1] for row in SETS]  # in the first
+STREAM_SECONDS, LATENCY_SECONDS = 3, 5
+NOTES = """ratio is the median of the rounds' ratios, beside it the lowest and the highest; a target ">= 1" is met when the highest is. What differs in method: nvbandwidth's
+latency is that of 2 MiB, which a peer's level-2 cache holds, averaged over all multiprocessors; ours is seen from one of them, through memory or, 2 MiB, through as
+many lines as theirs. Its bidirectional host cases give one direction under the load of the other: the row adds both up. Its local copy is the driver's own and
+counts bytes once: the row counts them twice, as ours do. BabelStream clocks each launch and gives its best of 50; its mean is shown beside. Triad moves the bytes of
+bs2; bs3 and bs5 have no counterpart there."""
 
 
 class Ours:
@@ -114,7 +114,7 @@ class Ours:
         for source, target in ends:
             value = self.cells.get(key(metric, source, target, axes))
             if value:
-                return value
+                return value[0]
         return None
 
 
@@ -180,7 +180,7 @@ def number(text):
 
 def nvbandwidth(path, cases, limit):
     """Matrix of each case. A bidirectional one prints three into one, of which the last is the sum."""
-    out, seconds = run([path, "-j", "-t", *cases], limit)
+    out, seconds = run([path, "-j", "-i", "1", "-t", *cases], limit)
     matrices = {}
     for case in json.loads(out[out.index("{"):])["nvbandwidth"]["testcases"]:
         rows = [[number(cell) for cell in row] for row in case.get("bandwidth_matrix", [])]
@@ -203,96 +203,131 @@ def babelstream(path, device, elements, limit):
     return rates, seconds
 
 
+class Round:
+    """What the tools said in one turn."""
+
+    def __init__(self, ours):
+        self.ours, self.matrices, self.streams = ours, {}, {}
+
+    def cell(self, case, row, column):
+        rows = self.matrices.get(case, [])
+        return rows[row][column] if row < len(rows) and column < len(rows[row]) else None
+
+    def cells(self, cases, row, column, scale):
+        """The sum of the cases' cells; None when one has none."""
+        parts = [self.cell(case, row, column) for case in cases]
+        return None if None in parts else sum(parts) * scale
+
+
 class Table:
     def __init__(self):
         self.rows, self.missed, self.missing = [], 0, 0
 
-    def add(self, title, source, target, ours, theirs, unit, judge, why=""):
-        """ours is (value, low, high) or None."""
-        scale, digits = (1e9, 2) if unit == "GB/s" else (1, 0)
-        show = lambda v: "-" if v is None else f"{v / scale:.{digits}f}"
-        ratio, verdict = "-", ""
-        if ours and theirs:
-            ratio = f"{ours[0] / theirs:.3f}"
-            fine = met(judge, ours, theirs)
-            verdict = "" if fine is None else "met" if fine else "NOT met"
-            self.missed += fine is False
-        elif theirs and judge != SHOWN:
-            verdict, self.missing = "no value", self.missing + 1
-        if ours or theirs:
-            self.rows.append((title, source, target, show(ours and ours[0]), show(theirs), unit, ratio, judge, verdict or why))
+    def add(self, title, source, target, ours, theirs, unit, judge):
+        """ours and theirs have a value for each round, or None where it did not measure that."""
+        pairs = [a / b for a, b in zip(ours, theirs) if a and b]
+        mine, other = ([v for v in values if v] for values in (ours, theirs))
+        if not mine and not other:
+            return
+        if mine and other and not pairs:
+            pairs = [statistics.median(mine) / statistics.median(other)]
+        ratio, fine = (statistics.median(pairs), met(judge, statistics.median(pairs), max(pairs))) if pairs else (None, None)
+        if not mine and judge != SHOWN:
+            self.missing += 1
+        self.missed += fine is False
+        self.rows.append((title, source, target, mine and statistics.median(mine), other and statistics.median(other), unit, ratio, pairs, judge,
+                          "no value" if not mine and judge != SHOWN else "" if fine is None else "met" if fine else "NOT met"))
 
-    def print(self):
-        head = ("what", "from", "to", "berth", "reference", "unit", "ratio", "target", "")
-        widths = [max(len(r[i]) for r in [head, *self.rows]) for i in range(len(head))]
-        for row in [head, *self.rows]:
-            print("  ".join(c.rjust(w) if i in (3, 4, 6) else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip())
+    def worst(self):
+        """Of each title the row that is farthest from equal, or lowest where more is better; how many there are."""
+        titles = {}
+        for row in self.rows:
+            titles.setdefault(row[0], []).append(row)
+        for rows in titles.values():
+            far = {ENGINE: lambda r: -abs(r[6] - 1), SHOWN: lambda r: -abs(r[6] - 1)}.get(rows[0][8], lambda r: r[6])
+            missing = [r for r in rows if r[9] == "no value"]
+            known = [r for r in rows if r[6] is not None]
+            yield len(rows), missing[0] if missing else min(known, key=far) if known else rows[0]
+
+    def print(self, each):
+        lines = [("what", "from", "to", "cells", "berth", "reference", "unit", "ratio", "of rounds", "target", "")]
+        for count, (title, source, target, ours, theirs, unit, ratio, pairs, judge, verdict) in ((1, r) for r in self.rows) if each else self.worst():
+            scale, digits = (1e9, 2) if unit == "GB/s" else (1, 0)
+            shown = [f"{v / scale:.{digits}f}" if v else "-" for v in (ours, theirs)]
+            lines.append((title, source, target, str(count), *shown, unit, "-" if ratio is None else f"{ratio:.3f}",
+                          f"{min(pairs):.3f}..{max(pairs):.3f}" if len(pairs) > 1 else "-", judge, verdict))
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        for line in lines:
+            print("  ".join(c.rjust(w) if i in (3, 4, 5, 7) else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip())
 
 
-def cell(matrices, case, row, column):
-    rows = matrices.get(case, [])
-    return rows[row][column] if row < len(rows) and column < len(rows[row]) else None
-
-
-def compare_host(table, ours, matrices):
+def compare_host(table, rounds):
+    first = rounds[0].ours
     for title, cases, metric, axes, host, judge in HOST:
-        unit = "ns" if metric == "memory_latency" else "GB/s"
-        for i, gpu in enumerate(ours.gpus):
-            parts = [cell(matrices, case, 0, i) for case in cases]
-            theirs = None if None in parts else sum(parts) * (1e9 if unit == "GB/s" else 1)
-            near = ours.near(gpu)
+        unit, scale = ("ns", 1) if metric == "memory_latency" else ("GB/s", 1e9)
+        for i, gpu in enumerate(first.gpus):
+            theirs = [r.cells(cases, 0, i, scale) for r in rounds]
+            near = first.near(gpu)
             ends = [(n, gpu) for n in near if host != "to"] + [(gpu, n) for n in near if host != "from"]
+            there = "/".join(near) or "host"
             for extra in ({}, {"bytes": CACHED_BYTES}) if unit == "ns" else ({},):
-                found = [v for v in (ours.find(metric, [end], {**axes, **extra}) for end in ends) if v]
-                pick = min if unit == "ns" else max
-                name = f"{title}{', 1 MiB' if extra else ''}"
-                there = "/".join(near) or "host"
-                table.add(name, there if host == "from" else gpu, gpu if host == "from" else there, pick(found) if found else None, theirs, unit, judge)
+                found = [[v for v in (r.ours.find(metric, [end], {**axes, **extra}) for end in ends) if v] for r in rounds]
+                ours = [(min if unit == "ns" else max)(values) if values else None for values in found]
+                table.add(f"{title}{', 2 MiB' if extra else ''}", there if host == "from" else gpu, gpu if host == "from" else there, ours, theirs, unit, judge)
 
 
-def compare_peers(table, ours, matrices):
+def compare_peers(table, rounds):
+    gpus = rounds[0].ours.gpus
     for title, cases, metric, axes, acting, judge in PEER:
-        unit = "ns" if metric == "memory_latency" else "GB/s"
-        for i, row in enumerate(ours.gpus):
-            for j, column in enumerate(ours.gpus):
+        unit, scale = ("ns", 1) if metric == "memory_latency" else ("GB/s", 1e9)
+        for i, row in enumerate(gpus):
+            for j, column in enumerate(gpus):
                 if i == j:
                     continue
-                theirs = cell(matrices, cases[0], i, j)
-                theirs = theirs and theirs * (1e9 if unit == "GB/s" else 1)
+                theirs = [r.cells(cases, i, j, scale) for r in rounds]
                 ends = {"row": [(row, column)], "column": [(column, row)], "any": [(row, column), (column, row)]}[acting]
                 for extra in ({}, {"bytes": CACHED_BYTES}) if unit == "ns" else ({},):
-                    table.add(f"{title}{', 1 MiB' if extra else ''}", *ends[0], ours.find(metric, ends, {**axes, **extra}), theirs, unit, judge)
+                    ours = [r.ours.find(metric, ends, {**axes, **extra}) for r in rounds]
+                    table.add(f"{title}{', 2 MiB' if extra else ''}", *ends[0], ours, theirs, unit, judge)
 
 
-def compare_sets(table, ours, matrices):
+def share(ours, metric, host, gpu):
+    """What the gpu gets while all copy at once."""
+    rates = [0]
+    for (name, axes, places), flows in ours.sets.items():
+        gpus = {p[1 if host == "from" else 0] for p in places}
+        if name == metric and not axes and len(flows) == len(ours.gpus) > 1 and gpus == set(ours.gpus) and all(
+                p[0 if host == "from" else 1].startswith("numa") for p in places):
+            rates += [rate for ends, rate in flows.items() if gpu in ends]
+    return max(rates) or None
+
+
+def compare_sets(table, rounds):
     for title, case, metric, host in SETS:
-        wanted = [s for (m, axes, places), s in ours.sets.items()
-                  if m == metric and not axes and len(s) == len(ours.gpus) > 1
-                  and {p[1 if host == "from" else 0] for p in places} == set(ours.gpus)
-                  and all(p[0 if host == "from" else 1].startswith("numa") for p in places)]
-        for i, gpu in enumerate(ours.gpus):
-            theirs = cell(matrices, case, 0, i)
-            rates = [(rate, ends) for s in wanted for ends, rate in s.items() if gpu in ends]
-            rate, ends = max(rates) if rates else (None, (gpu, "host") if host == "to" else ("host", gpu))
-            table.add(title, *ends, rate and (rate, None, None), theirs and theirs * 1e9, "GB/s", SHOWN)
+        for i, gpu in enumerate(rounds[0].ours.gpus):
+            ours = [share(r.ours, metric, host, gpu) for r in rounds]
+            table.add(title, *((gpu, "host") if host == "to" else ("host", gpu)), ours, [r.cells([case], 0, i, 1e9) for r in rounds], "GB/s", SHOWN)
 
 
-def compare_streams(table, ours, matrices, streams):
-    for i, gpu in enumerate(ours.gpus):
-        local = cell(matrices, "device_local_copy", 0, i)
-        copied = ours.find("gpu_stream", [(gpu, gpu)], {})
-        table.add("own memory: bs1 beside nvbandwidth's local copy", gpu, gpu, copied, local and local * 2e9, "GB/s", SHOWN)
+def compare_streams(table, rounds):
+    for i, gpu in enumerate(rounds[0].ours.gpus):
+        local = [r.cells([LOCAL], 0, i, 2e9) for r in rounds]
+        own = [(gpu, gpu)]
+        table.add("own memory: copy beside nvbandwidth's local copy", gpu, gpu, [r.ours.find("memory_bandwidth", own, {"how": "copy"}) for r in rounds],
+                  local, "GB/s", BEST)
         for test, name in STREAMS:
-            best = max((rates[name] for rates in streams.get(i, []) if name in rates), default=(None, None))
-            axes = {} if test == "bs1" else {"test": test}
-            table.add(f"own memory: {test} beside BabelStream's {name}", gpu, gpu, ours.find("gpu_stream", [(gpu, gpu)], axes), best[0], "GB/s", HBM)
+            ours = [r.ours.find("gpu_stream", own, {} if test == "bs1" else {"test": test}) for r in rounds]
+            best, mean = rounds[0].streams.get(i, {}).get(name, (None, None))
+            table.add(f"own memory: {test} beside BabelStream's {name}, its best", gpu, gpu, ours, [best] * len(ours), "GB/s", HBM)
+            if mean:
+                table.add(f"own memory: {test} beside BabelStream's {name}, its mean", gpu, gpu, ours, [mean] * len(ours), "GB/s", SHOWN)
 
 
 def agreement(first, second):
     """Of two runs: for each unit, how far cells are apart, and how many further than they may be."""
     apart = {"GB/s": [], "ns": []}
-    for cell_key, (value, _, _) in first.cells.items():
-        other = second.cells.get(cell_key)
+    for cell_key, (value, _, _) in first.items():
+        other = second.get(cell_key)
         unit = "ns" if cell_key[0] in ("memory_latency", "copy_latency", "gpu_pingpong", "transfer_overhead") else "GB/s"
         if other and value and other[0]:
             apart[unit].append((abs(other[0] / value - 1), cell_key))
@@ -311,52 +346,69 @@ def arguments():
     parser.add_argument("--probe", default="build/bin/berth-probe-gpu")
     parser.add_argument("--nvbandwidth", help="path of the program")
     parser.add_argument("--babelstream", help="path of the program, built for CUDA")
-    parser.add_argument("--full-seconds", type=int, default=20, help="for what quick leaves out; 0: quick alone")
+    parser.add_argument("--rounds", type=int, choices=range(1, 10), default=3, help="of all tools in turns")
+    parser.add_argument("--cells", action="store_true", help="a row for each cell; else one for each kind of cell, its worst")
     parser.add_argument("--limit", type=int, default=300, help="seconds after which a program is given up")
     return parser.parse_args()
 
 
-def main():
-    options = arguments()
-    ours, again = (probe(options.probe, "quick", options.limit) for _ in range(2))
-    if not ours.gpus:
+class Clock:
+    """How long the tools took."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    def add(self, name, seconds, values):
+        self.seconds.setdefault(name, []).append((seconds, values))
+
+    def print(self):
+        for name, runs in self.seconds.items():
+            each = ", ".join(f"{seconds:.2f}" for seconds, _ in runs)
+            print(f"{name:<50} {each} s, {max(values for _, values in runs)} values")
+        print(f"together {sum(seconds for runs in self.seconds.values() for seconds, _ in runs):.0f} s")
+
+
+def more(options, clock, ours, metric, seconds):
+    """Adds what the full profile has of a metric."""
+    full = probe(options.probe, "full", options.limit, "--metrics", metric, "--budget-ns", str(seconds * 10**9))
+    clock.add(f"berth-probe-gpu --profile full --metrics {metric}", full.seconds, len(full.cells))
+    ours.cells.update(full.cells)
+
+
+def take_round(options, clock, number):
+    """One turn of all tools; what is not judged, and BabelStream, which repeats by itself, in the first alone."""
+    turn = Round(probe(options.probe, "quick", options.limit))
+    clock.add("berth-probe-gpu --profile quick", turn.ours.seconds, len(turn.ours.cells))
+    if not turn.ours.gpus:
         sys.exit(fail("the probe names no gpu"))
-    times = [("berth-probe-gpu --profile quick", ours.seconds, len(ours.cells)), ("  a second time", again.seconds, len(again.cells))]
-    if options.full_seconds:
-        metrics = sorted({row[2] for row in HOST + PEER + SETS} | {"gpu_stream"})
-        full = probe(options.probe, "full", options.limit, "--metrics", ",".join(metrics), "--budget-ns", str(options.full_seconds * 10**9))
-        times.append(("berth-probe-gpu --profile full, the metrics below", full.seconds, len(full.cells)))
-        full.cells.update(ours.cells)
-        full.sets.update(ours.sets)
-    else:
-        full = ours
-    matrices, streams = {}, {}
+    quick = dict(turn.ours.cells)
+    cases = [c for c in dict.fromkeys(JUDGED + (OTHERS if number == 0 else [])) if len(turn.ours.gpus) > 1 or not c.startswith("device_to_device")]
     if options.nvbandwidth:
-        cases = [c for c in dict.fromkeys(CASES) if len(full.gpus) > 1 or not c.startswith("device_to_device")]
-        matrices, seconds = nvbandwidth(options.nvbandwidth, cases, options.limit)
-        times.append((f"nvbandwidth, {len(cases)} cases", seconds, sum(c is not None for rows in matrices.values() for row in rows for c in row)))
-    if options.babelstream:
-        for device in range(len(full.gpus)):
-            for elements in (2**25, 2**27, 2**28):
-                rates, seconds = babelstream(options.babelstream, device, elements, options.limit)
-                streams.setdefault(device, []).append(rates)
-                times.append((f"BabelStream, gpu {device}, {elements} doubles", seconds, len(rates)))
-    table = Table()
-    compare_host(table, full, matrices)
-    compare_peers(table, full, matrices)
-    compare_sets(table, full, matrices)
-    compare_streams(table, full, matrices, streams)
-    table.print()
-    print()
-    print(NOTES)
-    print()
-    for name, seconds, cells in times:
-        print(f"{name:<58} {seconds:8.2f} s  {cells:6d} values")
-    agreement(ours, again)
-    driver = ours.driver_seconds()
-    quick = ours.seconds - (driver or 0)
-    slow = quick > 5
-    print(f"quick profile, {len(ours.gpus)} gpus: {quick:.2f} s{' after starting the driver' if driver is not None else ', starting the driver included'}, "
+        turn.matrices, seconds = nvbandwidth(options.nvbandwidth, cases, options.limit)
+        clock.add("nvbandwidth -i 1, all cases, then the judged ones", seconds, sum(c is not None for rows in turn.matrices.values() for row in rows for c in row))
+    more(options, clock, turn.ours, "gpu_stream", STREAM_SECONDS)
+    if number == 0:
+        more(options, clock, turn.ours, "memory_latency", LATENCY_SECONDS)
+    for device in range(len(turn.ours.gpus) if options.babelstream and number == 0 else 0):
+        turn.streams[device], seconds = babelstream(options.babelstream, device, ELEMENTS, options.limit)
+        clock.add(f"BabelStream, {ELEMENTS} doubles, each gpu", seconds, len(turn.streams[device]))
+    return turn, quick
+
+
+def main():
+    options, clock, table = arguments(), Clock(), Table()
+    rounds, quick = zip(*(take_round(options, clock, number) for number in range(options.rounds)))
+    for compare in (compare_host, compare_peers, compare_sets, compare_streams):
+        compare(table, rounds)
+    table.print(options.cells)
+    print(f"\n{NOTES}\n")
+    clock.print()
+    if len(quick) > 1:
+        agreement(quick[0], quick[1])
+    driver = [r.ours.driver_seconds() for r in rounds]
+    took = max(r.ours.seconds - (d or 0) for r, d in zip(rounds, driver))
+    slow = took > 5
+    print(f"quick profile, {len(rounds[0].ours.gpus)} gpus, the slowest: {took:.2f} s{', starting the driver included' if None in driver else ' after starting the driver'}, "
           f"target 5 s: {'NOT met' if slow else 'met'}")
     print(f"targets not met: {table.missed + slow}; cells of the reference that berth has no value for: {table.missing}")
     sys.exit(1 if table.missed or slow or table.missing else 0)

@@ -39,7 +39,7 @@ static void every_pair_of_few_devices(void **state)
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
             assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), a == b ? 0 : 3);
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 6);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 8);
             assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == b ? 0 : 2);
             assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b), a == b ? 0 : 3);
             assert_int_equal(count(&cells, PROBE_COPY_LATENCY, GPU_PHASE_LATENCY, a, b), a != b);
@@ -200,17 +200,18 @@ static void shapes_as_text(void **state)
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_string_equal(text, ""); /* nothing was measured */
     static const char good[] =
-        "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x100u1 "
+        "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 "
         "host-read 256x100u2 host-write 256x100u2 host-copy 256x100u16 peer-read 256x100u2";
     gpu_tune_take(&fake->node, 13000, good);
     assert_int_equal(fake->node.device[0].read.unroll, 12);
     assert_int_equal(fake->node.device[1].copy.block, 1024);
+    assert_int_equal(fake->node.device[1].copy.grid, 0);
     assert_int_equal(fake->node.device[1].host[GPU_HOW_COPY].unroll, 16);
-    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 8); /* not all three: not tuned */
+    assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 4); /* not all three: not tuned */
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_string_equal(text,
-                        "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x100u1 host-read 256x100u2 host-write 256x100u2 "
+                        "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 host-read 256x100u2 host-write 256x100u2 "
                         "host-copy 256x100u16");
     gpu_tune_default(&fake->node);
     static const char *const bad[] = {"",
@@ -222,7 +223,7 @@ static void shapes_as_text(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         gpu_tune_take(&fake->node, 13000, bad[i]);
         assert_int_equal(fake->node.device[0].tuned, 0);
-        assert_int_equal(fake->node.device[0].read.block, 512);
+        assert_int_equal(fake->node.device[0].read.block, 256);
     }
     free(fake);
 }
@@ -235,11 +236,11 @@ static void the_best_shape(void **state)
     assert_true(count > 40 && count <= GPU_CELLS_TRIES_MAX);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(tries[i].count, 0);
-    struct gpu_cells_try few[] = {{{1024, 264, 4}, {100, 300, 101}, 3},
-                                  {{256, 132, 8}, {100.3, 100.2, 100.4}, 3},
-                                  {{256, 132, 1}, {90, 130, 140}, 3},
-                                  {{32, 1, 1}, {0}, 0}};
-    assert_int_equal(gpu_cells_tune_best(few, 4), 1); /* as fast as the first by median, with fewer threads */
+    struct gpu_cells_try few[] = {{{1024, 264, 4}, 7, {100, 300, 101}, 3},
+                                  {{256, 132, 8}, 3, {100.3, 100.2, 100.4}, 3},
+                                  {{256, 0, 4}, 0, {90, 130, 140}, 3},
+                                  {{32, 1, 1}, 1, {0}, 0}};
+    assert_int_equal(gpu_cells_tune_best(few, 4), 1); /* as fast as the first by median, and before it in the list */
     few[1].count = 0;
     assert_int_equal(gpu_cells_tune_best(few, 4), 0);
 }
