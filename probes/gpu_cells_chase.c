@@ -238,8 +238,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
 }
 
-/* Of those that look alike the first stands for the others, which come when there is time left. Where there are few devices, their
- * own memory and the host's are no such. */
+/* Of those that look alike the first stands for the others, which come when there is time left. Where there are few devices,
+ * their own memory and the host's are no such. */
 static bool stands_for_others(const struct gpu_run *run, int from, int to)
 {
     const struct gpu_device *device = run->node->device;

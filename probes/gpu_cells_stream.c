@@ -1,7 +1,7 @@
 #include "gpu_cells_stream.h"
 
-#define LEAST (UINT64_C(4) << 10)
-#define MOST  (UINT64_C(2) << 30)
+#define LEAST       (UINT64_C(4) << 10)
+#define MOST        (UINT64_C(2) << 30)
 #define QUICK_LEAST 6 /* sizes that a curve needs */
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
