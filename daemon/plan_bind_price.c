@@ -113,18 +113,20 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
                            : flow->to == TRAFFIC_AWAY   ? OUTSIDE_TO_NIC
                            : flow->from == TRAFFIC_AWAY ? OUTSIDE_FROM_NIC
                                                         : OUTSIDE_NONE;
-    uint16_t kind = kind_of(price, outside, flow->bytes / (double)each);
+    size_t others = outside == OUTSIDE_NONE ? each : 1;
+    double bytes = flow->bytes / (double)(each * others);
+    uint16_t kind = kind_of(price, outside, bytes);
     size_t from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each, to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
-    for (size_t i = 0; i < each; i++) {
-        price->bytes[price->flow_count] = flow->bytes / (double)each;
-        price->flow[price->flow_count++] = (struct search_flow){kind, (int32_t)(from + i), outside == OUTSIDE_NONE ? (int32_t)(to + i) : -1};
+    for (size_t i = 0; i < each * others; i++) {
+        price->bytes[price->flow_count] = bytes;
+        price->flow[price->flow_count++] = (struct search_flow){kind, (int32_t)(from + i / others), outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
     }
 }
 
 static bool find_flows(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
-    size_t most = request->traffic->count * request->each;
+    size_t most = request->traffic->count * request->each * request->each;
     price->flow = calloc(most + 1, sizeof *price->flow);
     price->bytes = calloc(most + 1, sizeof *price->bytes);
     price->load = calloc(most + 1, sizeof *price->load);
@@ -196,14 +198,15 @@ static bool is_known(const struct bind_price *price, const struct load_flow *flo
     return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
 }
 
-/* Fills load; returns how many of the flows nothing known predicts: those move nothing then. */
+/* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then. */
 static size_t make_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-        uint16_t host = memory != NULL ? find_place(price, memory[(size_t)flow->from / price->request.each]) : NOWHERE;
+        size_t task = (size_t)flow->from / price->request.each;
+        uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
         struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
         bool known = is_known(price, &load);
         unknown += !known;
@@ -263,13 +266,18 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.step = (struct prediction){NAN, NAN, NAN};
     else if (load.shared != NULL)
         snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
-    /* That of the last flow first. */
+    /* That of the last flow first; what slows one alone shares nothing. */
     for (size_t f = 0; f < price->flow_count; f++)
         if (price->part[f].shared != NULL && price->part[f].shared == load.shared)
             note(&priced, price, f);
     for (size_t f = 0; f < price->flow_count; f++)
         if (price->part[f].shared != NULL && price->part[f].shared != load.shared)
             note(&priced, price, f);
+    size_t kept = 0;
+    for (size_t i = 0; i < priced.sharing_count; i++)
+        if (priced.sharing[i].users > 1)
+            priced.sharing[kept++] = priced.sharing[i];
+    priced.sharing_count = kept;
     return priced;
 }
 
@@ -317,9 +325,25 @@ static bool add_use(struct bind_price *price, uint16_t resource, double ns)
     return true;
 }
 
+/* Of several gpus of a task any may be the first, next to which its memory is. */
+static double least_to_host(const struct bind_price *price, const struct kind *kind, size_t slot)
+{
+    double least = UNKNOWN_NS;
+    for (size_t g = 0; g < price->request.gpu_count; g++) {
+        struct load_flow flow = between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
+        if (is_known(price, &flow))
+            least = fmin(least, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
+    }
+    return least;
+}
+
 /* Alone, and what it uses; ns are bytes until it is known how fast the users of each resource are. */
 static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to, double *fastest, struct search_arc *ret)
 {
+    if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST)) {
+        *ret = (struct search_arc){.alone_ns = least_to_host(price, kind, from), .use = (uint32_t)price->use_count};
+        return true;
+    }
     struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
     struct search_arc arc = {.alone_ns = UNKNOWN_NS, .use = (uint32_t)price->use_count};
     if (is_known(price, &flow)) {

@@ -1,7 +1,7 @@
 /**
  * What a step of the tasks' traffic takes, when the tasks have these gpus: the gpus that may be used, the memory and the nic next to each of them, and the flows between.
  *
- * With several gpus a task, a flow is split evenly: the first gpu of one task to the first of the other, and so on. Pure; any thread.
+ * With several gpus a task, a flow is split evenly: from each gpu of one task to each of the other. Pure; any thread.
  */
 #pragma once
 #include "plan_load.h"

@@ -191,7 +191,7 @@ static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpu
             while (g + 1 < gpus->count && gpus->gpu[g] != answer->task[t].gpus[i])
                 g++;
             traffic->slot[t * each + i] = (uint16_t)g;
-            is_as_searched = is_as_searched && traffic->memory[g] == answer->task[t].memory;
+            is_as_searched = is_as_searched && (i > 0 || traffic->memory[g] == answer->task[t].memory);
         }
     }
     return is_as_searched;
@@ -219,7 +219,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
     if (!isnan(ours.step.time_ns)) {
         double bound_ns = traffic->found.bound_ns;
         answer->is_proven = traffic->found.is_proven && is_as_searched;
-        answer->gap = answer->is_proven ? 0 : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : NAN;
+        answer->gap = answer->is_proven ? 0 : is_as_searched && bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : NAN;
         say_why(snap->graph, &ours, &order, answer);
     }
     return plan_bind_price_cite(traffic->price, traffic->slot, traffic->task_memory, &answer->evidence, &answer->warnings, err);

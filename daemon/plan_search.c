@@ -22,15 +22,14 @@ static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
     bool exact = work->problem->slots <= SEARCH_EXACT_SLOTS;
-    if (!plan_search_swap(work, false))
+    if (!plan_search_work_bound(work) || !plan_search_swap(work, false))
         return false;
     if (exact && !plan_search_exact(work))
         return false;
-    if (!result->is_proven && !exact && is_only_choice(work))
-        result->is_proven = true;
-    if (!result->is_proven && !(plan_search_swap(work, true) && plan_search_work_bound(work)))
+    result->is_proven = result->is_proven || plan_search_work_is_least(work) || (!exact && is_only_choice(work));
+    if (!result->is_proven && !plan_search_swap(work, true))
         return false;
-    result->is_proven = result->is_proven || result->cost.time_ns <= result->bound_ns * (1 + SEARCH_SAME);
+    result->is_proven = result->is_proven || plan_search_work_is_least(work);
     if (result->is_proven)
         result->bound_ns = result->cost.time_ns;
     return true;

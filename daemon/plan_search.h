@@ -6,7 +6,7 @@
  * berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
  *
  * Up to SEARCH_EXACT_SLOTS slots every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
- * apart merged. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
+ * apart merged. Once the least time is found and proven, those that take as long are told apart among choices of SEARCH_TIES_FLOWS flows in all. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
  * fixed, and swaps; the gap is then to a bound that no choice is below.
  *
  * Pure: no clock, the same problem has the same answer. Any thread.
@@ -20,6 +20,7 @@
 #define SEARCH_SLOTS_MAX     256
 #define SEARCH_RESOURCES_MAX 65535
 #define SEARCH_SAME          1e-9
+#define SEARCH_TIES_FLOWS    2500
 
 struct search_cost {
     double time_ns, sum_ns;

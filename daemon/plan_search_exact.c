@@ -36,7 +36,8 @@ struct dive {
     uint32_t *completes;    /* flows in the order of their later berth */
     size_t *completes_at;   /* by berth and one more */
     uint64_t *after;        /* by task: those that have higher slots than it */
-    bool gave_up;
+    size_t ties;            /* flows of the choices that were priced */
+    bool gave_up, is_enough;
 };
 
 /* ---- tasks that traffic cannot tell apart ---- */
@@ -131,8 +132,9 @@ static bool begin(struct dive *dive)
         }
     }
     dive->completes_at[berths] = used;
+    dive->rest_time[berths] = work->result.bound_ns;
     for (size_t b = berths; b-- > 0;) {
-        dive->rest_time[b] = dive->rest_time[b + 1];
+        dive->rest_time[b] = fmax(dive->rest_time[b + 1], work->result.bound_ns);
         dive->rest_sum[b] = dive->rest_sum[b + 1];
         for (size_t i = dive->completes_at[b]; i < dive->completes_at[b + 1]; i++) {
             double least = plan_search_work_least(problem, &problem->flow[dive->completes[i]]);
@@ -209,7 +211,7 @@ static bool is_open(struct dive *dive, size_t berth)
 static void look(struct dive *dive, size_t berth)
 {
     struct search_work *work = dive->work;
-    for (size_t slot = 0; slot < work->problem->slots && !dive->gave_up; slot++) {
+    for (size_t slot = 0; slot < work->problem->slots && !dive->gave_up && !dive->is_enough; slot++) {
         if (!is_free(dive, berth, slot))
             continue;
         dive->slot[berth] = (uint16_t)slot;
@@ -223,6 +225,8 @@ static void look(struct dive *dive, size_t berth)
         } else {
             /* The first that costs as little as the best has the lowest numbers of all that do. */
             work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
+            dive->ties += work->problem->flow_count;
+            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS && plan_search_work_is_least(work);
         }
         dive->full -= dive->taken[slot] == work->fullest;
         dive->taken[slot]--;

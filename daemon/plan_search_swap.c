@@ -11,8 +11,9 @@
 #define SEED         UINT64_C(0x9e3779b97f4a7c15)
 #define TOUCHES      12000000 /* of resources, while annealing */
 #define STEPS_MAX    400000
-#define PRICED_FLOWS 150000   /* flows of all choices whose price is asked for */
+#define PRICED_PAIRS 5e5      /* pairs of flows of all choices whose price is asked for */
 #define PRICES_LEAST 32
+#define PRICES_MOST  600
 #define TRIED_FLOWS  2000000
 #define HOT          0.05     /* of the start's sum */
 #define COLD         1e-5
@@ -182,7 +183,7 @@ static void anneal(struct shake *shake)
     for (size_t i = 0; i < arcs; i++)
         uses += problem->arc[i].use_count;
     double touches = 8.0 * (double)problem->flow_count / (double)work->berths * (2 + (double)uses / (double)(arcs + 1)) + 20;
-    size_t steps = (size_t)fmin(fmin(TOUCHES / touches, STEPS_MAX), 1500.0 * (double)work->berths * (double)problem->slots / 16);
+    size_t steps = (size_t)fmin(fmin(TOUCHES / touches, STEPS_MAX), 1000.0 * (double)work->berths * (double)problem->slots / 16);
     double heat = HOT * shake->sum, cooling = pow(COLD / HOT, 1.0 / (double)(steps + 1));
     for (size_t step = 0; step < steps; step++) {
         struct move move;
@@ -340,7 +341,7 @@ static void try_in_order(struct shake *shake)
 static void run(struct shake *shake, bool thorough)
 {
     struct search_work *work = shake->work;
-    double prices = fmax(PRICED_FLOWS / (double)(work->problem->flow_count + 1), PRICES_LEAST);
+    double flows = (double)work->problem->flow_count + 1, prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
     try_in_order(shake);
     shake->scale = 1 / fmax(work->result.cost.time_ns, 1e-3);
     start(shake);

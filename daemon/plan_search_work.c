@@ -285,3 +285,5 @@ bool plan_search_work_bound(struct search_work *work)
     free(bounds.load);
     return ok;
 }
+
+bool plan_search_work_is_least(const struct search_work *work) { return work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME); }

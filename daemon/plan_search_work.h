@@ -39,3 +39,6 @@ bool plan_search_work_same(const struct search_work *work, size_t a, size_t b);
 
 /* Finds the result's bound_ns. False when out of memory. */
 bool plan_search_work_bound(struct search_work *work);
+
+/* Whether no choice takes less time than the best, as the bound says. */
+bool plan_search_work_is_least(const struct search_work *work);

@@ -170,6 +170,14 @@ kill "$pid"
 wait "$pid" 2>/dev/null || true
 rm -rf "$year"
 
+# Bind with traffic: the slowest of several patterns on nodes of 8, 16 and 64 gpus, whose measurements differ from pair to pair.
+"$BENCH/bind" >"$work/bind"
+slowest() { awk -v begins="$1" 'index($1, begins) == 1 && $2 > most { most = $2 } END { printf "%.2f", most }' "$work/bind"; }
+absolute "Bind for traffic: 8 GPUs, proven" "$(slowest 8-)" 1 ms
+absolute "Bind for traffic: 16 GPUs" "$(slowest 16-)" 20 ms
+absolute "Bind for traffic: 64 GPUs" "$(slowest 64-)" 200 ms
+absolute "  the worst of ten orders of its GPUs, above the best" "$(slowest spread-64)" 1 %
+
 begin=$(date +%s%N)
 "$BIN/berth-probe-cpu" --profile quick >"$work/probe"
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s

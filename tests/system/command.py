@@ -156,6 +156,17 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert berth("--node", NODE, "bind", "-n", 2, "--format", "env")[0] == 64
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine")
     assert status == 0 and "not kept under its key" in out and "no claim under that key" in out, out
+    status, out, _ = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "100MB", "--mechanism", "kernel")
+    assert status == 0 and "1.00 ms; in the launcher's own order: 2.00 ms, 2.00 times as long" in out and "Proven" in out and "Decided by" in out, out
+    assert {word for word in out.split() if word.startswith("gpu")} >= {"gpu0", "gpu1", "gpu6", "gpu7"}, out
+    assert "in order, the slowest transfer goes from gpu1 to gpu2, which carries 50.0 GB/s alone" in " ".join(out.split()), out
+    assert "no time is predicted" in berth("--node", NODE, "bind", "-n", 4, "--cpus", "0-63")[1]
+    status, out, err = berth("--node", NODE, "bind", "-n", 9, "--tasks-per-gpu", 2, "--host-bytes", "1M", "--json")
+    assert status == 0 and {gpu for task in json.loads(out)["tasks"] for gpu in task["gpus"]} == {f"gpu{i}" for i in range(8)}, (out, err)
+    status, out, err = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring")
+    assert status == 64 and "bytes" in err and "missing" in err, (status, err)
+    status, out, err = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "2000000T")
+    assert status == 64 and "1 EiB" in err, (status, err)
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
     status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G")
     assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "already" in out and "copy engine via gpu" in out and "from published facts" in out, out

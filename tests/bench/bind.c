@@ -1,0 +1,218 @@
+/*
+ * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ a little from pair to pair, as real ones do: FIGURE median_ms largest_ms
+ * for each size of node and sort of traffic; and how far 64 gpus are from the best that ten other orders of the same gpus led to.
+ */
+#include <math.h>
+
+#include "bench.h"
+#include "graph.h"
+#include "plan_bind.h"
+#include "snapshot.h"
+
+#define GB 1e9
+#define ROUNDS 15
+
+struct node {
+    struct graph *graph;
+    place_id gpu[64], numa[32];
+    size_t gpus, numas;
+};
+
+static uint64_t random_next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static void need(bool ok)
+{
+    if (!ok) {
+        errno = ENOMEM;
+        bench_die("a node");
+    }
+}
+
+static place_id add(struct graph *graph, enum place_kind kind, size_t number, place_id parent, place_id numa, size_t cpu, size_t cpus)
+{
+    place_id id = graph_add_place(graph, kind, (int32_t)number);
+    need(id != PLACE_NONE);
+    struct cpuset set = {0};
+    for (size_t c = cpu; c < cpu + cpus; c++)
+        cpuset_add(&set, (unsigned)c);
+    graph->places[id].parent = parent;
+    graph->places[id].numa = numa;
+    graph->places[id].capacity_bytes = kind == PLACE_NUMA || kind == PLACE_GPU ? INT64_C(64) << 30 : -1;
+    need(cpus == 0 || place_set_cpus(&graph->places[id], &set));
+    return id;
+}
+
+/* Modules of two gpus, a NUMA node of four cores next to each. */
+static struct node build(size_t gpus)
+{
+    struct node node = {.graph = graph_new(), .gpus = gpus, .numas = gpus / 2};
+    need(node.graph != NULL);
+    struct graph *graph = node.graph;
+    place_id machine = add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, 0, 0);
+    place_id package = add(graph, PLACE_PACKAGE, 0, machine, PLACE_NONE, 0, 2 * gpus);
+    for (size_t n = 0; n < node.numas; n++) {
+        place_id numa = node.numa[n] = add(graph, PLACE_NUMA, n, package, PLACE_NONE, 4 * n, 4);
+        place_id llc = add(graph, PLACE_LLC, n, package, numa, 4 * n, 4);
+        for (size_t c = 0; c < 4; c++)
+            add(graph, PLACE_CORE, 4 * n + c, llc, numa, 4 * n + c, 1);
+        place_id module = add(graph, PLACE_MODULE, n, numa, numa, 4 * n, 4);
+        for (size_t g = 2 * n; g < 2 * n + 2; g++)
+            node.gpu[g] = add(graph, PLACE_GPU, g, module, numa, 4 * n, 4);
+    }
+    struct berth_err err = {0};
+    need(graph_finish(graph, &err) == BERTH_OK);
+    return node;
+}
+
+static void rate(struct values *values, enum metric metric, place_id from, place_id to, double gb_per_s, uint64_t *seed)
+{
+    double value = gb_per_s * GB * (1 + 0.004 * ((double)(random_next(seed) % 1000) / 1000 - 0.5));
+    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = value, .low = value * 0.99, .high = value * 1.01};
+    need(values_add(values, &v, "", NULL));
+}
+
+static void run_together(struct sets *sets, place_id a, place_id b, place_id to, double each)
+{
+    struct set_flow flow[] = {{.from = a, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB},
+                              {.from = b, .to = to, .axes = (char *)"", .bytes_per_s = each * GB, .low = each * 0.99 * GB, .high = each * 1.01 * GB}};
+    need(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = flow, .flow_count = b == PLACE_NONE ? 1 : 2}));
+}
+
+/* Gpus of a module have 200 GB/s to each other, those of eight 100 or 50, others 25; 28 to a NUMA node, which two of a module share. order: which gpu has which
+ * place in this. */
+static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed)
+{
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    need(values != NULL && sets != NULL);
+    for (size_t i = 0; i < node->gpus; i++) {
+        size_t a = order[i];
+        for (size_t j = 0; j < node->gpus; j++) {
+            size_t b = order[j];
+            double wide = a / 2 == b / 2 ? 200 : a / 8 == b / 8 ? (a + b) % 3 == 0 ? 100 : 50 : 25;
+            if (a != b) {
+                rate(values, METRIC_GPU_GPU_KERNEL, node->gpu[i], node->gpu[j], wide, &seed);
+                rate(values, METRIC_GPU_GPU_COPY_ENGINE, node->gpu[i], node->gpu[j], fmin(wide, 50), &seed);
+            }
+        }
+        for (size_t n = 0; n < node->numas; n++) {
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->gpu[i], node->numa[n], i / 2 == n ? 28 : 20, &seed);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, node->numa[n], node->gpu[i], i / 2 == n ? 28 : 20, &seed);
+        }
+        run_together(sets, node->gpu[i], PLACE_NONE, node->numa[i / 2], 28);
+        if (i % 2 == 0)
+            run_together(sets, node->gpu[i], node->gpu[i + 1], node->numa[i / 2], 14);
+    }
+    values_finish(values);
+    struct snapshot *snap = snapshot_new(node->graph, values, NULL, 0, 0, 1);
+    need(snap != NULL);
+    snap->sets = sets;
+    need(snapshot_curves(snap) != NULL && snapshot_resources(snap) != NULL);
+    return snap;
+}
+
+struct question {
+    const char *name;
+    size_t tasks;
+    enum traffic_pattern pattern;
+    int64_t bytes, host_bytes;
+};
+
+/* The predicted time of a step; how long the answer took in ret_ns. */
+static double ask(const struct node *node, struct snapshot *snap, const struct question *question, double *ret_ns)
+{
+    struct traffic_request wanted = {.tasks = (int64_t)question->tasks, .pattern = question->pattern, .bytes = question->bytes, .host_bytes = question->host_bytes};
+    struct allowed allowed = {.given = true};
+    struct traffic traffic;
+    struct bind_answer answer;
+    struct berth_err err = {0};
+    plan_node_cpus(node->graph, &allowed.cpus);
+    double begin = bench_now_ns();
+    enum berth_code code = plan_traffic(&wanted, &traffic, &err);
+    struct bind_request request = {.tasks = wanted.tasks, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &allowed, .traffic = &traffic};
+    if (code == BERTH_OK)
+        code = plan_bind(snap, &request, &answer, &err);
+    *ret_ns = bench_now_ns() - begin;
+    if (code != BERTH_OK) {
+        fprintf(stderr, "%s: %s\n", question->name, err.detail);
+        exit(1);
+    }
+    double step_ns = answer.predicted.time_ns;
+    if (getenv("SHOW") != NULL)
+        fprintf(stderr, "%s: %.3f ms, in order %.3f ms, %s, gap %.3f\n", question->name, step_ns / 1e6, answer.baseline.time_ns / 1e6, answer.is_proven ? "proven" : "not proven", answer.gap);
+    plan_bind_done(&answer);
+    plan_traffic_done(&traffic);
+    return step_ns;
+}
+
+static void measure_times(const struct node *node, const struct question *question)
+{
+    size_t order[64];
+    double took[ROUNDS];
+    for (size_t g = 0; g < node->gpus; g++)
+        order[g] = g;
+    struct snapshot *snap = measure(node, order, 42);
+    for (size_t i = 0; i < ROUNDS; i++)
+        ask(node, snap, question, &took[i]);
+    double median = bench_median(took, ROUNDS);
+    printf("%s %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6);
+    snapshot_unref(snap);
+}
+
+/* The same node with its gpus in other orders has the same best: what the worst of ten is above the best of them, in percent. */
+static void measure_spread(const struct node *node, const struct question *question)
+{
+    uint64_t seed = 7;
+    double least = INFINITY, most = 0, ignored;
+    for (int round = 0; round < 10; round++) {
+        size_t order[64];
+        for (size_t g = 0; g < node->gpus; g++)
+            order[g] = g;
+        for (size_t m = node->gpus / 2; round > 0 && m-- > 1;) {
+            size_t other = random_next(&seed) % (m + 1);
+            for (size_t i = 0; i < 2; i++) {
+                size_t was = order[2 * m + i];
+                order[2 * m + i] = order[2 * other + i];
+                order[2 * other + i] = was;
+            }
+        }
+        struct snapshot *snap = measure(node, order, 42);
+        double step_ns = ask(node, snap, question, &ignored);
+        least = fmin(least, step_ns);
+        most = fmax(most, step_ns);
+        snapshot_unref(snap);
+    }
+    printf("spread-%s %.2f\n", question->name, 100 * (most / least - 1));
+}
+
+int main(void)
+{
+    static const struct question of8[] = {{"8-ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
+                                          {"8-grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"8-grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0}, {"8-ring-and-host", 8, TRAFFIC_RING, 64 << 20, 64 << 20},
+                                          {"8-host-of-4", 4, TRAFFIC_NONE, 0, 64 << 20}, {"8-ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"8-ring-of-6-and-host", 6, TRAFFIC_RING, 64 << 20, 16 << 20},
+                                          {"8-alltoall-of-5", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
+    static const struct question of16[] = {{"16-ring", 16, TRAFFIC_RING, 64 << 20, 0}, {"16-alltoall-of-8", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"16-grid2d-and-host", 16, TRAFFIC_GRID2D, 64 << 20, 16 << 20}};
+    static const struct question of64[] = {{"64-ring", 64, TRAFFIC_RING, 64 << 20, 0}, {"64-grid2d", 64, TRAFFIC_GRID2D, 64 << 20, 16 << 20}, {"64-alltoall-of-32", 32, TRAFFIC_ALLTOALL, 64 << 20, 0},
+                                           {"64-pairs", 64, TRAFFIC_PAIRS, 64 << 20, 64 << 20}};
+    struct node node = build(8);
+    for (size_t i = 0; i < sizeof of8 / sizeof of8[0]; i++)
+        measure_times(&node, &of8[i]);
+    graph_unref(node.graph);
+    node = build(16);
+    for (size_t i = 0; i < sizeof of16 / sizeof of16[0]; i++)
+        measure_times(&node, &of16[i]);
+    graph_unref(node.graph);
+    node = build(64);
+    for (size_t i = 0; i < sizeof of64 / sizeof of64[0]; i++) {
+        measure_times(&node, &of64[i]);
+        measure_spread(&node, &of64[i]);
+    }
+    graph_unref(node.graph);
+    return 0;
+}

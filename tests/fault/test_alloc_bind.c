@@ -1,0 +1,125 @@
+/* Every allocation of a plan for traffic fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault/fault.h"
+#include "plan_bind.h"
+
+#define GB 1e9
+#define CORES 12
+#define GPUS_MAX 9
+
+static place_id add(struct graph *graph, enum place_kind kind, int number, place_id parent, place_id numa, unsigned cpu, unsigned cpus)
+{
+    place_id id = graph_add_place(graph, kind, number);
+    struct cpuset set = {0};
+    for (unsigned c = cpu; c < cpu + cpus; c++)
+        cpuset_add(&set, c);
+    graph->places[id].parent = parent;
+    graph->places[id].numa = numa;
+    graph->places[id].capacity_bytes = kind == PLACE_NUMA ? INT64_C(1) << 36 : -1;
+    if (cpus > 0)
+        assert_true(place_set_cpus(&graph->places[id], &set));
+    return id;
+}
+
+/* Gpus and a nic at one NUMA node, all measured, two of them together. */
+static struct snapshot *make_snapshot(int gpus)
+{
+    struct berth_err err = {0};
+    struct graph *graph = graph_new();
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    place_id gpu[GPUS_MAX];
+    place_id machine = add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, 0, 0), numa = add(graph, PLACE_NUMA, 0, machine, PLACE_NONE, 0, CORES);
+    for (int c = 0; c < CORES; c++)
+        add(graph, PLACE_CORE, c, numa, numa, (unsigned)c, 1);
+    add(graph, PLACE_NIC, 0, numa, numa, 0, CORES);
+    for (int g = 0; g < gpus; g++)
+        gpu[g] = add(graph, PLACE_GPU, g, numa, numa, 0, CORES);
+    memset(graph->fingerprint, 'a', 32);
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    for (int a = 0; a < gpus; a++) {
+        for (int b = 0; b < gpus; b++) {
+            struct value v = {.metric = METRIC_GPU_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = gpu[a], .to = gpu[b], .n = 9, .value = (10 + (a * 7 + b) % 5) * GB,
+                              .low = 9 * GB, .high = 15 * GB};
+            assert_true(a == b || values_add(values, &v, "", NULL));
+        }
+        struct value v = {.metric = METRIC_HOST_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = gpu[a], .to = numa, .n = 9, .value = 20 * GB, .low = 19 * GB, .high = 21 * GB};
+        assert_true(values_add(values, &v, "", NULL));
+        v.from = numa;
+        v.to = gpu[a];
+        assert_true(values_add(values, &v, "", NULL));
+        struct set_flow flow = {.from = gpu[a], .to = numa, .axes = (char *)"", .bytes_per_s = 20 * GB, .low = 19 * GB, .high = 21 * GB};
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = &flow, .flow_count = 1}));
+    }
+    values_finish(values);
+    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    snap->sets = sets;
+    graph_unref(graph);
+    return snap;
+}
+
+static enum berth_code ask(struct snapshot *snap, struct berth_err *err)
+{
+    struct allowed allowed = {.given = true};
+    struct traffic_request wanted = {.tasks = 3, .world = 4, .pattern = TRAFFIC_RING, .bytes = 1 << 24, .host_bytes = 1 << 24};
+    struct traffic traffic;
+    struct bind_answer answer;
+    plan_node_cpus(snap->graph, &allowed.cpus);
+    enum berth_code code = plan_traffic(&wanted, &traffic, err);
+    if (code != BERTH_OK)
+        return code;
+    struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .allowed = &allowed, .traffic = &traffic};
+    code = plan_bind(snap, &request, &answer, err);
+    plan_traffic_done(&traffic);
+    if (code == BERTH_OK) {
+        assert_int_equal(answer.task_count, 3);
+        assert_int_not_equal(answer.gpu[0], answer.gpu[1]);
+        plan_bind_done(&answer);
+    }
+    return code;
+}
+
+static void until_it_succeeds(int gpus)
+{
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        int failures = 0;
+        for (long at = 1;; at++) {
+            struct berth_err err = {0};
+            struct snapshot *snap = make_snapshot(gpus); /* anew, because it keeps its curves and resources */
+            fault_arm(at, for_ever);
+            enum berth_code code = ask(snap, &err);
+            bool failed = fault_disarm();
+            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
+                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
+            failures += code != BERTH_OK;
+            snapshot_unref(snap);
+            if (!failed)
+                break;
+        }
+        assert_true(failures >= 30);
+    }
+}
+
+static void plans_survive(void **state)
+{
+    (void)state;
+    long before = fault_live();
+    until_it_succeeds(4);
+    until_it_succeeds(GPUS_MAX); /* more than are searched exactly */
+    assert_int_equal(fault_live(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_survive)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
