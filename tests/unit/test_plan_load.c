@@ -136,6 +136,94 @@ static void a_place_itself_takes_no_time(void **state)
     end(&f);
 }
 
+static bool warned(const struct plan_warnings *warnings, const char *part)
+{
+    for (size_t i = 0; i < warnings->count; i++)
+        if (strstr(warnings->line[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static struct plan_warnings cited(struct fixture *f, const struct load_flow *flows, size_t count, size_t *ret_sets)
+{
+    struct plan_evidence evidence = {0};
+    struct plan_warnings warnings = {0};
+    assert_int_equal(plan_load_cite(f->table, flows, count, f->scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
+    *ret_sets = 0;
+    for (size_t i = 0; i < evidence.count; i++)
+        *ret_sets += evidence.set[i] != NULL;
+    plan_evidence_done(&evidence);
+    return warnings;
+}
+
+/* The set that shows what is shared is cited, the smallest with the transfer itself; nothing is warned of where all is measured. */
+static void what_is_shared_is_cited(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    const struct load_flow port[] = {{4, NUMA(0), 2 * GB}, {5, NUMA(0), 2 * GB}};
+    size_t sets;
+    struct plan_warnings warnings = cited(&f, port, 2, &sets);
+    assert_int_equal(sets, 1);
+    assert_int_equal(warnings.count, 0);
+    end(&f);
+}
+
+/* Gpu0 gets more beside another than alone: nothing that is shared explains it. */
+static void what_is_not_explained_is_named(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    begin_node(&f);
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    assert_true(values != NULL && sets != NULL);
+    const place_id host[] = {f.place[NUMA(0)], f.place[NUMA(0)], f.place[NUMA(0)]};
+    for (int g = 0; g < 8; g++)
+        together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &f.place[g], host, 20 * GB);
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[0], f.place[2]}, host, 30 * GB);
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[4], f.place[6]}, host, 20 * GB);
+    begin_table(&f, values, sets, LOAD_COPY_ENGINE);
+    const struct load_flow those[] = {{0, NUMA(0), GB}, {2, NUMA(0), GB}}, others[] = {{4, NUMA(0), GB}, {6, NUMA(0), GB}};
+    size_t count;
+    assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6); /* of the set of one: nothing else says it */
+    struct plan_warnings warnings = cited(&f, those, 2, &count);
+    assert_true(warned(&warnings, "not explained") && warned(&warnings, "gpu0>numa0"));
+    warnings = cited(&f, others, 2, &count);
+    assert_false(warned(&warnings, "not explained"));
+    end(&f);
+}
+
+/* By engine two of a module share 20 GB/s, as measured; by kernel nobody measured it, nor one of each. */
+static void kinds_that_were_not_measured_together_are_said(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    begin_node(&f);
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    assert_true(values != NULL && sets != NULL);
+    const place_id host[] = {f.place[NUMA(0)], f.place[NUMA(0)]};
+    for (int g = 4; g < 6; g++) {
+        /* gpu4 is faster by engine, gpu5 by kernel */
+        nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], host[0], "", (g == 4 ? 20 : 15) * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.place[g], host[0], "", (g == 4 ? 15 : 18) * GB, NAN, NAN);
+    }
+    together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &f.place[4], host, 10 * GB);
+    begin_table(&f, values, sets, LOAD_BEST);
+    const struct load_flow both[] = {{4, NUMA(0), GB}, {5, NUMA(0), GB}};
+    struct load_part parts[2];
+    struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
+    assert_true(parts[0].by == MOVE_COPY_ENGINE && parts[1].by == MOVE_KERNEL);
+    assert_near(whole.step.time_ns, 100e6);
+    assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured && isnan(whole.step.low_ns));
+    size_t sets_cited;
+    struct plan_warnings warnings = cited(&f, both, 2, &sets_cited);
+    assert_true(warned(&warnings, "module2:host-port:out carries transfers that were not measured together (by copy engine, by kernel)"));
+    assert_true(warned(&warnings, "20 GB/s"));
+    end(&f);
+}
+
 static double uniform(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -201,6 +289,9 @@ int main(void)
         cmocka_unit_test(those_that_share_a_port_slow_each_other),
         cmocka_unit_test(both_directions_share_what_both_get),
         cmocka_unit_test(a_place_itself_takes_no_time),
+        cmocka_unit_test(what_is_shared_is_cited),
+        cmocka_unit_test(what_is_not_explained_is_named),
+        cmocka_unit_test(kinds_that_were_not_measured_together_are_said),
         cmocka_unit_test(no_step_is_below_its_bounds),
         cmocka_unit_test(a_search_can_afford_it),
     };

@@ -1,0 +1,108 @@
+/* The ways that bytes go over a node's links, on the node of eight GCDs and on small ones. */
+#include "plan_nodes.h"
+
+#include "discover.h"
+#include "link_path.h"
+
+/* "gpu1 gpu0 gpu6 gpu7" */
+static void name_way(const struct graph *graph, place_id from, const struct link_path *path, char *buffer, size_t size)
+{
+    place_id at = from;
+    snprintf(buffer, size, "%s", graph_place(graph, at)->name);
+    for (size_t i = 0; i < path->step_count; i++) {
+        const struct link *link = &graph->links[path->step[i].link];
+        assert_int_equal(path->step[i].back ? link->to : link->from, at);
+        at = path->step[i].back ? link->from : link->to;
+        size_t length = strlen(buffer);
+        snprintf(buffer + length, size - length, " %s", graph_place(graph, at)->name);
+    }
+}
+
+static void assert_way(const struct graph *graph, const struct link_paths *paths, const char *from, const char *to, double gb, bool several, const char *way)
+{
+    struct link_path path;
+    char name[128];
+    assert_true(link_path_find(paths, graph_find(graph, from), graph_find(graph, to), &path));
+    name_way(graph, graph_find(graph, from), &path, name, sizeof name);
+    if (path.bytes_per_s != gb * 1e9 || path.is_one_of_several != several || (way != NULL && strcmp(name, way) != 0))
+        fail_msg("%s to %s: %s, %g GB/s", from, to, name, path.bytes_per_s / 1e9);
+}
+
+static void gpus_are_reached_by_the_widest_way(void **state)
+{
+    (void)state;
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
+    struct link_paths *paths = link_paths_new(found.graph);
+    assert_non_null(paths);
+    assert_way(found.graph, paths, "gpu0", "gpu1", 200, false, "gpu0 gpu1");
+    assert_way(found.graph, paths, "gpu1", "gpu7", 100, false, "gpu1 gpu0 gpu6 gpu7");
+    assert_way(found.graph, paths, "gpu7", "gpu1", 100, false, "gpu7 gpu6 gpu0 gpu1");
+    assert_way(found.graph, paths, "gpu3", "gpu5", 100, false, "gpu3 gpu2 gpu4 gpu5");
+    assert_way(found.graph, paths, "gpu1", "gpu6", 100, false, "gpu1 gpu0 gpu6");
+    assert_way(found.graph, paths, "gpu1", "gpu3", 50, false, "gpu1 gpu3");
+    assert_way(found.graph, paths, "gpu0", "gpu3", 50, true, NULL); /* over gpu1 or gpu2 */
+    assert_way(found.graph, paths, "numa3", "gpu0", 50, false, "numa3 gpu0");
+    assert_way(found.graph, paths, "gpu0", "numa0", 50, false, "gpu0 numa3 package0 numa0");
+    link_paths_free(paths);
+    discovery_done(&found);
+}
+
+static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind, double gb)
+{
+    struct link *link = graph_add_link(graph, a, b, kind);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = gb * 1e9;
+    link->state = LINK_UP;
+    return link;
+}
+
+static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
+    place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3];
+    for (int g = 0; g < 3; g++) {
+        gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
+        join(graph, numa, gpu[g], LINK_PCIE, 60);
+    }
+    join(graph, gpu[0], gpu[1], LINK_NVLINK, 50);
+    join(graph, gpu[1], gpu[2], LINK_NVLINK, 25)->state = LINK_DOWN;
+    nodes_finish(graph);
+    struct link_paths *paths = link_paths_new(graph);
+    assert_non_null(paths);
+    assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
+    assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
+    assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
+    struct link_path path;
+    assert_false(link_path_find(paths, gpu[0], gpu[0], &path));
+    link_paths_free(paths);
+    graph_unref(graph);
+}
+
+static void without_widths_nothing_is_known(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
+    place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu = nodes_add(graph, PLACE_GPU, 0, numa, numa, NULL), lone = nodes_add(graph, PLACE_GPU, 1, numa, numa, NULL);
+    join(graph, numa, gpu, LINK_PCIE, NAN);
+    nodes_finish(graph);
+    struct link_paths *paths = link_paths_new(graph);
+    struct link_path path;
+    assert_non_null(paths);
+    assert_false(link_path_find(paths, numa, gpu, &path));
+    assert_false(link_path_find(paths, gpu, lone, &path));
+    link_paths_free(paths);
+    graph_unref(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpus_are_reached_by_the_widest_way),
+        cmocka_unit_test(links_that_are_down_or_lead_through_the_host_are_the_last_choice),
+        cmocka_unit_test(without_widths_nothing_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* Streams that share limits: against the rates that the search for limits uses (resource_fit.h), moment by moment, and what must hold of any sharing. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "load_interval.h"
+#include "load_share.h"
+
+#define STREAMS 12
+#define LIMITS  6
+
+static double uniform(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) * 0x1p-53;
+}
+
+struct world {
+    size_t count;
+    struct load_stream stream[STREAMS];
+    struct load_limit limit[LIMITS];
+    struct resource_limit same[LIMITS];
+    unsigned char users[LIMITS][STREAMS];
+    uint16_t use[STREAMS][LIMITS];
+    double alone[STREAMS];
+};
+
+/* Capacities are constant or change once with the number of users. */
+static void make(struct world *w, uint64_t *seed)
+{
+    *w = (struct world){.count = 1 + (size_t)(uniform(seed) * STREAMS)};
+    for (size_t i = 0; i < w->count; i++) {
+        w->alone[i] = 1 + floor(uniform(seed) * 40);
+        w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i], .bytes = floor(uniform(seed) * 100), .use = w->use[i], .kind = 1};
+    }
+    for (size_t l = 0; l < LIMITS; l++) {
+        struct resource_limit *same = &w->same[l];
+        *same = (struct resource_limit){.candidate = RESOURCE_NO_CANDIDATE, .users = w->users[l], .step_count = 1 + (uniform(seed) < 0.5)};
+        same->step[0] = (struct resource_step){1 + (unsigned)(uniform(seed) * 3), 5 + floor(uniform(seed) * 60), NAN, NAN, NAN};
+        same->step[1] = (struct resource_step){same->step[0].flows + 2, same->step[0].bytes_per_s * (0.7 + uniform(seed)), NAN, NAN, NAN};
+        w->limit[l] = (struct load_limit){.step = same->step, .step_count = same->step_count};
+        for (size_t i = 0; i < w->count; i++)
+            if (uniform(seed) < 0.4) {
+                w->users[l][i] = 1;
+                w->use[i][w->stream[i].use_count++] = (uint16_t)l;
+            }
+    }
+}
+
+/* From end to end, by the other code. */
+static void reference(const struct world *w, double *ret_end_s)
+{
+    double left[STREAMS], now_s = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        left[i] = w->stream[i].bytes;
+        ret_end_s[i] = 0;
+    }
+    for (;;) {
+        size_t active[STREAMS], count = 0;
+        double rate[STREAMS], next_s = INFINITY;
+        for (size_t i = 0; i < w->count; i++)
+            if (left[i] > 1e-9)
+                active[count++] = i;
+        if (count == 0)
+            return;
+        resource_share(w->alone, w->same, LIMITS, active, count, rate);
+        for (size_t i = 0; i < count; i++)
+            next_s = fmin(next_s, left[active[i]] / rate[i]);
+        now_s += next_s;
+        for (size_t i = 0; i < count; i++) {
+            left[active[i]] -= rate[i] * next_s;
+            if (!(left[active[i]] > 1e-9))
+                ret_end_s[active[i]] = now_s;
+        }
+    }
+}
+
+static void two_ways_to_the_same_times(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    struct load_share *share = load_share_new(LIMITS, STREAMS, LIMITS);
+    assert_non_null(share);
+    for (int trial = 0; trial < 5000; trial++) {
+        struct world w;
+        double end_s[STREAMS], last_ns = 0;
+        make(&w, &seed);
+        reference(&w, end_s);
+        load_share_run(share, w.limit, w.stream, w.count);
+        for (size_t i = 0; i < w.count; i++) {
+            if (!(fabs(w.stream[i].end_ns - end_s[i] * 1e9) <= 1e-6 * end_s[i] * 1e9 + 1))
+                fail_msg("trial %d: %.6g is not %.6g", trial, w.stream[i].end_ns, end_s[i] * 1e9);
+            assert_true(w.stream[i].end_ns >= w.stream[i].bytes / w.alone[i] * 1e9 * (1 - 1e-9));
+            last_ns = fmax(last_ns, w.stream[i].end_ns);
+        }
+        assert_true(load_share_least_ns(share, w.limit, w.stream, w.count) <= last_ns * (1 + 1e-9));
+    }
+    load_share_free(share);
+}
+
+/* Streams of a kind that was measured apart are limited only together with others. */
+static void a_kind_apart_is_not_limited_by_itself(void **state)
+{
+    (void)state;
+    const struct resource_step step = {1, 10, NAN, NAN, NAN};
+    const struct load_limit limit = {&step, 1, 1};
+    const uint16_t use[] = {0};
+    struct load_share *share = load_share_new(1, 2, 1);
+    assert_non_null(share);
+    for (unsigned kind = 1; kind <= 2; kind++) {
+        struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = 1}, {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = kind}};
+        load_share_run(share, &limit, streams, 2);
+        assert_true(fabs(streams[0].end_ns / 1e9 - (kind == 1 ? 10 : 20)) < 1e-6);
+        assert_int_equal(streams[1].shared, kind == 1 ? LOAD_NO_LIMIT : 0);
+    }
+    load_share_free(share);
+}
+
+/* One stream's interval is its own; the last of many is later than any, by chance; what has none takes all of it away. */
+static void the_last_of_many_is_later(void **state)
+{
+    (void)state;
+    struct prediction ends[8];
+    for (int i = 0; i < 8; i++)
+        ends[i] = (struct prediction){100, 98, 102};
+    struct prediction one = load_interval_last(ends, 1), all = load_interval_last(ends, 8);
+    assert_true(one.time_ns == 100 && one.low_ns == 98 && one.high_ns == 102);
+    assert_true(all.time_ns == 100 && all.low_ns == 98 && all.high_ns > 102.2 && all.high_ns < 103);
+    ends[3] = (struct prediction){10, 9, 11};
+    assert_true(load_interval_last(ends, 4).high_ns <= load_interval_last(ends, 5).high_ns);
+    ends[7] = (struct prediction){50, NAN, NAN};
+    assert_true(isnan(load_interval_last(ends, 8).low_ns) && load_interval_last(ends, 8).time_ns == 100);
+    ends[7] = (struct prediction){0, 0, 0};
+    assert_false(isnan(load_interval_last(ends, 8).high_ns));
+    assert_true(load_interval_last(ends, 0).time_ns == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_ways_to_the_same_times),
+        cmocka_unit_test(a_kind_apart_is_not_limited_by_itself),
+        cmocka_unit_test(the_last_of_many_is_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
