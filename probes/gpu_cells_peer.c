@@ -135,6 +135,9 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
         /* Both ways at once is the same from either end, and is near the sum of one-way copies by kernel whatever they do. */
         if (!all && ways[way].both && (from > to || (way != ENGINE_BOTH && way != KERNEL_COPY_BOTH)))
             continue;
+        bool first = stands_for_others(run, from, to);
+        if (!all && !first && way == KERNEL_PULL)
+            continue;
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
                                 .phase = GPU_PHASE_RATES,
@@ -145,7 +148,6 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .axes = axes_of,
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
-        bool first = stands_for_others(run, from, to);
         if (ways[way].both || (!all && !first && way != ENGINE_WRITE && way != KERNEL_COPY) ||
             (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
             continue;

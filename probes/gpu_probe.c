@@ -94,8 +94,50 @@ static bool list_cells(struct gpu_run *run, struct gpu_cells *cells)
     return true;
 }
 
-/* So that clocks are up and pages are mapped before anything counts: each device copies in its own memory. */
-static bool warm_up(struct gpu_run *run, struct probe_why *why)
+/* A finding for each device that answers no longer; where all still do, for the one that the cell was about. */
+static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
+{
+    const struct gpu_api *api = run->node->api;
+    int lost = 0;
+    bool ok = true;
+    for (int i = 0; i < run->node->device_count; i++) {
+        size_t space, total;
+        enum gpu_fault fault = GPU_FAULT_NONE;
+        if (!run->node->device[i].usable || (gpu_call_enter(run->node, i, &fault, NULL) &&
+                                             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
+            continue;
+        lost++;
+        ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);
+    }
+    int place = cell->from >= 0 ? cell->from : cell->to >= 0 ? cell->to : -1;
+    if (lost == 0 && place >= 0)
+        ok = gpu_report_finding(run->report, run->node, "gpu-lost", place, place, run->lost.text);
+    return ok;
+}
+
+/* Keeps the flows that run alone. False: a device is lost. */
+static bool drop_failing(struct gpu_run *run, struct gpu_flow *flows, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        enum gpu_fault fault;
+        struct probe_why why;
+        if (gpu_trial_run(run->trial, &flows[i], 1, &fault, &why)) {
+            flows[kept++] = flows[i];
+        } else if (fault == GPU_FAULT_LOST) {
+            const struct gpu_cell cell = {.from = flows[i].op.device, .to = flows[i].op.device};
+            run->lost = why;
+            (void)report_lost(run, &cell); /* the reader is gone: the run ends all the same */
+            return false;
+        }
+    }
+    *count = kept;
+    return true;
+}
+
+/* So that clocks are up and pages are mapped before anything counts: each device copies in its own memory. One that fails is left
+ * alone: its cells say why. False: a device is lost, which has been reported. */
+static bool warm_up(struct gpu_run *run)
 {
     struct gpu_flow flows[GPU_DEVICES_MAX];
     size_t count = 0;
@@ -105,7 +147,7 @@ static bool warm_up(struct gpu_run *run, struct probe_why *why)
         struct probe_why left_out;
         if (!gpu_buffers_device(run->buffers, i, 0, &memory[0], &left_out) ||
             !gpu_buffers_device(run->buffers, i, 1, &memory[1], &left_out))
-            continue; /* its cells say why */
+            continue;
         uint64_t bytes = memory[0].bytes < memory[1].bytes ? memory[0].bytes : memory[1].bytes;
         struct gpu_op op = {i, GPU_BY_ENGINE, GPU_HOW_COPY, memory[1].address, memory[0].address, i, i, bytes, {0}};
         flows[count] = (struct gpu_flow){.op = op, .count = 4, .span = bytes};
@@ -113,7 +155,8 @@ static bool warm_up(struct gpu_run *run, struct probe_why *why)
     }
     while (count > 0 && probe_clock_ns() < end_ns) {
         enum gpu_fault fault;
-        if (!gpu_trial_run(run->trial, flows, count, &fault, why))
+        struct probe_why why;
+        if (!gpu_trial_run(run->trial, flows, count, &fault, &why) && !drop_failing(run, flows, &count))
             return false;
     }
     return true;
@@ -201,27 +244,6 @@ static const char *left_out(const struct gpu_run *run, const struct gpu_cell *ce
     return now_ns >= time_at(run, phase_ends[cell->phase]) ? "time budget" : NULL;
 }
 
-/* A finding for each device that answers no longer; where all still do, for the one that the cell was about. */
-static bool report_lost(struct gpu_run *run, const struct gpu_cell *cell)
-{
-    const struct gpu_api *api = run->node->api;
-    int lost = 0;
-    bool ok = true;
-    for (int i = 0; i < run->node->device_count; i++) {
-        size_t space, total;
-        enum gpu_fault fault = GPU_FAULT_NONE;
-        if (!run->node->device[i].usable || (gpu_call_enter(run->node, i, &fault, NULL) &&
-                                             gpu_call_check(run->node, i, api->space(api, &space, &total), "", &fault, NULL)))
-            continue;
-        lost++;
-        ok = ok && gpu_report_finding(run->report, run->node, "gpu-lost", i, i, run->lost.text);
-    }
-    int place = cell->from >= 0 ? cell->from : cell->to >= 0 ? cell->to : -1;
-    if (lost == 0 && place >= 0)
-        ok = gpu_report_finding(run->report, run->node, "gpu-lost", place, place, run->lost.text);
-    return ok;
-}
-
 static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_probe_times *times)
 {
     size_t left[GPU_PHASE_COUNT] = {0};
@@ -287,11 +309,15 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
     int64_t begin_ns = probe_clock_ns();
     if (!list_cells(run, &cells)) {
         probe_why_write(why, "out of memory");
-    } else if (warm_up(run, why)) {
+    } else if (!print_run(run, options, driver)) {
+        status = GPU_PROBE_GONE;
+    } else if (!warm_up(run)) {
+        *why = run->lost;
+    } else {
         times->prepare_ns += probe_clock_ns() - begin_ns;
         run->leg_ns = find_leg_ns(run, &cells);
         run->report->total = cells.count;
-        status = print_run(run, options, driver) && skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
+        status = skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
         if (status == GPU_PROBE_FAILED)
             *why = run->lost;
     }

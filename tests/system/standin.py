@@ -269,6 +269,20 @@ def test_lost():
             assert [record for record in records if record["record"] == "value"]
 
 
+def test_one_fails_at_the_start():
+    """A device on which nothing runs, or that is lost before anything was measured, does not take the others' measurements, or the record, with it."""
+    bad = "0000:00:07.0"
+    with described("h200x4", "fault cuMemcpyAsync 0 1 unsupported", "fault cuMemcpyPeerAsync 0 1 unsupported", "fault cuLaunchKernel 0 1 unsupported") as node:
+        records = ended(measured(node, "--metrics", "gpu_gpu_copy_engine,gpu_stream", *LONG))
+        rates = {(record["from"], record["to"]) for record in records if record["record"] == "value"}
+        assert ("0000:00:06.0", "0000:00:08.0") in rates and not [ends for ends in rates if ends == (bad, bad)], rates
+        assert [record for record in records if record["record"] == "skip" and record["from"] == bad], "and says why"
+    with described("h200x4", "fault cuMemcpyAsync 0 1 lost") as node:
+        records = measured(node, status=70)
+        assert records[0]["record"] == "run" and records[-1]["status"] == "failed", (records[0], records[-1])
+        assert {record["from"] for record in records if record["record"] == "finding" and record["code"] == "gpu-lost"} == {bad}, records
+
+
 def is_alive(process):
     return process.poll() is None
 
