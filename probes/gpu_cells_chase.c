@@ -18,7 +18,10 @@
 #define FEW_DEVICES 4
 
 #define BASE_LOADS  GPU_CHASE_UNROLL
-#define ROUND_SLOTS 4096             /* more than a first-level cache has lines */
+#define ROUND_SLOTS 2048 /* as many lines as first-level caches have, or more */
+#define ROUNDS      16
+#define CACHED_NS   100 /* a load that is faster comes from there */
+#define LEAST_NS    5
 #define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
 #define PIECE_NS    150e3
 #define PIECES_MAX  100
@@ -136,13 +139,15 @@ static bool take_pieces(struct chase *chase, int64_t budget_ns, struct probe_sum
 {
     double samples[PIECES_MAX], look;
     int64_t began_ns = probe_clock_ns();
-    uint64_t few = base_of(chase) + PIECE_LOADS;
     /* The first finds no translation of an address and no code of the kernel in any cache. */
-    for (int i = 0; i < 2; i++)
-        if (!walk(chase, few, &look, ret_fault, why))
-            return false;
-    double fit = PIECE_NS / fmax(look / (double)few, 1);
-    uint64_t loads = fit < PIECE_LOADS ? PIECE_LOADS : (uint64_t)fit / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
+    uint64_t base = base_of(chase), few = base > BASE_LOADS ? 4 * base : 2 * PIECE_LOADS;
+    if (!walk(chase, base + few, &look, ret_fault, why) || !walk_piece(chase, few, &look, ret_fault, why))
+        return false;
+    uint64_t loads = (uint64_t)(PIECE_NS / fmax(look, LEAST_NS)) / GPU_CHASE_UNROLL * GPU_CHASE_UNROLL;
+    loads = loads < PIECE_LOADS ? PIECE_LOADS : loads;
+    /* What the round before takes varies by more than a few loads from a cache do. */
+    if (base > BASE_LOADS && look < CACHED_NS && loads < ROUNDS * base)
+        loads = ROUNDS * base;
     struct probe_summary summary;
     unsigned n = 0;
     do {

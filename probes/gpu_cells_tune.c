@@ -8,25 +8,32 @@
 #include "gpu_tune.h"
 #include "probe_clock.h"
 
-#define AGAIN   6     /* shapes that are tried again */
-#define MORE    2     /* operations whose time counts then */
-#define AS_FAST 1.007 /* times the best */
-#define WANTED  150e3 /* ns that one operation takes */
-#define FIRST   (UINT64_C(8) << 20)
-#define GRAIN   UINT64_C(4096)
-#define CACHES  4 /* times the last cache: what is moved in own memory at least */
+#define AGAIN    5     /* shapes that are tried again: the fastest at first sight, */
+#define FIRST_OF 3     /* and these of the list */
+#define MORE     2     /* operations whose time counts then */
+#define AS_FAST  1.007 /* times the best */
+#define WANTED   150e3 /* ns that one operation takes */
+#define FIRST    (UINT64_C(8) << 20)
+#define GRAIN    UINT64_C(4096)
+#define CACHES   4 /* times the last cache: what is moved in own memory at least */
 
-size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_tries)
+/* Own memory is fastest with blocks that come in order, each for one step, as writing to a peer is; what reads over a link with
+ * blocks that stay. */
+size_t gpu_cells_tune_shapes(int multiprocessors, bool stays, struct gpu_cells_try *ret_tries)
 {
-    static const unsigned blocks[] = {256, 512, 1024}, waves[] = {0, 1, 2, 4, 8}, unrolls[] = {4, 8, 2, 12, 16, 1};
+    enum { BLOCKS = 3, WAVES = 5, UNROLLS = 6 };
+    static const unsigned blocks[2][BLOCKS] = {{256, 512, 1024}, {512, 256, 1024}};
+    static const unsigned waves[2][WAVES] = {{0, 1, 2, 4, 8}, {1, 2, 4, 0, 8}};
+    static const unsigned unrolls[2][UNROLLS] = {{4, 8, 2, 12, 16, 1}, {12, 8, 4, 16, 2, 1}};
     size_t count = 0;
-    for (size_t j = 0; j < sizeof waves / sizeof *waves; j++)
-        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-            for (size_t k = 0; k < sizeof unrolls / sizeof *unrolls; k++)
+    for (size_t j = 0; j < WAVES; j++)
+        for (size_t i = 0; i < BLOCKS; i++)
+            for (size_t k = 0; k < UNROLLS; k++)
                 /* More threads than a multiprocessor holds only wait. */
-                if (blocks[i] * waves[j] <= 4096) {
-                    unsigned grid = waves[j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
-                    ret_tries[count] = (struct gpu_cells_try){.shape = {blocks[i], grid, unrolls[k]}, .order = (unsigned)count};
+                if (blocks[stays][i] * waves[stays][j] <= 4096) {
+                    unsigned grid = waves[stays][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
+                    ret_tries[count] =
+                        (struct gpu_cells_try){.shape = {blocks[stays][i], grid, unrolls[stays][k]}, .order = (unsigned)count};
                     count++;
                 }
     return count;
@@ -118,12 +125,12 @@ static int compare_tries(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, int64_t end_ns, struct gpu_shape *ret_shape,
+static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, bool stays, int64_t end_ns, struct gpu_shape *ret_shape,
                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
-    size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], tries);
+    size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], stays, tries);
     count = drop_refused(of, flow->op.how, tries, count);
     for (size_t i = count; i > 1; i--) {
         size_t other = probe_random_below(&run->random, i);
@@ -137,8 +144,11 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, int64_t
             return false;
     qsort(tries, count, sizeof *tries, compare_tries);
     size_t again = 0;
-    while (again < count && again < AGAIN && tries[again].count > 0)
-        tries[again++].count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (tries[i].count > 0 && (i < AGAIN || tries[i].order < FIRST_OF)) {
+            tries[again] = tries[i];
+            tries[again++].count = 0;
+        }
     for (int round = 0; round < GPU_CELLS_TUNE_TIMES; round++)
         for (size_t i = 0; i < again; i++)
             if (!try_shape(run, flow, true, &tries[i], ret_fault, why))
@@ -169,7 +179,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         int64_t end_ns = probe_clock_ns() + budget_ns / 3;
         if (!gpu_path_flow(run, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
             !find_bytes(run, &flow, target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault, &why) ||
-            !tune(run, &flow, device, end_ns, &shapes[how], &fault, &why))
+            !tune(run, &flow, device, target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && how == GPU_HOW_READ), end_ns,
+                  &shapes[how], &fault, &why))
             return gpu_run_failed(run, cell, NULL, fault, &why);
     }
     for (int i = 0; i < run->node->device_count; i++) {

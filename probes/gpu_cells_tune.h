@@ -14,9 +14,10 @@ struct gpu_cells_try {
     unsigned count;
 };
 
-/* Which shapes are tried on a device with so many multiprocessors; returns how many. */
+/* Which shapes are tried on a device with so many multiprocessors, those first that are taken where all are as fast: as many
+ * blocks as bytes need or, where stays is set, blocks that go round. Returns how many. */
 #define GPU_CELLS_TRIES_MAX 96
-size_t gpu_cells_tune_shapes(int multiprocessors, struct gpu_cells_try *ret_tries);
+size_t gpu_cells_tune_shapes(int multiprocessors, bool stays, struct gpu_cells_try *ret_tries);
 
 /* The index of the best by median: of those that are as fast within 0.7 percent, which is how far two medians of one shape may be
  * apart, the first of the list, so that another run finds the same. count is at least 1. */

@@ -232,7 +232,10 @@ static void the_best_shape(void **state)
 {
     (void)state;
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
-    size_t count = gpu_cells_tune_shapes(132, tries);
+    size_t count = gpu_cells_tune_shapes(132, true, tries);
+    assert_int_equal(tries[0].shape.grid, 132);
+    assert_int_equal(gpu_cells_tune_shapes(132, false, tries), count);
+    assert_int_equal(tries[0].shape.grid, 0);
     assert_true(count > 40 && count <= GPU_CELLS_TRIES_MAX);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(tries[i].count, 0);
