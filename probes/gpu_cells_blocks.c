@@ -3,7 +3,9 @@
 #include "gpu_path.h"
 #include "gpu_rate.h"
 
-#define CACHES 4 /* times the last-level cache that a leg moves at least */
+#define CACHES 4   /* times the last-level cache that a leg moves at least */
+#define BLOCK  512 /* with so many threads and accesses under way one block gets what a multiprocessor can */
+#define UNROLL 8
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)
 {
@@ -17,6 +19,7 @@ static struct probe_axes axes_of(const struct gpu_cell *cell)
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
+    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant};
     struct gpu_flow flow;
     struct probe_summary rate;
@@ -26,8 +29,12 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
     if (!gpu_path_flow(run, &path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
+    const struct gpu_shape busy = {.block = BLOCK, .grid = (unsigned)cell->bytes, .unroll = UNROLL};
+    if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.how], &busy))
+        flow.op.shape = busy;
     flow.op.shape.grid = (unsigned)cell->bytes;
-    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns, cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL, &fault, &why))
+    if (!gpu_rate_together(run->trial, &flow, 1, run->leg_ns, cache > 0 ? CACHES * (uint64_t)cache : 0, budget_ns, &rate, NULL,
+                           &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     double factor = path.how == GPU_HOW_COPY ? 2 : 1;
     rate =
