@@ -82,7 +82,7 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
     struct bind_cores_request request = {.tasks = answer->task_count, .gpus = answer->gpu, .gpus_per_task = (size_t)answer->gpus_per_task,
-                                         .cores_per_task = work->request->cores_per_task};
+                                         .cores_per_task = work->request->cores_per_task, .numa = work->traffic.is_chosen ? work->traffic.task_numa : NULL};
     struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
     if (cpus == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");

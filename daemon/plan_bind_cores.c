@@ -204,27 +204,31 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_cores_numa(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, struct berth_err *err)
+static bool is_nearest(const struct hand *hand, size_t task, size_t group)
+{
+    return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;
+}
+
+enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err)
 {
     struct bind_cores_request request = {.tasks = 1, .gpus = &gpu, .gpus_per_task = 1};
     struct plan_evidence unsaid = {0};
     struct hand hand = {.snap = snap, .cores = cores, .request = &request, .evidence = &unsaid};
     enum berth_code code = find_nearness(&hand, err);
-    size_t best = 0;
-    for (size_t g = 1; code == BERTH_OK && g < cores->group_count; g++)
-        if (compare_nearness(near_of(&hand, 0, g), near_of(&hand, 0, best)) < 0)
-            best = g;
+    size_t count = 0;
+    for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++) {
+        bool is_new = cores->group[g].numa != PLACE_NONE && is_nearest(&hand, 0, g);
+        for (size_t i = 0; i < count && is_new; i++)
+            is_new = ret[i] != cores->group[g].numa;
+        if (is_new)
+            ret[count++] = cores->group[g].numa;
+    }
     if (code == BERTH_OK)
-        *ret = cores->group[best].numa;
+        *ret_count = count;
     plan_evidence_done(&unsaid);
     free(hand.near);
     free(hand.nearest);
     return code;
-}
-
-static bool is_nearest(const struct hand *hand, size_t task, size_t group)
-{
-    return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;
 }
 
 /* With gpus: the least that any task gets when the cores nearest to gpus are shared evenly by the tasks nearest to them. */
@@ -264,14 +268,23 @@ static void take(struct hand *hand, size_t task, size_t group)
     }
 }
 
-/* Of the nearest groups that have room for the whole task, the one with the fewest tasks. */
+static bool is_wanted(const struct hand *hand, size_t task, size_t group)
+{
+    return hand->request->numa != NULL && hand->cores->group[group].numa == hand->request->numa[task];
+}
+
+/* Of the nearest groups that have room for the whole task, those of the NUMA node that is wanted first, then the one with the fewest tasks. */
 static void take_nearest(struct hand *hand, size_t task)
 {
     const struct bind_group *group = hand->cores->group;
     size_t best = SIZE_MAX;
-    for (size_t g = 0; g < hand->cores->group_count; g++)
-        if (group[g].free >= hand->missing[task] && is_nearest(hand, task, g) && (best == SIZE_MAX || group[g].tasks < group[best].tasks))
+    for (size_t g = 0; g < hand->cores->group_count; g++) {
+        if (group[g].free < hand->missing[task] || !is_nearest(hand, task, g))
+            continue;
+        bool wanted = is_wanted(hand, task, g), best_wanted = best != SIZE_MAX && is_wanted(hand, task, best);
+        if (best == SIZE_MAX || (wanted != best_wanted ? wanted : group[g].tasks < group[best].tasks))
             best = g;
+    }
     if (best != SIZE_MAX)
         take(hand, task, best);
 }

@@ -38,14 +38,15 @@ void plan_bind_cores_done(struct bind_cores *cores);
 /* How many usable cores lie next to a place: those that share cpus with it, else those of its NUMA node; 0 when neither is known. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place);
 
-/* The NUMA node of the cores that a task on this gpu would get first; PLACE_NONE unknown. NO_MEMORY. */
-enum berth_code plan_bind_cores_numa(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, struct berth_err *err);
+/* The NUMA nodes of the cores that are nearest to this gpu, each once, as group_count of cores is room for; fewer than one where they are not known. NO_MEMORY. */
+enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err);
 
 struct bind_cores_request {
     size_t tasks;
     const place_id *gpus; /* gpus_per_task for each task */
     size_t gpus_per_task;
     int64_t cores_per_task; /* 0 default */
+    const place_id *numa;   /* by task: of cores equally near to its gpus, these first; NULL any */
 };
 
 /* Takes cores for each task: cpus in ret_cpus (one for each task), cores a task in ret_cores. Without gpus, tasks come in the order of their

@@ -24,17 +24,51 @@ struct work {
 
 /* ---- what each gpu would come with ---- */
 
-/* A task on it has the memory next to the nearest cores. */
-static enum berth_code find_memory(struct work *work, size_t g, struct berth_err *err)
+/* The nearest cores' NUMA nodes, by gpu. */
+struct homes {
+    place_id *numa; /* room of them for each gpu */
+    size_t *count;
+    size_t room;
+};
+
+static bool is_same_home(const struct homes *homes, size_t a, size_t b)
 {
-    place_id gpu = work->gpus->gpu[g], numa = PLACE_NONE;
-    enum berth_code code = plan_bind_cores_numa(work->snap, work->cores, gpu, &numa, err);
-    if (code != BERTH_OK)
-        return code;
-    place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
-    work->traffic->memory[g] = memory;
-    work->far[g] = (memory != PLACE_NONE ? plan_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0);
-    return BERTH_OK;
+    return homes->count[a] == homes->count[b] && memcmp(homes->numa + a * homes->room, homes->numa + b * homes->room, homes->count[a] * sizeof *homes->numa) == 0;
+}
+
+/* A task on a gpu has the memory next to the nearest cores. Gpus with several NUMA nodes equally near, as those of a whole package, are dealt out to them in order. */
+static void deal_out(struct work *work, const struct homes *homes)
+{
+    for (size_t g = 0; g < work->gpus->count; g++) {
+        size_t before = 0, all = 0;
+        for (size_t other = 0; other < work->gpus->count; other++)
+            if (is_same_home(homes, g, other)) {
+                before += other < g;
+                all++;
+            }
+        place_id gpu = work->gpus->gpu[g], numa = homes->count[g] > 0 ? homes->numa[g * homes->room + before * homes->count[g] / all] : PLACE_NONE;
+        place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
+        work->traffic->numa[g] = numa;
+        work->traffic->memory[g] = memory;
+        work->far[g] = (memory != PLACE_NONE ? plan_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0);
+    }
+}
+
+static enum berth_code find_memory(struct work *work, struct berth_err *err)
+{
+    struct homes homes = {.room = work->cores->group_count};
+    enum berth_code code = BERTH_OK;
+    homes.numa = calloc(work->gpus->count * homes.room + 1, sizeof *homes.numa);
+    homes.count = calloc(work->gpus->count, sizeof *homes.count);
+    if (homes.numa == NULL || homes.count == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
+    for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++)
+        code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g], homes.numa + g * homes.room, &homes.count[g], err);
+    if (code == BERTH_OK)
+        deal_out(work, &homes);
+    free(homes.numa);
+    free(homes.count);
+    return code;
 }
 
 /* Of several nics equally near, gpus take turns. */
@@ -57,9 +91,8 @@ static enum berth_code describe(struct work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
     size_t n = work->gpus->count;
-    enum berth_code code = BERTH_OK;
+    enum berth_code code = find_memory(work, err);
     for (size_t g = 0; code == BERTH_OK && g < n; g++) {
-        code = find_memory(work, g, err);
         for (size_t other = 0; other < n; other++) {
             place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other], module = plan_above(graph, a, PLACE_MODULE);
             bool together = a == b || (module != PLACE_NONE && plan_above(graph, b, PLACE_MODULE) == module);
@@ -75,14 +108,16 @@ static bool make_room(struct work *work)
 {
     struct bind_traffic *traffic = work->traffic;
     size_t n = work->gpus->count, berths = work->tasks * work->each;
+    traffic->numa = calloc(n, sizeof *traffic->numa);
     traffic->memory = calloc(n, sizeof *traffic->memory);
     traffic->nic = calloc(n, sizeof *traffic->nic);
     traffic->slot = calloc(berths, sizeof *traffic->slot);
     traffic->in_order = calloc(berths, sizeof *traffic->in_order);
     traffic->task_memory = calloc(work->tasks, sizeof *traffic->task_memory);
+    traffic->task_numa = calloc(work->tasks, sizeof *traffic->task_numa);
     work->far = calloc(n, sizeof *work->far);
     work->apart = calloc(n * n, sizeof *work->apart);
-    return traffic->memory != NULL && traffic->nic != NULL && traffic->slot != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && work->far != NULL &&
+    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->slot != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && work->far != NULL &&
            work->apart != NULL;
 }
 
@@ -114,8 +149,11 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     if (code != BERTH_OK)
         return code;
     traffic->is_chosen = !isnan(plan_bind_price_of(traffic->price, traffic->slot, NULL).step.time_ns);
-    for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++)
+    for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
+        if (b % work->each == 0)
+            traffic->task_numa[b / work->each] = traffic->numa[traffic->slot[b]];
+    }
     return BERTH_OK;
 }
 
@@ -228,6 +266,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
 void plan_bind_traffic_done(struct bind_traffic *traffic)
 {
     plan_bind_price_free(traffic->price);
+    free(traffic->numa);
+    free(traffic->task_numa);
     free(traffic->memory);
     free(traffic->nic);
     free(traffic->slot);

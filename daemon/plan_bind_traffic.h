@@ -10,7 +10,9 @@
 
 struct bind_traffic {
     struct bind_price *price; /* NULL: there is no traffic between or from gpus */
-    place_id *memory, *nic;   /* by allowed gpu: what a task on it would have */
+    place_id *numa;           /* by allowed gpu: whose cores a task on it would have; NONE unknown */
+    place_id *memory, *nic;   /* likewise its memory and nic */
+    place_id *task_numa;      /* by task: whose cores it should have, as is priced */
     uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
     place_id *task_memory;    /* by task */
     struct search_result found;

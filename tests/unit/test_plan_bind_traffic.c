@@ -270,6 +270,41 @@ static void a_task_stays_inside_one_superchip(void **state)
     end(&f);
 }
 
+/* One package with two NUMA nodes, and four gpus that hang on the package: each gets 55 GB/s to either memory, which takes no more in all. */
+static void gpus_of_a_whole_package_use_all_of_its_memories(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_cpu(&(struct shape){1, 2, 1, 4, 1, INT64_C(64) << 30});
+    struct values *values = values_new();
+    struct sets *sets = sets_new();
+    place_id place[4], package = nodes_place(graph, PLACE_PACKAGE, 0), numa[] = {nodes_place(graph, PLACE_NUMA, 0), nodes_place(graph, PLACE_NUMA, 1)};
+    struct cpuset cpus = *graph_place(graph, package)->cpus;
+    for (int g = 0; g < 4; g++)
+        place[g] = nodes_add(graph, PLACE_GPU, g, package, PLACE_NONE, &cpus);
+    for (int g = 0; g < 4; g++)
+        for (int n = 0; n < 2; n++) {
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, place[g], numa[n], 55);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, numa[n], place[g], 55);
+            together(sets, &place[g], &numa[n], 1, 55);
+            together(sets, &numa[n], &place[g], 1, 55);
+            if (g % 2 == 0) {
+                together(sets, &place[g], (place_id[]){numa[n], numa[n]}, 2, 27.5);
+                together(sets, (place_id[]){numa[n], numa[n]}, &place[g], 2, 27.5);
+            }
+        }
+    together(sets, (place_id[]){place[0], place[3]}, (place_id[]){numa[0], numa[0]}, 2, 27.5);
+    together(sets, (place_id[]){place[0], place[1]}, numa, 2, 55);
+    together(sets, numa, (place_id[]){place[0], place[1]}, 2, 55);
+    struct fixture f = begin(graph, values, sets);
+    assert_near(step_of(&f, (struct wanted){.tasks = 2, .host_bytes = 55 * MB}), 1e6);
+    assert_int_not_equal(f.answer.task[0].memory, f.answer.task[1].memory);
+    assert_true(f.answer.is_proven);
+    assert_near(step_of(&f, (struct wanted){.tasks = 4, .host_bytes = 55 * MB}), 2e6);
+    for (size_t t = 0; t < 4; t++)
+        assert_true(cpuset_contains(graph_place(graph, f.answer.task[t].memory)->cpus, &f.answer.task[t].cpus));
+    end(&f);
+}
+
 /* ---- properties ---- */
 
 static const struct wanted cases[] = {
@@ -427,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_ring_of_four_belongs_on_one_half),
         cmocka_unit_test(four_that_copy_to_the_host_take_four_modules),
         cmocka_unit_test(a_task_stays_inside_one_superchip),
+        cmocka_unit_test(gpus_of_a_whole_package_use_all_of_its_memories),
         cmocka_unit_test(other_names_leave_the_time),
         cmocka_unit_test(twice_the_bytes_leave_the_choice),
         cmocka_unit_test(one_more_gpu_never_makes_it_worse),
