@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--requests", type=int, default=600)
     parser.add_argument("--nodes", type=lambda text: text.split(","), default=list(advice_nodes.listed()))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=list(advice_nodes.DISCIPLINES))
-    parser.add_argument("--methods", type=lambda text: text.split(","), default=["bind", "route"])
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(ASKED))
     parser.add_argument("--noise", type=float, default=0.01, help="relative standard deviation of what an operation takes")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)

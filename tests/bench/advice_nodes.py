@@ -84,7 +84,7 @@ def bits(text):
 
 
 def put_gpus(tree, wanted):
-    """Each of the node's gpus below the smallest package or machine that has its NUMA node."""
+    """Each of the node's gpus below the smallest group, package or machine that has its NUMA node."""
     root = tree.getroot()
     parents = {child: parent for parent in root.iter() for child in parent}
     for device in [d for d in root.iter("object") if d.get("type") == "PCIDev" and re.match(r"03", d.get("pci_type", ""))]:
@@ -96,10 +96,11 @@ def put_gpus(tree, wanted):
     index = max(int(o.get("gp_index", 0)) for o in root.iter("object"))
     for gpu in wanted:
         numa = 1 << int(gpu["numa"])
-        package = next(o for kind in ("Package", "Machine") for o in root.iter("object") if o.get("type") == kind and bits(o.get("nodeset")) & numa)
+        around = [o for o in root.iter("object") if o.get("type") in ("Group", "Package", "Machine") and bits(o.get("nodeset")) & numa]
+        place = min(around, key=lambda o: bits(o.get("cpuset")).bit_count())
         domain, bus = gpu["pci"].split(":")[:2]
         index += 2
-        bridge = ET.SubElement(package, "object", type="Bridge", bridge_type="0-1", depth="0", bridge_pci=f"{domain}:[{bus}-{bus}]", gp_index=str(index - 1))
+        bridge = ET.SubElement(place, "object", type="Bridge", bridge_type="0-1", depth="0", bridge_pci=f"{domain}:[{bus}-{bus}]", gp_index=str(index - 1))
         ET.SubElement(bridge, "object", type="PCIDev", pci_busid=gpu["pci"], pci_type=NVIDIA, pci_link_speed="63.0", gp_index=str(index))
 
 

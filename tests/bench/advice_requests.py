@@ -68,7 +68,7 @@ def bind(draw, node):
         chosen = draw.sample(pairs, draw.randint(1, min(len(pairs), 2 * tasks)))
         request["flows"] = [{"from": a, "to": b, "bytes": sizes(draw, 65536)} for a, b in chosen]
     elif kind != "host":
-        request.update(pattern=kind, bytes=sizes(draw))
+        request.update(pattern=kind, bytes=sizes(draw, most=1 << 29))
     if kind == "host" or draw.random() < 0.4:
         request["host_bytes"] = sizes(draw, 65536)
     if draw.random() < 0.25:
