@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan_like.h"
 #include "spread.h"
 #include "transfer.h"
 
@@ -23,17 +24,25 @@ static bool goes_before(const struct value *a, const struct value *b)
     return a->value > b->value;
 }
 
-static void take_overheads(const struct values *values, enum metric metric, const char *axes, struct move *move)
+/* Its own, or of the pair whose curve stands for its. */
+static const struct value *overhead_of(const struct snapshot *snap, const struct move *move, enum transfer_clock clock)
 {
     char text[TRANSFER_AXES_MAX];
-    double *const t0[] = {[TRANSFER_CALL] = &move->t0_call_ns, [TRANSFER_QUEUE] = &move->t0_queue_ns};
-    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++) {
-        transfer_overhead_axes(metric, axes, (enum transfer_clock)clock, text, sizeof text);
-        const struct value *v = values_find(values, METRIC_TRANSFER_OVERHEAD, move->from, move->to, text);
-        *t0[clock] = v != NULL ? v->value : NAN;
-        move->call = clock == TRANSFER_CALL ? v : move->call;
-    }
+    place_id from = move->is_like ? move->curve->from : move->from, to = move->is_like ? move->curve->to : move->to;
+    transfer_overhead_axes(move->rate->metric, values_axes(snap->values, move->rate), clock, text, sizeof text);
+    return values_find(snap->values, METRIC_TRANSFER_OVERHEAD, from, to, text);
 }
+
+static void take_overheads(const struct snapshot *snap, struct move *move)
+{
+    const struct value *queue = overhead_of(snap, move, TRANSFER_QUEUE);
+    move->call = overhead_of(snap, move, TRANSFER_CALL);
+    move->t0_call_ns = move->call != NULL ? move->call->value : NAN;
+    move->t0_queue_ns = queue != NULL ? queue->value : NAN;
+}
+
+/* What must be gained by a way of which only the rate is known, beside one whose sizes were measured. */
+#define BLIND_WORTH 1.02
 
 /* Looks whether the transfer under these axes is known, and better than what move has. */
 static void consider(struct snapshot *snap, enum metric metric, const char *axes, place_id driver, struct move *move)
@@ -47,13 +56,23 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     if (v == NULL || !(v->value > 0) || !goes_before(v, move->rate))
         return;
     const struct curves *curves = snapshot_curves(snap);
+    const struct curve *own = curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
+    if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
+        return;
     move->rate = v;
     move->driver = driver;
-    move->curve = curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
     move->bytes_per_s = v->value;
     move->low = v->low;
     move->high = v->high;
-    take_overheads(snap->values, metric, axes, move);
+    move->curve = own;
+    move->is_like = false;
+    take_overheads(snap, move);
+    if (own != NULL || v->source != VALUE_MEASURED || !isnan(move->t0_queue_ns))
+        return;
+    move->curve = plan_like_curve(snap, v);
+    move->is_like = move->curve != NULL;
+    if (move->is_like)
+        take_overheads(snap, move);
 }
 
 /* What a setting of the whole program must be worth before it is taken. */

@@ -313,6 +313,8 @@ static void warn_of_hop(struct work *work, const struct move *hop, double bytes,
         plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
     else if (!plan_move_knows(hop, bytes))
         plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+    else if (hop->is_like)
+        plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
     else if (isnan(hop->t0_call_ns) && is_first)
         plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
 }

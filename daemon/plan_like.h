@@ -1,0 +1,13 @@
+/**
+ * Likes: the GPU probe measures many sizes for one of the pairs that look alike, and of the others the rate of many bytes. The curve of the one then stands for
+ * all: what starting a transfer costs is the same where mechanism, models and rate are.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "curve.h"
+#include "snapshot.h"
+
+/* The curve of another transfer of rate's metric and axes between places of the same kinds and models that gets the same rate to 5 %: one that shares the gpu
+ * rather than another, then the one closest in rate, then the first. rate is a cell of the snapshot without an axis bytes. NULL: there is none. */
+const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate);

@@ -1,0 +1,145 @@
+/* Transfers of which only the rate was measured take the curve of one that is alike. */
+#include "plan_like.h"
+#include "plan_move.h"
+#include "plan_nodes.h"
+#include "transfer.h"
+
+#define GB 1e9
+
+static void rate(struct values *values, place_id from, place_id to, const char *axes, double gb_per_s)
+{
+    nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
+}
+
+/* start_ns, and from there on so many GB/s; the caller's clock sees 5 us more. */
+static void sizes(struct values *values, place_id from, place_id to, double start_ns, double gb_per_s)
+{
+    static const int64_t list[] = {4096, 16384, 65536, 262144, 1048576, 4194304};
+    char axes[TRANSFER_AXES_MAX];
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        snprintf(axes, sizeof axes, "bytes=%lld", (long long)list[i]);
+        rate(values, from, to, axes, (double)list[i] / (start_ns + (double)list[i] / gb_per_s));
+    }
+    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++) {
+        double ns = start_ns + (clock == TRANSFER_CALL ? 5000 : 0);
+        transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", (enum transfer_clock)clock, axes, sizeof axes);
+        nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
+    }
+    rate(values, from, to, "", gb_per_s);
+}
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    place_id gpu[8], numa[4];
+};
+
+static struct fixture begin(void)
+{
+    struct fixture f = {.graph = nodes_mi250x(), .values = values_new()};
+    assert_non_null(f.values);
+    for (int i = 0; i < 8; i++)
+        f.gpu[i] = nodes_place(f.graph, PLACE_GPU, i);
+    for (int i = 0; i < 4; i++)
+        f.numa[i] = nodes_place(f.graph, PLACE_NUMA, i);
+    return f;
+}
+
+static const struct curve *like(struct snapshot *snap, place_id from, place_id to)
+{
+    const struct value *v = values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, from, to, "");
+    assert_non_null(v);
+    return plan_like_curve(snap, v);
+}
+
+static void the_gpu_s_own_goes_first_then_the_closest_rate(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.0);
+    sizes(f.values, f.numa[1], f.gpu[2], 7000, 28.3);
+    sizes(f.values, f.numa[1], f.gpu[3], 7000, 27.0);
+    rate(f.values, f.numa[0], f.gpu[0], "", 28.3);
+    rate(f.values, f.numa[0], f.gpu[1], "", 28.3);
+    rate(f.values, f.numa[0], f.gpu[4], "", 20.0);
+    rate(f.values, f.gpu[0], f.numa[0], "", 28.3);
+    struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+    assert_int_equal(like(snap, f.numa[0], f.gpu[0])->from, f.numa[3]);
+    assert_int_equal(like(snap, f.numa[0], f.gpu[1])->to, f.gpu[2]);
+    assert_null(like(snap, f.numa[0], f.gpu[4]));
+    assert_null(like(snap, f.gpu[0], f.numa[0]));
+    snapshot_unref(snap);
+}
+
+static void another_model_is_not_alike(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    sizes(f.values, f.numa[1], f.gpu[2], 7000, 28.3);
+    rate(f.values, f.numa[0], f.gpu[1], "", 28.3);
+    free(f.graph->places[f.gpu[2]].model);
+    f.graph->places[f.gpu[2]].model = strdup("another");
+    struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+    assert_null(like(snap, f.numa[0], f.gpu[1]));
+    snapshot_unref(snap);
+}
+
+static void a_small_transfer_costs_what_starting_its_like_does(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.3);
+    rate(f.values, f.numa[0], f.gpu[0], "", 28.3);
+    struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+    struct move move, own;
+    struct plan_evidence evidence = {0};
+    struct berth_err err = {0};
+    assert_true(plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &move));
+    assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own));
+    assert_true(move.is_like && !own.is_like && plan_move_knows(&move, 4096));
+    assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (9000 + 4096 / 28.3) - 1) < 0.02);
+    assert_true(fabs(plan_move_called(&move, 4096).time_ns / (14000 + 4096 / 28.3) - 1) < 0.02);
+    assert_int_equal(plan_move_cite(&move, &evidence, 0, &err), BERTH_OK);
+    assert_int_equal(evidence.count, 2);
+    assert_true(evidence.item[0]->from == f.numa[0] && evidence.item[1]->from == f.numa[3]);
+    plan_evidence_done(&evidence);
+    snapshot_unref(snap);
+}
+
+/* What is known of sizes is not given up for what is noise. */
+static void a_way_of_known_sizes_stays(void **state)
+{
+    (void)state;
+    static const int64_t list[] = {4096, 65536, 1048576, 4194304};
+    struct fixture f = begin();
+    char axes[TRANSFER_AXES_MAX];
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        double gb = (double)list[i] / (10000 + (double)list[i] / 50);
+        snprintf(axes, sizeof axes, "bytes=%lld", (long long)list[i]);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[1], axes, gb * GB, gb * GB, gb * GB);
+    }
+    const double read[] = {50.5, 55};
+    for (int to = 1; to <= 2; to++) {
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to], "", 50 * GB, 50 * GB, 50 * GB);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.gpu[0], f.gpu[to], "direction=read", read[to - 1] * GB, 50 * GB, 56 * GB);
+    }
+    struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+    struct move move;
+    assert_true(plan_move_find(snap, f.gpu[0], f.gpu[1], MOVE_COPY_ENGINE, &move));
+    assert_int_equal(move.driver, f.gpu[0]);
+    assert_non_null(move.curve);
+    assert_true(plan_move_find(snap, f.gpu[0], f.gpu[2], MOVE_COPY_ENGINE, &move));
+    assert_int_equal(move.driver, f.gpu[2]);
+    snapshot_unref(snap);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_gpu_s_own_goes_first_then_the_closest_rate),
+        cmocka_unit_test(another_model_is_not_alike),
+        cmocka_unit_test(a_small_transfer_costs_what_starting_its_like_does),
+        cmocka_unit_test(a_way_of_known_sizes_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
