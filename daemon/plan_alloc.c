@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_alloc_order.h"
+
 /* What the cores that use the buffer pay for one memory, whatever the kind of allocation. */
 struct cores_price {
     place_id numa;
@@ -20,6 +22,7 @@ struct work {
     bool has_cores;        /* one of them is cores */
     place_id allocator;    /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
     struct cores_price cores;
+    size_t with_setup, without_setup; /* options with a known price of getting them, and without one */
     struct alloc_answer answer;
 };
 
@@ -201,8 +204,6 @@ static enum berth_code candidates(struct work *work, struct berth_err *err)
 
 /* ---- prices ---- */
 
-static bool is_short(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
-
 static struct prediction sum(struct prediction a, struct prediction b)
 {
     return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
@@ -295,6 +296,42 @@ static enum berth_code add_gpus(struct work *work, const struct alloc_option *op
     return isnan(total->time_ns) ? BERTH_OK : add_return(work, &at, basis, total, err);
 }
 
+/* What it takes until the memory is there; NULL not known. ret_stands: ordinary memory's first touch, which pinning does as well, stands for it. */
+static const struct value *find_setup(const struct work *work, const struct memkind_place *place, bool *ret_stands)
+{
+    const struct value *v, *found = NULL;
+    size_t n = values_range(work->snap->values, METRIC_ALLOCATION, PLACE_NONE, &v);
+    for (; n > 0; v++, n--) {
+        const char *axes = values_axes(work->snap->values, v);
+        if (v->to != place->memory || !(v->value > 0))
+            continue;
+        if (strcmp(axes, place->kind == MEMKIND_PINNED ? "kind=pinned" : "") == 0)
+            return v;
+        found = axes[0] == '\0' ? v : found;
+    }
+    *ret_stands = found != NULL;
+    return found;
+}
+
+/* Host memory is touched, or pinned, once. A gpu's own is there at once. */
+static enum berth_code add_setup(struct work *work, struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+{
+    bool stands = false;
+    if (option->place.kind == MEMKIND_DEVICE || option->place.memory == option->place.gpu)
+        return BERTH_OK;
+    const struct value *v = find_setup(work, &option->place, &stands);
+    work->with_setup += v != NULL;
+    work->without_setup += v == NULL;
+    if (v == NULL)
+        return BERTH_OK;
+    double ns = (double)work->request->bytes * 1e9;
+    option->setup = (struct prediction){ns / v->value, ns / v->high, ns / v->low};
+    *total = sum(*total, option->setup);
+    if (stands)
+        plan_warn(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
+    return memrate_cite(basis, v, err);
+}
+
 static double distance_of(const struct work *work, place_id at, place_id memory)
 {
     if (at == PLACE_NONE)
@@ -314,6 +351,8 @@ static enum berth_code price(struct work *work, struct alloc_option *option, pla
     enum berth_code code = add_cores(work, &option->place, &basis, &total, err);
     if (code == BERTH_OK && !isnan(total.time_ns))
         code = add_gpus(work, option, &basis, &total, err);
+    if (code == BERTH_OK && !isnan(total.time_ns))
+        code = add_setup(work, option, &basis, &total, err);
     if (code != BERTH_OK)
         return code;
     option->distance = distance_of(work, at, option->place.memory);
@@ -328,69 +367,14 @@ static enum berth_code price(struct work *work, struct alloc_option *option, pla
         if (stated != NULL && !plan_evidence_add(&answer->evidence, basis.start, stated))
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
-    if (is_short(option, work->request->bytes))
+    if (plan_alloc_is_short(option, work->request->bytes))
         plan_warn(&answer->warnings, "%s has %" PRId64 " bytes free now: less than asked for", name_of(work, option->place.memory), option->free_bytes);
     option->predicted = total;
     option->why_count = answer->evidence.count - option->why;
     return BERTH_OK;
 }
 
-/* ---- order ---- */
-
-static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
-
-/* What is there without more ado comes before what takes a driver, and that before what goes where it is touched. */
-static int plainness(enum memkind kind)
-{
-    static const int order[MEMKIND_COUNT] = {[MEMKIND_SYSTEM] = 0, [MEMKIND_PINNED] = 1, [MEMKIND_DEVICE] = 2, [MEMKIND_MANAGED] = 3};
-    return order[kind];
-}
-
-/* Nearest, then the plainest kind. */
-static int compare_nearness(const struct alloc_option *x, const struct alloc_option *y)
-{
-    int order = compare_doubles(x->distance, y->distance);
-    if (order == 0)
-        order = plainness(x->place.kind) - plainness(y->place.kind);
-    return order != 0 ? order : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);
-}
-
-static int compare_options(const void *a, const void *b, void *arg)
-{
-    const struct alloc_option *x = a, *y = b;
-    const struct alloc_request *request = arg;
-    int order = is_short(x, request->bytes) - is_short(y, request->bytes);
-    if (order == 0)
-        order = isnan(x->predicted.time_ns) - isnan(y->predicted.time_ns);
-    if (order == 0 && !isnan(x->predicted.time_ns))
-        order = compare_doubles(x->predicted.time_ns, y->predicted.time_ns);
-    return order != 0 ? order : compare_nearness(x, y);
-}
-
-/* Which of two takes less time is not known where each one's time lies in the other's interval, or the intervals overlap. */
-static bool is_equal(const struct alloc_option *faster, const struct alloc_option *other) { return other->predicted.low_ns <= faster->predicted.high_ns; }
-
-/* Of options that take equally long within the error of their times, the nearest comes first. */
-static void put_nearest_first(struct work *work)
-{
-    struct alloc_answer *answer = &work->answer;
-    for (size_t i = 0; i < answer->count; i++) {
-        struct alloc_option *option = answer->option;
-        size_t best = i, end = i + 1;
-        for (; end < answer->count && is_short(&option[end], work->request->bytes) == is_short(&option[i], work->request->bytes) && is_equal(&option[i], &option[end]); end++)
-            if (compare_nearness(&option[end], &option[best]) < 0)
-                best = end;
-        if (best == i)
-            continue;
-        struct alloc_option nearest = option[best];
-        if (i == 0)
-            plan_warn(&answer->warnings, "%s memory on %s takes as long as %s on %s within the error of both times: it goes first, because it is nearer or plainer",
-                      memkind_names[nearest.place.kind], name_of(work, nearest.place.memory), memkind_names[option[i].place.kind],
-                      name_of(work, option[i].place.memory));
-        memmove(&option[i + 1], &option[i], (best - i) * sizeof *option);
-        option[i] = nearest;
-    }
-}
+/* ---- the whole ---- */
 
 static void name_not_measured(const struct work *work, struct berth_err *err)
 {
@@ -443,8 +427,9 @@ static enum berth_code rank(struct work *work, struct berth_err *err)
         code = check_order(work, at, err);
     if (code != BERTH_OK)
         return code;
-    qsort_r(answer->option, answer->count, sizeof *answer->option, compare_options, (void *)work->request);
-    put_nearest_first(work);
+    if (work->with_setup > 0 && work->without_setup > 0)
+        plan_warn(&answer->warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
+    plan_alloc_order(work->snap, work->request->bytes, answer);
     return BERTH_OK;
 }
 

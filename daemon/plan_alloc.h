@@ -22,6 +22,7 @@ struct alloc_option {
     bool xnack;         /* only with HSA_XNACK=1 in the environment */
     bool is_unsure;     /* nothing says whether all who use it reach it: no prediction */
     struct prediction predicted;
+    struct prediction setup; /* of predicted: until the memory is there; 0 not known */
     int64_t free_bytes; /* -1 unknown */
     double distance;    /* plan_distance from who uses it most; NAN when nobody is anywhere */
     size_t why, why_count; /* a range of the answer's evidence */

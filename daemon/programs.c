@@ -22,7 +22,7 @@ static const struct program programs[] = {
     {.name = "gpu",
      .file = "berth-probe-gpu",
      .metrics = "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_pingpong,gpu_stream,memory_latency,"
-                "memory_bandwidth,memory_noise,kind_copy,shared_write,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS,
+                "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS,
      .quick = "host_gpu_copy_engine,host_gpu_kernel,gpu_stream",
      .is_gpu = true,
      .environment = no_variant,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "gpu_call.h"
+#include "gpu_cells_allocation.h"
 #include "gpu_cells_blocks.h"
 #include "gpu_cells_chase.h"
 #include "gpu_cells_collective.h"
@@ -46,7 +47,7 @@
 static const gpu_list groups[] = {
     gpu_verify,       gpu_cells_tune,  gpu_cells_host,     gpu_cells_peer,       gpu_cells_sets,
     gpu_cells_touch,  gpu_cells_kinds, gpu_cells_noise,    gpu_cells_collective, gpu_cells_blocks,
-    gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,
+    gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,    gpu_cells_allocation,
 };
 
 static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};

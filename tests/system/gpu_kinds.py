@@ -191,8 +191,17 @@ def noise():
             assert "core" in found[0]["why"], found
 
 
+def allocations():
+    # In the stand-in's time a call that allocates takes 60 us, whatever its size, and touching pages nothing.
+    run = Run(["allocation"])
+    for gpu in GPU:
+        pinned, system = (run.one("value", "allocation", gpu, "numa0", **axes)["value"] for axes in ({"kind": "pinned"}, {}))
+        near(pinned, (64 << 20) / 60e-6, 0.02)
+        assert system > pinned, (system, pinned)
+
+
 CASES = [collectives, order_of_calls, a_library_that_is_not_there, a_library_that_fails, fewer_than_two, copy_calls, a_copy_call_that_fails,
-         kinds_of_memory, memory_that_comes_when_it_is_touched, memory_that_is_not_reached, noise]
+         kinds_of_memory, memory_that_comes_when_it_is_touched, memory_that_is_not_reached, allocations, noise]
 
 
 if __name__ == "__main__":

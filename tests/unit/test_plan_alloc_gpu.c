@@ -342,6 +342,41 @@ static void a_gpu_that_stopped_answering(void **state)
     end(&f);
 }
 
+/* Host memory is touched or pinned once; what is not known of pinning is at least that. */
+static void getting_the_memory_is_paid_once(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    measured(&f, METRIC_ALLOCATION, f.gpu[0], f.numa[0], "", 4 * GB);
+    measured(&f, METRIC_ALLOCATION, f.gpu[0], f.numa[0], "kind=pinned", 2 * GB);
+    measured(&f, METRIC_ALLOCATION, f.gpu[1], f.numa[1], "", 5 * GB);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 50.0 + GIB / 2.0);
+    assert_near(option(&f, MEMKIND_PINNED, f.numa[0])->predicted.high_ns, (8 * GIB / 50.0 + GIB / 2.0) / 0.99);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 5.0);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
+    assert_true(warned(&f, "to allocate pinned memory was not measured: first touch stands for it"));
+    assert_false(warned(&f, "not measured of every memory: it is counted"));
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.numa[0], GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 200.0 + GIB / 4.0);
+    end(&f);
+}
+
+/* What allocating takes is known less exactly than what the use takes, but it is wrong for both alike. */
+static void the_error_of_allocating_hides_no_difference(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 40, 50);
+    for (int n = 0; n < 2; n++)
+        nodes_value(f.values, METRIC_ALLOCATION, VALUE_MEASURED, f.gpu[n], f.numa[n], "kind=pinned", 2 * GB, GB, 3 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
+    assert_true(f.answer.option[1].predicted.low_ns < f.answer.option[0].predicted.high_ns);
+    end(&f);
+}
+
 /* The same within the error of both: the nearest, and the answer says so. */
 static void equal_within_the_error(void **state)
 {
@@ -370,6 +405,8 @@ int main(void)
         cmocka_unit_test(page_faults_of_amd_gpus),
         cmocka_unit_test(only_what_is_allowed),
         cmocka_unit_test(a_gpu_that_stopped_answering),
+        cmocka_unit_test(getting_the_memory_is_paid_once),
+        cmocka_unit_test(the_error_of_allocating_hides_no_difference),
         cmocka_unit_test(equal_within_the_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

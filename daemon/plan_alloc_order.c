@@ -1,0 +1,79 @@
+#include "plan_alloc_order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
+
+static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
+
+/* What is there without more ado comes before what takes a driver, and that before what goes where it is touched. */
+static int plainness(enum memkind kind)
+{
+    static const int order[MEMKIND_COUNT] = {[MEMKIND_SYSTEM] = 0, [MEMKIND_PINNED] = 1, [MEMKIND_DEVICE] = 2, [MEMKIND_MANAGED] = 3};
+    return order[kind];
+}
+
+/* Nearest, then the plainest kind. */
+static int compare_nearness(const struct alloc_option *x, const struct alloc_option *y)
+{
+    int order = compare_doubles(x->distance, y->distance);
+    if (order == 0)
+        order = plainness(x->place.kind) - plainness(y->place.kind);
+    return order != 0 ? order : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);
+}
+
+static int compare_options(const void *a, const void *b, void *arg)
+{
+    const struct alloc_option *x = a, *y = b;
+    int64_t bytes = *(const int64_t *)arg;
+    int order = plan_alloc_is_short(x, bytes) - plan_alloc_is_short(y, bytes);
+    if (order == 0)
+        order = isnan(x->predicted.time_ns) - isnan(y->predicted.time_ns);
+    if (order == 0 && !isnan(x->predicted.time_ns))
+        order = compare_doubles(x->predicted.time_ns, y->predicted.time_ns);
+    return order != 0 ? order : compare_nearness(x, y);
+}
+
+/* The interval without the error of what it takes until the memory is there. */
+static struct prediction of_use(const struct alloc_option *option)
+{
+    struct prediction time = option->predicted;
+    return (struct prediction){time.time_ns, time.low_ns + option->setup.time_ns - option->setup.low_ns, time.high_ns + option->setup.time_ns - option->setup.high_ns};
+}
+
+/* Which of two takes less time is not known where the intervals overlap. What allocating takes is as wrong for one as for the other of a kind. */
+static bool is_equal(const struct alloc_option *faster, const struct alloc_option *other)
+{
+    if (faster->place.kind != other->place.kind)
+        return other->predicted.low_ns <= faster->predicted.high_ns;
+    return of_use(other).low_ns <= of_use(faster).high_ns;
+}
+
+/* Of options that take equally long within the error of their times, the nearest comes first. */
+static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        struct alloc_option *option = answer->option;
+        size_t best = i, end = i + 1;
+        for (; end < answer->count && plan_alloc_is_short(&option[end], bytes) == plan_alloc_is_short(&option[i], bytes) && is_equal(&option[i], &option[end]); end++)
+            if (compare_nearness(&option[end], &option[best]) < 0)
+                best = end;
+        if (best == i)
+            continue;
+        struct alloc_option nearest = option[best];
+        if (i == 0)
+            plan_warn(&answer->warnings, "%s memory on %s takes as long as %s on %s within the error of both times: it goes first, because it is nearer or plainer",
+                      memkind_names[nearest.place.kind], graph_place(snap->graph, nearest.place.memory)->name, memkind_names[option[i].place.kind],
+                      graph_place(snap->graph, option[i].place.memory)->name);
+        memmove(&option[i + 1], &option[i], (best - i) * sizeof *option);
+        option[i] = nearest;
+    }
+}
+
+void plan_alloc_order(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer)
+{
+    qsort_r(answer->option, answer->count, sizeof *answer->option, compare_options, &bytes);
+    put_nearest_first(snap, bytes, answer);
+}
