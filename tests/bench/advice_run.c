@@ -204,7 +204,8 @@ static void launch(struct bench *bench, const struct hop *hop, gpu_address to, g
     must(bench, api->launch(api, gpu_node_stream_kernel(own, first, 8), grid, 512, hop->stream->stream, &args, sizeof args), "launch a kernel");
 }
 
-/* A piece goes on when the hop before has brought it, and a place between is used again when the hop behind has emptied it. */
+/* A piece goes on when the hop before has brought it, and a place between is used again when the hop behind has emptied it. Events are recorded only in streams of
+ * their own device; others may wait for them. */
 static void enqueue(struct bench *bench, const struct flow *flow)
 {
     const struct gpu_api *api = bench->node.api;
@@ -224,12 +225,12 @@ static void enqueue(struct bench *bench, const struct flow *flow)
             if (i > 0)
                 must(bench, api->stream_after(api, own->stream, flow->hop[i - 1].stream->full[slot]), "wait for a piece");
             if (i < last && piece >= slot_count)
-                must(bench, api->stream_after(api, own->stream, own->empty[slot]), "wait for a place");
+                must(bench, api->stream_after(api, own->stream, flow->hop[i + 1].stream->empty[slot]), "wait for a place");
             launch(bench, hop, i == last ? to + done : slots[i] + slot * chunk, i == 0 ? from + done : slots[i - 1] + slot * chunk, bytes);
             if (i < last)
                 must(bench, api->event_record(api, own->full[slot], own->stream), "event");
             if (i > 0)
-                must(bench, api->event_record(api, flow->hop[i - 1].stream->empty[slot], own->stream), "event");
+                must(bench, api->event_record(api, own->empty[slot], own->stream), "event");
         }
     }
 }
