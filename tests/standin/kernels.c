@@ -21,14 +21,15 @@ struct kernel {
     unsigned unroll, test;
 };
 
-/* What a device can have under way at a time, over how long one access takes. */
-static double flight_limit(const struct launch *launch, int place)
+/* What a device can have under way at a time, over how long one access takes; of bytes that are all under way at once that is in what the path takes anyway. */
+static double flight_limit(const struct launch *launch, int place, uint64_t bytes)
 {
     const struct model *model = launch->world->model;
     const struct model_device *device = &model->device[launch->op->device];
     double latency = model_chase_ns(model, launch->op->device, place, UINT64_MAX);
     double threads = fmin((double)launch->grid * launch->block, (double)device->multiprocessors * device->threads);
-    return latency > 0 && threads > 0 ? threads * launch->kernel->unroll * 16 / latency * 1e9 : INFINITY;
+    double under_way = threads * launch->kernel->unroll * 16;
+    return latency > 0 && under_way > 0 && under_way < (double)bytes ? under_way / latency * 1e9 : INFINITY;
 }
 
 /* How long managed memory that goes to whoever touches it takes to come. */
@@ -60,7 +61,7 @@ static enum code access_memory(struct launch *launch, enum model_how how, uint64
         return CODE_ILLEGAL_ADDRESS;
     world_use(op, path, scale);
     op->ns += extra;
-    op->flow.limit = fmin(op->flow.limit, flight_limit(launch, place) / scale);
+    op->flow.limit = fmin(op->flow.limit, flight_limit(launch, place, bytes) / scale);
     return CODE_OK;
 }
 
