@@ -6,6 +6,7 @@
 #include "ui_answer.h"
 
 #define BAR_COLUMNS 30
+#define MANY        4 /* left out for one reason: they are one line */
 
 void ui_status(struct ui *ui, const json_t *reply)
 {
@@ -91,20 +92,54 @@ void ui_progress_line(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
 }
 
+/* "METRIC FROM TO: WHY" both, and at most the places, or axes, differ. */
+static bool has_same_reason(const char *a, const char *b)
+{
+    size_t metric = strcspn(a, " ");
+    const char *why = strstr(a, ": "), *other = strstr(b, ": ");
+    return strncmp(a, b, metric + 1) == 0 && why > a + metric && other != NULL && strcmp(why, other) == 0;
+}
+
+static const char *text_at(const json_t *array, size_t at)
+{
+    const char *text = json_string_value(json_array_get(array, at));
+    return text != NULL ? text : "?";
+}
+
+/* What is left out for one reason many times is one line, where the first of them stands. */
+static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
+{
+    const char *text = text_at(skipped, at);
+    size_t alike = 0, before = 0;
+    for (size_t i = 0; i < json_array_size(skipped); i++) {
+        bool same = has_same_reason(text, text_at(skipped, i));
+        alike += same;
+        before += same && i < at;
+    }
+    if (alike >= MANY && before > 0)
+        return;
+    ui_put(ui, "  ");
+    if (alike < MANY) {
+        ui_paragraph(ui, 4, text);
+        return;
+    }
+    char line[512];
+    int metric = (int)strcspn(text, " ");
+    const char *why = strstr(text, ": ");
+    snprintf(line, sizeof line, "%.*s, %zu times%s (%.*s, ...)", metric, text, alike, why, (int)(why - text) - metric - 1, text + metric + 1);
+    ui_paragraph(ui, 4, line);
+}
+
 void ui_probe_summary(struct ui *ui, const json_t *reply)
 {
-    const json_t *skipped = json_object_get(reply, "skipped"), *item;
-    size_t i;
+    const json_t *skipped = json_object_get(reply, "skipped");
     long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"), listed = (long long)json_array_size(skipped);
     if (json_is_integer(json_object_get(reply, "measured")))
         ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s", left_out, listed > 0 ? ":" : "");
     else
         ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"), listed > 0 ? "; left out:" : "");
-    json_array_foreach(skipped, i, item)
-    {
-        ui_put(ui, "  ");
-        ui_paragraph(ui, 4, json_is_string(item) ? json_string_value(item) : "?");
-    }
+    for (size_t i = 0; i < json_array_size(skipped); i++)
+        put_left_out(ui, skipped, i);
     if (left_out > listed)
         ui_put(ui, "  and %lld more\n", left_out - listed);
 }

@@ -9,6 +9,10 @@
 #define GPU_SETS                                                                                                                                     \
     "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
 
+#define GPU_METRICS                                                                                                                                  \
+    "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_pingpong,gpu_stream,memory_latency,"                   \
+    "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS
+
 /* NCCL and RCCL meet over this interface: the service may use no other. */
 #define LOOPBACK "NCCL_SOCKET_IFNAME=lo"
 
@@ -21,10 +25,19 @@ static const struct program programs[] = {
     {.name = "cpu", .file = "berth-probe-cpu", .metrics = CPU_QUICK ",memory_noise", .quick = CPU_QUICK},
     {.name = "gpu",
      .file = "berth-probe-gpu",
-     .metrics = "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_pingpong,gpu_stream,memory_latency,"
-                "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,collective_latency,matrix_product,transfer_overhead," GPU_SETS,
+     .metrics = GPU_METRICS,
      .quick = "host_gpu_copy_engine,host_gpu_kernel,gpu_stream",
      .is_gpu = true,
+     .environment = no_variant,
+     .start_ms = 60000},
+    /* One process has one driver's gpus. */
+    {.name = "gpu-hip",
+     .file = "berth-probe-gpu",
+     .metrics = GPU_METRICS,
+     .is_gpu = true,
+     .vendor = "amd",
+     .beside = "nvidia",
+     .backend = "hip",
      .environment = no_variant,
      .start_ms = 60000},
     {.name = "gpu-no-sdma",
@@ -32,6 +45,7 @@ static const struct program programs[] = {
      .metrics = "host_gpu_copy_engine,gpu_gpu_copy_engine,copy_latency",
      .is_gpu = true,
      .vendor = "amd",
+     .backend = "hip",
      .full_only = true,
      .variant = "no-sdma",
      .environment = without_sdma,
@@ -41,6 +55,7 @@ static const struct program programs[] = {
      .metrics = "host_gpu_copy_engine,host_gpu_kernel,kind_copy,shared_write",
      .is_gpu = true,
      .vendor = "amd",
+     .backend = "hip",
      .full_only = true,
      .variant = "xnack",
      .environment = with_xnack,
@@ -116,7 +131,7 @@ static bool has_gpu_of(const struct graph *graph, const char *vendor)
 bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size)
 {
     find(program, config, ret_path, size);
-    if (program->is_gpu && !has_gpu_of(graph, program->vendor))
+    if (program->is_gpu && (!has_gpu_of(graph, program->vendor) || (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;
     bool must_be_there = !program->is_gpu && graph->origin != ORIGIN_STANDIN;
     return must_be_there || access(ret_path, X_OK) == 0;

@@ -20,6 +20,8 @@ struct program {
     const char *quick;   /* of these, what quick measures wherever it runs: a value or a skip of each is in its record, however early it ended */
     bool is_gpu;         /* only where there are gpus */
     const char *vendor;  /* ... of this vendor; NULL any */
+    const char *beside;  /* ... and only where there are gpus of this one, too; NULL wherever */
+    const char *backend; /* its argument --backend; NULL none: the first driver that has gpus */
     bool full_only;
     const char *variant;              /* its argument --variant; NULL none */
     const char *const *environment;   /* as runner_spec has it */

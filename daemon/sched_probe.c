@@ -81,7 +81,7 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
 
 static bool is_asked(const struct sched_probe *probe, const struct program *program, const struct graph *graph, char *ret_path, size_t size)
 {
-    return (!program->full_only || probe->request.full) && programs_measures(program, probe->request.metrics) &&
+    return (!program->full_only || probe->request.full) && (program->is_gpu || !probe->request.when_free) && programs_measures(program, probe->request.metrics) &&
            programs_runs(program, probe->env.config, graph, ret_path, size);
 }
 
@@ -257,8 +257,6 @@ static void probe_ended(void *arg, const struct runner_end *end)
     give_run(probe);
 }
 
-/* ---- starting ---- */
-
 static void add_argument(struct sched_probe *probe, size_t *count, const char *key, const char *value)
 {
     if (value == NULL || value[0] == '\0')
@@ -360,6 +358,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     add_argument(probe, &n, "--metrics", probe->metrics);
     add_argument(probe, &n, "--places", probe->places);
     if (program->is_gpu) {
+        add_argument(probe, &n, "--backend", program->backend);
         add_argument(probe, &n, "--variant", program->variant);
         add_argument(probe, &n, "--without", probe->without);
         add_argument(probe, &n, "--skip", probe->hung);

@@ -85,6 +85,26 @@ def a_full_run_on_amd_has_its_variants_in_processes_of_their_own():
         assert len(started(probes)) == 1, "those are AMD's"
 
 
+def a_node_with_gpus_of_both_vendors_has_both_measured():
+    script = 'case "$*" in *"--backend hip"*) echo \'' + GPU_RUN.replace('"standin"', '"hip"') + "'\n" + lines(copy("gpu2", "gpu3"), END) + "exit 0 ;; esac\n" + lines(GPU_RUN, copy("gpu0", "gpu1"), END)
+    with fake_gpu_probe(script, node="h200x4") as (node, probes):
+        topology = node / "topology.xml"
+        halves = topology.read_text().split('pci_busid="0000:00:08.0"')
+        assert len(halves) == 2
+        topology.write_text(halves[0] + 'pci_busid="0000:00:08.0"' + halves[1].replace("[10de:2335] [10de:18bf]", "[1002:740c] [1002:0b0c]"))
+        (node / "facts.jsonl").write_text("".join(line + "\n" for line in (node / "facts.jsonl").read_text().splitlines()[:2]))
+        with StandIn(node, probes, "--no-probe") as daemon:
+            vendors = [p["details"].get("vendor") for p in daemon.call(FABRIC + "GetNode")["places"] if p["kind"] == "gpu"]
+            assert vendors == ["nvidia", "nvidia", "amd", "amd"], vendors
+            daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+            daemon.wait_ready()
+            assert [("--backend hip" in a) for a in started(probes)] == [False, True], started(probes)
+            assert set(matrix(daemon)) >= {("gpu0", "gpu1"), ("gpu2", "gpu3")}, matrix(daemon)
+            daemon.call("io.berth.Health.Probe", {"profile": "full", "metrics": ["copy_latency"]})
+            daemon.wait_ready()
+            assert ["--backend hip" in a for a in started(probes)[2:]] == [False, True, True] and started(probes)[4].endswith("--backend hip --variant no-sdma"), started(probes)
+
+
 def metrics_go_to_the_program_that_measures_them():
     with fake_gpu_probe(lines(GPU_RUN, END)) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
         error, why = call(daemon.socket, "io.berth.Health.Probe", {"metrics": ["cpu_pingpong"]})
