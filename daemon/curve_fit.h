@@ -52,5 +52,10 @@ bool curve_fit(const struct curve_sample *samples, size_t count, struct curve_fi
 
 double curve_fit_time_ns(const struct curve_fit *fit, double bytes);
 
+/* What the caller's clock sees of one transfer alone that takes queued_ns in a queue: t0_call_ns - t0_queue_ns more. Some engines are quicker alone
+ * than one behind another (an H200's that reads a peer's memory: 9 us and 12.6 us, whatever it moves below 1 MiB, because the end of each is looked for in
+ * steps of 9.3 us): then less, but what is waited for in a queue is used up as the bytes take longer. NAN when an argument is. */
+double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_ns);
+
 /* Half the 95 % interval of one more transfer of that size, relative to its time; NAN unknown. */
 double curve_fit_spread(const struct curve_fit *fit, double bytes);

@@ -192,7 +192,7 @@ struct prediction plan_move_called(const struct move *move, double bytes)
     struct prediction time = plan_move_queued(move, bytes);
     if (isnan(move->t0_call_ns))
         return time;
-    double more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
+    double more_ns = curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move)) - time.time_ns;
     return (struct prediction){time.time_ns + more_ns, time.low_ns + more_ns, time.high_ns + more_ns};
 }
 

@@ -195,6 +195,23 @@ static void left_out_sizes_of_a_h200_are_predicted(void **state)
     assert_true(fit.residual < 0.02 && fabs(1 / fit.piece[2].ns_per_byte - 397) < 2);
 }
 
+/* An H200's copies, by the engine of the one that writes and of the one that reads, as measured on two of them: what a call takes beside what one takes in a queue. */
+static void calls_are_told_from_queues(void **state)
+{
+    (void)state;
+    static const struct {
+        double t0_call_ns, t0_queue_ns, queued_ns, called_ns;
+    } seen[] = {
+        {6400, 2130, 2272, 6593},   {6400, 2130, 13342, 18212}, {6400, 2130, 171040, 177713},   /* writes */
+        {9050, 12550, 12626, 9306}, {9050, 12550, 14404, 11998}, {9050, 12550, 15558, 14702}, {9050, 12550, 19590, 20066}, {9050, 12550, 2718784, 2715813}, /* reads */
+    };
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        double called_ns = curve_fit_called_ns(seen[i].queued_ns, seen[i].t0_call_ns, seen[i].t0_queue_ns);
+        assert_true(fabs(called_ns / seen[i].called_ns - 1) < 0.08);
+    }
+    assert_true(isnan(curve_fit_called_ns(1000, NAN, 500)) && isnan(curve_fit_called_ns(1000, 500, NAN)));
+}
+
 static void few_sizes_give_fewer_pieces(void **state)
 {
     (void)state;
@@ -394,6 +411,7 @@ int main(void)
         cmocka_unit_test(no_curve_falls_whatever_the_noise),
         cmocka_unit_test(nothing_on_a_grid_fits_better),
         cmocka_unit_test(left_out_sizes_of_a_h200_are_predicted),
+        cmocka_unit_test(calls_are_told_from_queues),
         cmocka_unit_test(few_sizes_give_fewer_pieces),
         cmocka_unit_test(curves_come_from_records),
         cmocka_unit_test(small_sizes_say_nothing_of_large_ones),
