@@ -4,7 +4,7 @@
 
 #include "gpu_transfer.h"
 
-#define CURVE_BYTES (UINT64_C(16) << 20) /* 0.3 ms by PCIe 5 */
+#define CURVE_BYTES (UINT64_C(64) << 20) /* at most: 1.2 ms by PCIe 5 */
 #define FEW_PAIRS   16
 
 /* What a cell's variant says: the kind of host memory, and one of these. */

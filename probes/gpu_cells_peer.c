@@ -5,7 +5,7 @@
 
 #include "gpu_transfer.h"
 
-#define CURVE_BYTES (UINT64_C(64) << 20) /* 0.2 ms by NVLink 4 */
+#define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
 #define ALL_PAIRS   12                   /* up to so many quick looks at every pair as full does */
 #define ALIKE       0.05                 /* rates that differ by less */
 #define CACHES      4                    /* times the last cache: what a leg in own memory moves at least */

@@ -12,9 +12,10 @@
 #define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
 #define LOOKS     6                   /* fewer are enough unless flows share something unequally */
 
-#define SPREAD_NS  150e3 /* of the operations that a time is taken from */
-#define SPREAD_MAX 48 /* the start of a queue varies by a microsecond or two, however long it is */
-#define LONGEST_NS 150e3 /* of an operation after which no larger one is measured */
+#define QUEUE_NS    150e3 /* that the operations take together which a time is taken from, at least; */
+#define QUEUE_SHARE 0.01  /* more when this of the budget is more, */
+#define QUEUE_NS_TO 1e6   /* at most */
+#define QUEUE_MAX   48    /* of them: the start of a queue varies by a microsecond or two, however long it is */
 
 #define CALLS      40 /* the lowest decile needs 36 for an interval */
 #define CALLS_MIN  8
@@ -158,8 +159,8 @@ static bool time_once(struct gpu_trial *trial, struct size *size, double *ret_ns
 }
 
 /* Finds how many operations to time at once; *ret_ns: about what one takes. The first look may have waited for anything. */
-static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, uint64_t bytes, struct size *ret_size,
-                       double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, uint64_t bytes, double queue_ns,
+                       struct size *ret_size, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns, again;
     *ret_size = (struct size){.flow = {.op = *op, .advance = round_up(bytes), .span = span}, .most = 3};
@@ -167,9 +168,9 @@ static bool begin_size(struct gpu_trial *trial, const struct gpu_op *op, uint64_
     if (!time_once(trial, ret_size, &ns, ret_fault, why) || !time_once(trial, ret_size, &again, ret_fault, why))
         return false;
     ns = fmin(ns, again);
-    double fit = SPREAD_NS / fmax(ns, 1);
+    double fit = queue_ns / fmax(ns, 1);
     *ret_ns = ns;
-    ret_size->most = 1 + (fit > SPREAD_MAX ? SPREAD_MAX : fit < 1 ? 1 : (unsigned)fit);
+    ret_size->most = 1 + (fit > QUEUE_MAX ? QUEUE_MAX : fit < 1 ? 1 : (unsigned)fit);
     return true;
 }
 
@@ -189,9 +190,12 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     struct size sizes[GPU_RATE_SIZES_MAX];
     size_t order[GPU_RATE_SIZES_MAX], count = 0, left;
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    for (double ns = 0; count < *ret_count && ns < LONGEST_NS; count++) {
+    double queue_ns = fmin(fmax(QUEUE_SHARE * (double)budget_ns, QUEUE_NS), QUEUE_NS_TO);
+    /* One that takes as long as the shortest queue, or half of a longer one, is the last. */
+    double longest_ns = fmax(queue_ns / 2, QUEUE_NS);
+    for (double ns = 0; count < *ret_count && ns < longest_ns; count++) {
         order[count] = count;
-        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, &sizes[count], &ns, ret_fault, why))
+        if (!begin_size(trial, op, span, (uint64_t)samples[count].bytes, queue_ns, &sizes[count], &ns, ret_fault, why))
             return false;
     }
     left = count;

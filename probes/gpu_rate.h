@@ -29,7 +29,7 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
                        struct probe_why *why);
 
 /* samples come with their bytes, ascending and at most span each, and get their ns; *ret_count becomes how many did: none is
- * larger than the first that takes 0.15 ms. Each repetition takes all sizes in random order. Operations step
+ * larger than the first that takes 0.15 ms, or 1/200 of the budget if that is more (up to 0.5 ms). Each repetition takes all sizes in random order. Operations step
  * through the span, so that a cache as large as that does not hold what they move. */
 bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t span, struct probe_sample *samples,
                     size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,

@@ -2,8 +2,8 @@
  * How well curves say what was not measured: gpu_curves RECORD [SEED] [PER_CURVE_MS]. RECORD is what berth-probe-gpu printed on this machine.
  *
  * Each curve of copies or kernels between GPUs, and between a GPU and pinned host memory, is fitted as the daemon fits it. Then one size of each octave from 4 KiB to
- * 1 GiB, drawn at random, is measured queued (gpu_rate_times) and as the caller's clock sees it (gpu_rate_call), and compared with the curve, and with the curve plus
- * t0_call - t0_queue. Prints a line for each curve and one for all: median, 95th percentile and worst of |predicted / measured - 1|.
+ * 1 GiB, drawn at random, is measured queued (gpu_rate_times) and as the caller's clock sees it (gpu_rate_call), and compared with the curve, and with what that
+ * makes of a call (curve_fit_called_ns). Prints a line for each curve and one for all: median, 95th percentile and worst of |predicted / measured - 1|.
  * Exit status: 0 all within 3 % in the median and 10 % at the 95th percentile, 1 not, 64 wrong usage, 70 nothing could be measured.
  */
 #include <jansson.h>
@@ -90,9 +90,10 @@ static bool path_of(const char *metric, json_t *axes, struct gpu_path *ret_path)
         return false;
     const char *how = json_string_value(json_object_get(axes, "how")), *direction = json_string_value(json_object_get(axes, "direction"));
     *ret_path = (struct gpu_path){.mechanism = by_engine ? GPU_BY_ENGINE : GPU_BY_KERNEL, .how = GPU_HOW_COPY};
-    if (how != NULL)
+    bool pulls = how != NULL && strcmp(how, "pull") == 0; /* a kernel's copy the other way round */
+    if (how != NULL && !pulls)
         ret_path->how = strcmp(how, "read") == 0 ? GPU_HOW_READ : GPU_HOW_WRITE;
-    ret_path->pulled = direction != NULL && strcmp(direction, "read") == 0;
+    ret_path->pulled = pulls || (direction != NULL && strcmp(direction, "read") == 0);
     return json_object_size(axes) == (how != NULL ? 1u : 0u) + (direction != NULL ? 1u : 0u);
 }
 
@@ -105,7 +106,8 @@ static bool fit(json_t *samples, struct curve_fit *ret_fit)
     for (size_t i = 0; i < count; i++) {
         json_t *sample = json_array_get(samples, i), *low = json_object_get(sample, "low_ns"), *high = json_object_get(sample, "high_ns");
         sizes[i] = (struct curve_sample){json_integer_value(json_object_get(sample, "bytes")), json_number_value(json_object_get(sample, "median_ns")),
-                                         low != NULL && high != NULL ? (json_number_value(high) - json_number_value(low)) / 2 : NAN};
+                                         low != NULL && high != NULL ? (json_number_value(high) - json_number_value(low)) / 2 : NAN,
+                                         (uint32_t)json_integer_value(json_object_get(sample, "n"))};
     }
     return curve_fit(sizes, count, ret_fit);
 }
@@ -139,7 +141,7 @@ static void print_errors(const char *what, struct errors *errors, size_t first)
 static void note(struct errors *errors, double predicted, double measured) { errors->item[errors->count++] = fabs(predicted / measured - 1); }
 
 /* One size that the curve was not told. */
-static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t bytes, const struct curve_fit *curve, double more_ns, struct probe_why *why)
+static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t bytes, const struct curve_fit *curve, const double *t0_ns, struct probe_why *why)
 {
     struct gpu_op op = flow->op;
     struct probe_sample sample = {.bytes = (int64_t)bytes};
@@ -150,13 +152,13 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     if (!gpu_rate_times(bench->run.trial, &op, flow->span, &sample, &one, &bench->run.random, bench->budget_ns, &fault, why) ||
         !gpu_rate_call(bench->run.trial, &op, gpu_run_seats(&bench->run, op.device), bench->budget_ns, &call, &low, &fault, why))
         return false;
-    double predicted = curve_fit_time_ns(curve, (double)bytes);
+    double predicted = curve_fit_time_ns(curve, (double)bytes), called = curve_fit_called_ns(predicted, t0_ns[0], t0_ns[1]);
     note(&bench->queued, predicted, sample.ns.value);
-    if (!isnan(more_ns))
-        note(&bench->called, predicted + more_ns, call.value);
+    if (!isnan(called))
+        note(&bench->called, called, call.value);
     if (bench->all)
         printf("    %11llu bytes: queued %.0f, predicted %.0f (%+.1f %%); called %.0f, predicted %.0f (%+.1f %%)\n", (unsigned long long)bytes, sample.ns.value, predicted,
-               (predicted / sample.ns.value - 1) * 100, call.value, predicted + more_ns, ((predicted + more_ns) / call.value - 1) * 100);
+               (predicted / sample.ns.value - 1) * 100, call.value, called, (called / call.value - 1) * 100);
     return true;
 }
 
@@ -180,13 +182,13 @@ static void try_curve(struct bench *bench, json_t *record)
         return;
     }
     size_t first[] = {bench->queued.count, bench->called.count};
-    double more_ns = call != NULL && queue != NULL ? fmax(json_number_value(call) - json_number_value(queue), 0) : NAN;
+    double t0_ns[] = {call != NULL ? json_number_value(call) : NAN, queue != NULL ? json_number_value(queue) : NAN};
     if (bench->all)
         putchar('\n');
     for (int i = 0; ok && i < OCTAVES; i++) {
         uint64_t octave = LEAST_BYTES << i, bytes = octave + probe_random_below(&bench->run.random, octave / 16) * 16;
         if (bytes <= flow.span)
-            ok = try_size(bench, &flow, bytes, &curve, more_ns, &why);
+            ok = try_size(bench, &flow, bytes, &curve, t0_ns, &why);
     }
     print_errors("queued", &bench->queued, first[0]);
     print_errors("called", &bench->called, first[1]);
