@@ -37,6 +37,8 @@ static void put_axes(struct ui *line, const json_t *axes)
     const json_t *value;
     json_object_foreach((json_t *)(uintptr_t)axes, key, value)
     {
+        if (json_is_string(value) && strcmp(json_string_value(value), "-") == 0)
+            continue; /* it does not apply */
         ui_put(line, "%s", separator);
         ui_text(line, key);
         ui_put(line, "=");
@@ -89,6 +91,17 @@ void ui_evidence(struct ui *ui, const json_t *why)
             return;
         }
         put_one(ui, item);
+    }
+}
+
+void ui_reasons(struct ui *ui, const json_t *reasons)
+{
+    size_t i;
+    const json_t *reason;
+    json_array_foreach(reasons, i, reason)
+    {
+        ui_put(ui, "%s  ", i == 0 ? "\nDecided by\n" : "");
+        ui_paragraph(ui, 4, json_is_string(reason) ? json_string_value(reason) : "?");
     }
 }
 

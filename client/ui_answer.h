@@ -20,6 +20,8 @@ const char *ui_member(const json_t *object, const char *key); /* a text; "" when
 void ui_prediction(struct ui *ui, const json_t *prediction);
 /* A sentence each: what was measured, between what, when. At most a few; then how many more. */
 void ui_evidence(struct ui *ui, const json_t *why);
+/* Each a sentence whose numbers a person can check. */
+void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);
 /* Says when an answer is not about this very machine. */
 void ui_basis(struct ui *ui, const char *origin);

@@ -88,23 +88,11 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
 }
 
-/* Each a sentence whose numbers a person can check. */
-static void put_reasons(struct ui *ui, const json_t *reasons)
-{
-    size_t i;
-    const json_t *reason;
-    json_array_foreach(reasons, i, reason)
-    {
-        ui_put(ui, "%s  ", i == 0 ? "\nDecided by\n" : "");
-        ui_paragraph(ui, 4, json_is_string(reason) ? json_string_value(reason) : "?");
-    }
-}
-
 void ui_bind(struct ui *ui, const json_t *reply)
 {
     put_tasks(ui, json_object_get(reply, "tasks"));
     put_predictions(ui, reply);
-    put_reasons(ui, json_object_get(reply, "reasons"));
+    ui_reasons(ui, json_object_get(reply, "reasons"));
     ui_evidence(ui, json_object_get(reply, "why"));
     ui_warnings(ui, json_object_get(reply, "warnings"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));

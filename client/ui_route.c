@@ -3,14 +3,17 @@
 
 #include "ui_answer.h"
 
-/* "copy engine", "kernel via gpu2 in pieces of 4 MiB". */
+/* "copy engine", "kernel via gpu2 in pieces of 4 MiB"; of a split with its share. */
 static void put_way(struct ui *ui, const json_t *segment)
 {
     const json_t *via = json_object_get(segment, "via"), *place, *chunk = json_object_get(segment, "chunk_bytes");
     const char *mechanism = ui_member(segment, "mechanism");
+    double share = json_number_value(json_object_get(segment, "share"));
     char number[UI_NUMBER];
     size_t i;
-    ui_text(ui, strcmp(mechanism, "copy_engine") == 0 ? "copy engine" : mechanism);
+    if (share > 0 && share < 1)
+        ui_put(ui, "%.0f %% by ", 100 * share);
+    ui_text(ui, strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0 ? "copy engine" : mechanism);
     json_array_foreach(via, i, place)
     {
         ui_put(ui, i == 0 ? " via " : ", ");
@@ -20,19 +23,25 @@ static void put_way(struct ui *ui, const json_t *segment)
         ui_put(ui, " in pieces of %s", ui_bytes(number, json_integer_value(chunk)));
 }
 
-static void put_option(struct ui_table *table, const json_t *option)
+static void put_ways(struct ui *ui, const json_t *option)
+{
+    const json_t *segment;
+    size_t i;
+    json_array_foreach(json_object_get(option, "segments"), i, segment)
+    {
+        ui_put(ui, "%s", i > 0 ? ", " : "");
+        put_way(ui, segment);
+    }
+}
+
+static double time_of(const json_t *option) { return json_number_value(json_object_get(json_object_get(option, "predicted"), "time_ns")); }
+
+static void put_option(struct ui_table *table, const json_t *option, double best_ns)
 {
     struct ui *ui = table->ui;
     struct ui way = {.utf8 = ui->utf8, .width = ui->width}, time = {.utf8 = ui->utf8, .width = ui->width};
-    const char *name;
-    const json_t *segments = json_object_get(option, "segments"), *segment, *value;
-    size_t i;
-    json_array_foreach(segments, i, segment)
-    {
-        ui_put(&way, "%s", i > 0 ? " and " : "");
-        put_way(&way, segment);
-    }
     const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
+    put_ways(&way, option);
     ui_prediction(&time, json_object_get(option, "predicted"));
     if (*shared != '\0') {
         ui_put(&time, ", shares ");
@@ -40,28 +49,49 @@ static void put_option(struct ui_table *table, const json_t *option)
     }
     ui_cell(table, "%s", way.text == NULL ? "" : way.text);
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
-    ui_done(&time);
-    struct ui call = {.utf8 = ui->utf8, .width = ui->width};
-    ui_text(&call, ui_member(option, "call"));
-    json_object_foreach((json_t *)(uintptr_t)json_object_get(option, "environment"), name, value)
-    {
-        ui_put(&call, " with ");
-        ui_text(&call, name);
-        ui_put(&call, "=");
-        ui_text(&call, json_is_string(value) ? json_string_value(value) : "?");
-    }
-    if (json_is_true(json_object_get(option, "needs_restart")))
-        ui_put(&call, " set before the program starts");
-    ui_cell(table, "%s", call.text == NULL ? "" : call.text);
-    ui->failed = ui->failed || way.failed || time.failed || call.failed;
+    ui_cell(table, "%.2f", best_ns > 0 ? time_of(option) / best_ns : 1.0);
+    ui->failed = ui->failed || way.failed || time.failed;
     ui_done(&way);
-    ui_done(&call);
+    ui_done(&time);
 }
 
-static void put_way_of(struct ui *ui, const json_t *options, const json_t *index)
+/* What to call, and what must be set, for the best of the options and for the best that needs no start anew. */
+static void put_call(struct ui *ui, const char *title, const json_t *option)
 {
-    const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
-    put_way(ui, json_array_get(json_object_get(option, "segments"), 0));
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const json_t *value;
+    const char *name, *separator = "  with ";
+    ui_put(ui, "\n%s\n  ", title);
+    ui_text(&line, ui_member(option, "call"));
+    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    json_object_foreach((json_t *)(uintptr_t)json_object_get(option, "environment"), name, value)
+    {
+        ui_put(ui, "%s", separator);
+        ui_text(ui, name);
+        ui_put(ui, "=");
+        ui_text(ui, json_is_string(value) ? json_string_value(value) : "?");
+        separator = " ";
+    }
+    if (json_object_size(json_object_get(option, "environment")) > 0)
+        ui_put(ui, "%s\n", json_is_true(json_object_get(option, "needs_restart")) ? ", set before the program starts" : ", as it is where nothing is set");
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+static void put_calls(struct ui *ui, const json_t *options)
+{
+    const json_t *option;
+    size_t i;
+    put_call(ui, "Call", json_array_get(options, 0));
+    if (!json_is_true(json_object_get(json_array_get(options, 0), "needs_restart")))
+        return;
+    json_array_foreach(options, i, option)
+    {
+        if (!json_is_true(json_object_get(option, "needs_restart"))) {
+            put_call(ui, "In a program that runs already", option);
+            return;
+        }
+    }
 }
 
 static void put_sizes(struct ui *ui, const json_t *reply)
@@ -72,9 +102,9 @@ static void put_sizes(struct ui *ui, const json_t *reply)
     json_array_foreach(json_object_get(reply, "crossovers"), i, crossover)
     {
         ui_put(ui, "%sbelow %s ", i == 0 ? "\n" : "", ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
-        put_way_of(ui, options, json_object_get(crossover, "below"));
-        ui_put(ui, ", from there on ");
-        put_way_of(ui, options, json_object_get(crossover, "above"));
+        put_ways(ui, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "below"))));
+        ui_put(ui, "; from there on ");
+        put_ways(ui, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "above"))));
         ui_put(ui, "\n");
     }
     if (json_is_number(b80))
@@ -83,19 +113,22 @@ static void put_sizes(struct ui *ui, const json_t *reply)
 
 void ui_route(struct ui *ui, const json_t *reply)
 {
-    static const char *const header[] = {"way", "predicted", "call"};
+    static const char *const header[] = {"way", "predicted", "times"};
     const json_t *options = json_object_get(reply, "options"), *option;
+    double best_ns = time_of(json_array_get(options, 0));
     struct ui_table table;
     size_t i;
-    ui_table_begin(&table, ui, "lll");
+    ui_table_begin(&table, ui, "llr");
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     json_array_foreach(options, i, option)
     {
-        put_option(&table, option);
+        put_option(&table, option, best_ns);
     }
     ui_table_end(&table, 0, true);
+    put_calls(ui, options);
     put_sizes(ui, reply);
+    ui_reasons(ui, json_object_get(reply, "reasons"));
     ui_evidence(ui, json_object_get(json_array_get(options, 0), "why"));
     ui_warnings(ui, json_object_get(reply, "warnings"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));

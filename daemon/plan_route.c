@@ -7,6 +7,7 @@
 
 #include "metric.h"
 #include "plan_ends.h"
+#include "plan_route_say.h"
 
 #define OPTIONS_MAX 12 /* two direct, through the host, by each mechanism through one gpu and through two, a split */
 #define LEAST_BYTES 4096.0
@@ -15,7 +16,6 @@
 struct work {
     struct snapshot *snap;
     const struct route_request *request;
-    const struct resource_model *resources;
     struct way_ends ends;
     struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
@@ -142,7 +142,7 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
         }
     size_t count = own;
-    if (own + request->meanwhile_count < 2 || work->resources->found_count == 0)
+    if (own + request->meanwhile_count < 2)
         return BERTH_OK;
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
@@ -302,91 +302,6 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
     return code;
 }
 
-/* ---- what the caller should know ---- */
-
-static void warn_of_hop(struct work *work, const struct move *hop, double bytes, bool is_first)
-{
-    const struct graph *graph = work->snap->graph;
-    struct plan_warnings *warnings = &work->answer->warnings;
-    const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
-    if (hop->rate == NULL)
-        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
-    else if (!plan_move_knows(hop, bytes))
-        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
-    else if (hop->is_like)
-        plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
-    else if (isnan(hop->t0_call_ns) && is_first)
-        plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
-}
-
-static bool is_down_between(const struct graph *graph, place_id a, place_id b)
-{
-    bool down = false;
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        if ((link->from != a || link->to != b) && (link->from != b || link->to != a))
-            continue;
-        if (link->state != LINK_DOWN)
-            return false;
-        down = true;
-    }
-    return down;
-}
-
-static void warn_of_option(struct work *work, const struct route_option *option, bool is_first)
-{
-    const struct graph *graph = work->snap->graph;
-    struct plan_warnings *warnings = &work->answer->warnings;
-    for (size_t w = 0; w < option->way_count; w++) {
-        const struct way *way = &option->way[w];
-        double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * work->ends.bytes;
-        for (size_t i = 0; i < way->hop_count; i++) {
-            const struct move *hop = &way->hop[i];
-            warn_of_hop(work, hop, bytes, is_first && w == 0 && i == 0);
-            if (is_down_between(graph, hop->from, hop->to))
-                plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
-            if (work->request->both && hop->both == NULL)
-                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if neither disturbed the other");
-        }
-    }
-    if (option->way_count > 1)
-        plan_warn(warnings, "the ways of a split share no link, port or memory that is known, but were not measured together");
-}
-
-/* The most that copy engines get from a gpu to any other. */
-static const struct value *most_by_engine(const struct work *work, place_id gpu)
-{
-    const place_id *memory;
-    const struct value *most = NULL;
-    size_t count = plan_pairs_memories(work->ends.pairs, &memory);
-    for (size_t m = 0; m < count; m++) {
-        const struct pair *pair = graph_place(work->snap->graph, memory[m])->kind == PLACE_GPU ? plan_pairs_find(work->ends.pairs, gpu, memory[m], MOVE_COPY_ENGINE) : NULL;
-        if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
-            most = pair->move.rate;
-    }
-    return most;
-}
-
-/* Where kernels are not wanted: what that costs, and where copy engines end. */
-static enum berth_code tell_overlap(struct work *work, struct berth_err *err)
-{
-    const struct graph *graph = work->snap->graph;
-    struct route_answer *answer = work->answer;
-    place_id from = work->request->from, to = work->request->to;
-    const struct pair *kernel = work->request->overlap ? plan_pairs_find(work->ends.pairs, from, to, MOVE_KERNEL) : NULL;
-    const struct pair *engine = kernel != NULL ? plan_pairs_find(work->ends.pairs, from, to, MOVE_COPY_ENGINE) : NULL;
-    if (engine == NULL || !(kernel->move.bytes_per_s > 1.05 * engine->move.bytes_per_s))
-        return BERTH_OK;
-    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
-    const struct value *most = peers ? most_by_engine(work, from) : engine->move.rate;
-    plan_warn(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s, and computes nothing else meanwhile", most->value / 1e9,
-              graph_place(graph, from)->name, peers ? " to any other gpu" : "", kernel->move.bytes_per_s / 1e9, graph_place(graph, to)->name);
-    if (!plan_evidence_add(&answer->evidence, answer->option[0].why, kernel->move.rate) || !plan_evidence_add(&answer->evidence, answer->option[0].why, most))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    answer->option[0].why_count = answer->evidence.count - answer->option[0].why;
-    return BERTH_OK;
-}
-
 /* ---- the answer ---- */
 
 static enum berth_code not_measured(const struct work *work, struct berth_err *err)
@@ -405,7 +320,15 @@ static enum berth_code cite_all(struct work *work, struct berth_err *err)
     enum berth_code code = BERTH_OK;
     for (size_t i = work->answer->count; i-- > 0 && code == BERTH_OK;)
         code = cite(work, &work->answer->option[i], err);
-    return code == BERTH_OK ? tell_overlap(work, err) : code;
+    return code;
+}
+
+static enum berth_code say_all(struct work *work, struct berth_err *err)
+{
+    const struct route_said said = {work->snap, work->ends.pairs, work->request, work->answer};
+    plan_route_say_warnings(&said);
+    plan_route_say_reasons(&said);
+    return plan_route_say_overlap(&said, err);
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
@@ -414,7 +337,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     struct route_answer *answer = work->answer;
     enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to, request->bytes, err);
     answer->option = code == BERTH_OK ? malloc(OPTIONS_MAX * sizeof *answer->option) : NULL;
-    if (code == BERTH_OK && (work->ends.pairs == NULL || work->resources == NULL || answer->option == NULL))
+    if (code == BERTH_OK && (work->ends.pairs == NULL || answer->option == NULL))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (code == BERTH_OK)
         code = plan_move_prepare(work->snap, err);
@@ -434,11 +357,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         find_crossovers(answer);
         answer->b80_bytes = b80(&answer->option[0]);
     }
-    for (size_t i = 0; i < answer->count && code == BERTH_OK; i++)
-        warn_of_option(work, &answer->option[i], i == 0);
-    if (!request->allowed->given)
-        plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
-    return code;
+    return code == BERTH_OK ? say_all(work, err) : code;
 }
 
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err)
@@ -448,7 +367,6 @@ enum berth_code plan_route(struct snapshot *snap, const struct route_request *re
     work.snap = snap; /* there is much that need not be anything yet */
     work.request = request;
     work.answer = &answer;
-    work.resources = snapshot_resources(snap);
     work.ends = (struct way_ends){.graph = snap->graph, .pairs = plan_pairs_of(snap), .from = request->from, .to = request->to, .bytes = (double)request->bytes,
                                   .both = request->both, .allowed = request->allowed};
     enum berth_code code = fill(&work, err);

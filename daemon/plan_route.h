@@ -21,7 +21,7 @@ struct route_request {
     int64_t bytes;
     bool overlap;         /* the gpus must stay free to compute: no kernels */
     bool both;            /* as many bytes go the other way meanwhile */
-    const struct route_transfer *meanwhile; /* begin with it, each in the way that is fastest alone */
+    const struct route_transfer *meanwhile; /* begin with it, each by the mechanism that is faster alone */
     size_t meanwhile_count; /* at most ROUTE_MEANWHILE_MAX */
     const struct allowed *allowed;
 };
@@ -34,7 +34,7 @@ struct route_option {
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
     struct prediction predicted;
-    const char *shared;                  /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
+    const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
 };
 
@@ -52,6 +52,7 @@ struct route_answer {
     double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or something moves meanwhile */
     struct plan_evidence evidence;
     struct plan_warnings warnings;
+    struct plan_warnings reasons; /* sentences: what decided */
 };
 
 /* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu

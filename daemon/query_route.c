@@ -130,6 +130,8 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     print_close(print, ']');
     print_key(print, "b80_bytes");
     print_null_or_real(print, answer->b80_bytes);
+    print_key(print, "reasons");
+    answer_print_warnings(print, &answer->reasons);
     print_key(print, "warnings");
     answer_print_warnings(print, &answer->warnings);
     print_key(print, "basis");

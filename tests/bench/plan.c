@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     print("route", took_ns, count);
     count = 0;
     for (place_id by = -1; by < (place_id)graph->place_count; by++) {
-        const struct alloc_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
+        const struct memuse_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
         const struct alloc_request request = {.bytes = INT64_C(1) << 30, .access = &access, .access_count = by >= 0, .allowed = &allowed};
         double ns = (by < 0 || graph->places[by].kind == PLACE_GPU) && count < QUESTIONS ? alloc_ns(snap, &request) : NAN;
         if (!isnan(ns))

@@ -1,0 +1,171 @@
+#include "plan_route_say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE 160
+#define MUCH      0.1 /* of the time: then what starting costs is worth a word */
+
+static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first)
+{
+    const struct graph *graph = said->snap->graph;
+    struct plan_warnings *warnings = &said->answer->warnings;
+    const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
+    if (hop->rate == NULL)
+        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
+    else if (!plan_move_knows(hop, bytes))
+        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+    else if (hop->is_like)
+        plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
+    else if (isnan(hop->t0_call_ns) && is_first)
+        plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
+}
+
+static bool is_down_between(const struct graph *graph, place_id a, place_id b)
+{
+    bool down = false;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->from != a || link->to != b) && (link->from != b || link->to != a))
+            continue;
+        if (link->state != LINK_DOWN)
+            return false;
+        down = true;
+    }
+    return down;
+}
+
+static void warn_of_option(const struct route_said *said, const struct route_option *option, bool is_first)
+{
+    const struct graph *graph = said->snap->graph;
+    struct plan_warnings *warnings = &said->answer->warnings;
+    for (size_t w = 0; w < option->way_count; w++) {
+        const struct way *way = &option->way[w];
+        double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * (double)said->request->bytes;
+        for (size_t i = 0; i < way->hop_count; i++) {
+            const struct move *hop = &way->hop[i];
+            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0);
+            if (is_down_between(graph, hop->from, hop->to))
+                plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
+            if (said->request->both && hop->both == NULL)
+                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if neither disturbed the other");
+        }
+    }
+    if (option->way_count > 1)
+        plan_warn(warnings, "the ways of a split share no link, port or memory that is known, but were not measured together");
+}
+
+/* The most that copy engines get from a gpu to any other. */
+static const struct value *most_by_engine(const struct route_said *said, place_id gpu)
+{
+    const place_id *memory;
+    const struct value *most = NULL;
+    size_t count = plan_pairs_memories(said->pairs, &memory);
+    for (size_t m = 0; m < count; m++) {
+        const struct pair *pair = graph_place(said->snap->graph, memory[m])->kind == PLACE_GPU ? plan_pairs_find(said->pairs, gpu, memory[m], MOVE_COPY_ENGINE) : NULL;
+        if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
+            most = pair->move.rate;
+    }
+    return most;
+}
+
+/* Where kernels are not wanted: what that costs, and where copy engines end. */
+enum berth_code plan_route_say_overlap(const struct route_said *said, struct berth_err *err)
+{
+    const struct graph *graph = said->snap->graph;
+    struct route_answer *answer = said->answer;
+    place_id from = said->request->from, to = said->request->to;
+    const struct pair *kernel = said->request->overlap ? plan_pairs_find(said->pairs, from, to, MOVE_KERNEL) : NULL;
+    const struct pair *engine = kernel != NULL ? plan_pairs_find(said->pairs, from, to, MOVE_COPY_ENGINE) : NULL;
+    if (engine == NULL || !(kernel->move.bytes_per_s > 1.05 * engine->move.bytes_per_s))
+        return BERTH_OK;
+    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    const struct value *most = peers ? most_by_engine(said, from) : engine->move.rate;
+    plan_warn(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s, and computes nothing else meanwhile", most->value / 1e9,
+              graph_place(graph, from)->name, peers ? " to any other gpu" : "", kernel->move.bytes_per_s / 1e9, graph_place(graph, to)->name);
+    if (!plan_evidence_add(&answer->evidence, answer->option[0].why, kernel->move.rate) || !plan_evidence_add(&answer->evidence, answer->option[0].why, most))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    answer->option[0].why_count = answer->evidence.count - answer->option[0].why;
+    return BERTH_OK;
+}
+
+void plan_route_say_warnings(const struct route_said *said)
+{
+    for (size_t i = 0; i < said->answer->count; i++)
+        warn_of_option(said, &said->answer->option[i], i == 0);
+    if (!said->request->allowed->given)
+        plan_warn(&said->answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+}
+
+/* ---- reasons ---- */
+
+static const char *by_name(const struct move *hop) { return hop->by == MOVE_KERNEL ? "kernel" : "copy engine"; }
+
+/* "kernel", "copy engine via gpu4, gpu6". */
+static void name_way(const struct graph *graph, const struct way *way, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", by_name(&way->hop[0]));
+    for (size_t i = 1; i < way->hop_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 1 ? " via " : ", ", graph_place(graph, way->hop[i].from)->name);
+}
+
+static void name_option(const struct graph *graph, const struct route_option *option, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t w = 0; w < option->way_count && used < size; w++) {
+        char one[NAME_SIZE];
+        name_way(graph, &option->way[w], one, sizeof one);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", w > 0 ? " with " : "", one);
+    }
+}
+
+static const char *source_of(const struct move *hop) { return hop->rate != NULL ? value_source_name(hop->rate->source) : "by its links"; }
+
+static const struct move *slowest_hop(const struct way *way)
+{
+    const struct move *slowest = &way->hop[0];
+    for (size_t i = 1; i < way->hop_count; i++)
+        if (way->hop[i].bytes_per_s / way->hop[i].slowdown < slowest->bytes_per_s / slowest->slowdown)
+            slowest = &way->hop[i];
+    return slowest;
+}
+
+static void say_way(const struct route_said *said, const struct route_option *option, size_t index)
+{
+    const struct graph *graph = said->snap->graph;
+    const struct way *way = &option->way[index];
+    const struct move *hop = slowest_hop(way);
+    char name[NAME_SIZE], share[40] = "";
+    name_way(graph, way, name, sizeof name);
+    if (option->way_count > 1)
+        snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
+    plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+              way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
+}
+
+static void say_starting(const struct route_said *said, const struct route_option *option)
+{
+    const struct move *hop = &option->way[0].hop[0];
+    if (!isnan(hop->t0_call_ns) && hop->t0_call_ns > MUCH * option->predicted.time_ns)
+        plan_warn(&said->answer->reasons, "starting it costs its caller %.1f us of %.1f us", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
+}
+
+void plan_route_say_reasons(const struct route_said *said)
+{
+    const struct graph *graph = said->snap->graph;
+    const struct route_option *best = &said->answer->option[0];
+    double bytes = (double)said->request->bytes;
+    for (size_t w = 0; w < best->way_count; w++)
+        say_way(said, best, w);
+    say_starting(said, best);
+    if (best->shared != NULL)
+        plan_warn(&said->answer->reasons, "it shares %s, and moves %.1f GB/s", best->shared, bytes / best->predicted.time_ns);
+    for (size_t i = 1; i < said->answer->count; i++) {
+        const struct route_option *option = &said->answer->option[i];
+        char name[NAME_SIZE];
+        name_option(graph, option, name, sizeof name);
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long (%.1f GB/s instead of %.1f)", name, option->predicted.time_ns / best->predicted.time_ns,
+                  bytes / option->predicted.time_ns, bytes / best->predicted.time_ns);
+    }
+}
