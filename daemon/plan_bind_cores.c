@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memkind.h"
+
 /* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
 #define SAME_RATE 1.05
 
@@ -171,18 +173,16 @@ static struct nearness *near_of(const struct hand *hand, size_t task, size_t gro
 }
 
 /* A group is as near to a task as it is to the nearest of the task's gpus. */
-static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
+static enum berth_code compare_groups(struct hand *hand, const struct memkind_node *memories, struct berth_err *err)
 {
     const struct bind_cores_request *request = hand->request;
-    if (request->gpus_per_task == 0)
-        return BERTH_OK;
     hand->near = calloc(request->tasks * hand->cores->group_count, sizeof *hand->near);
     hand->nearest = calloc(request->tasks, sizeof *hand->nearest);
     if (hand->near == NULL || hand->nearest == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
     for (size_t i = 0; i < request->tasks * request->gpus_per_task; i++) {
         place_id gpu = request->gpus[i];
-        const struct value *best = best_rate(hand, gpu);
+        const struct value *best = memkind_is_one(memories, gpu) ? NULL : best_rate(hand, gpu); /* a copy within one memory is slow, and nobody needs it */
         if (best != NULL && !plan_evidence_add(hand->evidence, 0, best))
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
         for (size_t g = 0; g < hand->cores->group_count; g++) {
@@ -202,6 +202,19 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
         }
     }
     return BERTH_OK;
+}
+
+static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
+{
+    struct memkind_node memories;
+    if (hand->request->gpus_per_task == 0)
+        return BERTH_OK;
+    enum berth_code code = memkind_node_init(hand->snap->graph, &memories, err);
+    if (code != BERTH_OK)
+        return code;
+    code = compare_groups(hand, &memories, err);
+    memkind_node_done(&memories);
+    return code;
 }
 
 static bool is_nearest(const struct hand *hand, size_t task, size_t group)

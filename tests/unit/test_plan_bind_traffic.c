@@ -225,8 +225,8 @@ static void four_that_copy_to_the_host_take_four_modules(void **state)
     end(&f);
 }
 
-/* Four superchips: cores, memory and a gpu each, with 350 GB/s between those and 60 to the others' memory. */
-static struct fixture gh200(void)
+/* Four superchips: cores, memory and a gpu each, with own GB/s between those and 60 to the others' memory; model: of the gpus. */
+static struct fixture superchips(const char *model, double own)
 {
     struct graph *graph = nodes_cpu(&(struct shape){4, 1, 1, 8, 1, INT64_C(120) << 30});
     struct values *values = values_new();
@@ -237,11 +237,12 @@ static struct fixture gh200(void)
         struct cpuset cpus = *graph_place(graph, numa[g])->cpus;
         place[g] = nodes_add(graph, PLACE_GPU, g, numa[g], numa[g], &cpus);
         graph->places[place[g]].capacity_bytes = INT64_C(96) << 30;
+        assert_true(place_set_text(&graph->places[place[g]].model, model));
     }
     for (int g = 0; g < 4; g++)
         for (int other = 0; other < 4; other++) {
-            rate(values, METRIC_HOST_GPU_COPY_ENGINE, place[g], numa[other], g == other ? 350 : 60);
-            rate(values, METRIC_HOST_GPU_COPY_ENGINE, numa[other], place[g], g == other ? 350 : 60);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, place[g], numa[other], g == other ? own : 60);
+            rate(values, METRIC_HOST_GPU_COPY_ENGINE, numa[other], place[g], g == other ? own : 60);
             if (g != other)
                 rate(values, METRIC_GPU_GPU_COPY_ENGINE, place[g], place[other], 130);
         }
@@ -251,7 +252,7 @@ static struct fixture gh200(void)
 static void a_task_stays_inside_one_superchip(void **state)
 {
     (void)state;
-    struct fixture f = gh200();
+    struct fixture f = superchips("NVIDIA GH200 480GB", 350);
     for (int64_t tasks = 1; tasks <= 4; tasks++) {
         assert_near(step_of(&f, (struct wanted){.tasks = tasks, .host_bytes = 350 * MB, .pattern = TRAFFIC_RING, .bytes = MB}), 1e6);
         for (size_t t = 0; t < (size_t)tasks; t++) {
@@ -267,6 +268,19 @@ static void a_task_stays_inside_one_superchip(void **state)
     assert_int_equal(number_of(&f, 0, 0), 1);
     step_of(&f, (struct wanted){.tasks = 4, .host_bytes = 350 * MB});
     assert_near(f.answer.predicted.time_ns, 350e6 / 60);
+    end(&f);
+}
+
+/* A copy within one memory is slower than one between two: that is no reason to send a task away from it. */
+static void where_processor_and_gpu_have_one_memory_a_task_stays_with_it(void **state)
+{
+    (void)state;
+    struct fixture f = superchips("AMD Instinct MI300A", 30);
+    for (int64_t tasks = 1; tasks <= 4; tasks++) {
+        step_of(&f, (struct wanted){.tasks = tasks, .host_bytes = 30 * MB});
+        for (size_t t = 0; t < (size_t)tasks; t++)
+            assert_int_equal(f.answer.task[t].memory, graph_place(f.graph, f.answer.task[t].gpus[0])->numa);
+    }
     end(&f);
 }
 
@@ -462,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_ring_of_four_belongs_on_one_half),
         cmocka_unit_test(four_that_copy_to_the_host_take_four_modules),
         cmocka_unit_test(a_task_stays_inside_one_superchip),
+        cmocka_unit_test(where_processor_and_gpu_have_one_memory_a_task_stays_with_it),
         cmocka_unit_test(gpus_of_a_whole_package_use_all_of_its_memories),
         cmocka_unit_test(other_names_leave_the_time),
         cmocka_unit_test(twice_the_bytes_leave_the_choice),
