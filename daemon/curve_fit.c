@@ -11,7 +11,8 @@
 
 #include "spread.h"
 
-#define COLUMNS (CURVE_PIECES + 1)
+#define COLUMNS    (CURVE_PIECES + 1)
+#define EVENED_OUT 1.5 /* the largest sizes' variance is that many times as large: more than chance */
 
 struct problem {
     const struct curve_sample *samples;
@@ -262,17 +263,18 @@ static double last_half(const struct problem *p, const struct solution *s)
     return sqrt(sum);
 }
 
-/* Of one more transfer of a size from from_bytes to to_bytes. */
+/* Of one more transfer of a size from from_bytes to to_bytes. Small ones are timed many at once, which evens out what each of them does: one deviates as much as the largest do. */
 static double piece_spread(const struct problem *p, const struct solution *s, double from_bytes, double to_bytes)
 {
-    double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0;
-    size_t count = 0;
+    double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0, top = 0;
+    size_t count = 0, tops = p->count < 3 ? p->count : 3;
     uint32_t n = UINT32_MAX;
     for (size_t i = 0; i < p->count; i++) {
         const struct curve_sample *sample = &p->samples[i];
         double its = spread_deviation(sample->half_ns, sample->n) / sample->ns, away = solution_time(s, (double)sample->bytes) / sample->ns - 1;
         all_deviation += its * its;
         all_miss += away * away;
+        top += i + tops >= p->count ? its * its / (double)tops : 0;
         n = sample->n < n ? sample->n : n;
         if ((double)sample->bytes < from_bytes || (double)sample->bytes > to_bytes)
             continue;
@@ -287,7 +289,8 @@ static double piece_spread(const struct problem *p, const struct solution *s, do
         deviation = all_deviation;
         miss = all_miss;
     }
-    return spread_one(sqrt(deviation / (double)count), sqrt(miss / (double)count), n, count);
+    double own = deviation / (double)count;
+    return spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
 }
 
 static void make_pieces(const struct problem *p, const struct solution *s, struct curve_fit *ret)

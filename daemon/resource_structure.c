@@ -30,7 +30,7 @@ unsigned resource_kind_of(enum metric metric)
 
 /* What goes through at once. */
 struct load {
-    unsigned users;
+    unsigned users, ways; /* ways: bits of directions, of what is both */
     double bytes_per_s;
 };
 
@@ -40,8 +40,8 @@ struct making {
     const struct graph *graph;
     const struct values *values;
     uint16_t *link[2];    /* by link: its item out and in; NONE */
-    uint16_t *port[2];    /* by module, out and in */
-    uint16_t *memory[2];  /* by NUMA node, read and write */
+    uint16_t *port[3];    /* by module: out, in, both */
+    uint16_t *memory[3];  /* by NUMA node: read, write, both */
     uint16_t *number;     /* room for those */
     struct load *load;    /* by item: of one set */
 };
@@ -97,11 +97,13 @@ static void add_all(struct making *making)
     for (place_id p = 0; p < (place_id)graph->place_count; p++) {
         size_t gpus = 0;
         double rate = graph_place(graph, p)->kind == PLACE_MODULE ? module_link(graph, p, &gpus) : 0;
-        for (int way = 0; way < 2; way++) {
-            making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, rate) : NONE;
+        for (int way = 0; way < 3; way++) {
+            static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
+            static const char *const axes[] = {"", "how=write"};
+            making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, directions[way], p, PLACE_NONE, way < 2 ? rate : 0) : NONE;
             making->memory[way][p] = NONE;
             if (graph_place(graph, p)->kind == PLACE_NUMA)
-                making->memory[way][p] = add(making, RESOURCE_MEMORY, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, memory_rate(making->values, p, way == 0 ? "" : "how=write"));
+                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, axes[way]) : 0);
         }
     }
 }
@@ -124,8 +126,10 @@ static void use(struct resource_pair *pair, uint16_t item)
 static void use_port(const struct making *making, struct resource_pair *pair, place_id gpu, place_id other, int way)
 {
     const struct place *place = graph_place(making->graph, gpu);
-    if (place->kind == PLACE_GPU && graph_place(making->graph, other)->kind != PLACE_GPU && place->parent != PLACE_NONE)
-        use(pair, making->port[way][place->parent]);
+    if (place->kind != PLACE_GPU || graph_place(making->graph, other)->kind == PLACE_GPU || place->parent == PLACE_NONE)
+        return;
+    use(pair, making->port[way][place->parent]);
+    use(pair, making->port[2][place->parent]);
 }
 
 static void fill_pair(const struct making *making, place_id from, place_id to)
@@ -143,7 +147,9 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     use_port(making, pair, from, to, 0);
     use_port(making, pair, to, from, 1);
     use(pair, making->memory[0][from]);
+    use(pair, making->memory[2][from]);
     use(pair, making->memory[1][to]);
+    use(pair, making->memory[2][to]);
 }
 
 static bool is_end(const struct graph *graph, place_id place)
@@ -227,12 +233,15 @@ static void look_at_set(const struct making *making, const struct set *set)
         for (size_t u = 0; pair != NULL && u < pair->use_count; u++) {
             struct load *load = &making->load[pair->use[u]];
             load->users++;
+            if (u > 0 && structure->item[pair->use[u]].role.direction == RESOURCE_BOTH)
+                load->ways |= 1u << structure->item[pair->use[u - 1]].role.direction; /* what is both follows the way that is gone */
             load->bytes_per_s += set->flow[i].bytes_per_s;
         }
     }
     for (size_t i = 0; i < structure->count; i++) {
         raise_capacity(&structure->item[i], making->load[i].bytes_per_s);
-        if (making->load[i].users > 1)
+        bool is_both = structure->item[i].role.direction == RESOURCE_BOTH, there_and_back = (making->load[i].ways & (making->load[i].ways - 1)) != 0;
+        if (making->load[i].users > 1 && (!is_both || there_and_back))
             structure->item[i].measured |= kind;
     }
 }
@@ -242,7 +251,7 @@ static void look_at_set(const struct making *making, const struct set *set)
 static bool fill(struct making *making, const struct sets *sets)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 2 * making->graph->link_count + 4 * making->graph->place_count;
+    size_t items = 2 * making->graph->link_count + 6 * making->graph->place_count;
     structure->paths = link_paths_new(making->graph);
     structure->item = calloc(items + 1, sizeof *structure->item);
     structure->slot = calloc(making->graph->place_count + 1, sizeof *structure->slot);
@@ -250,10 +259,11 @@ static bool fill(struct making *making, const struct sets *sets)
     making->number = calloc(items + 1, sizeof *making->number);
     if (structure->paths == NULL || structure->item == NULL || structure->slot == NULL || making->load == NULL || making->number == NULL)
         return false;
-    for (int way = 0; way < 2; way++) {
-        making->link[way] = making->number + (size_t)way * making->graph->link_count;
-        making->port[way] = making->number + 2 * making->graph->link_count + (size_t)way * making->graph->place_count;
-        making->memory[way] = making->number + 2 * making->graph->link_count + (size_t)(2 + way) * making->graph->place_count;
+    for (size_t way = 0; way < 3; way++) {
+        if (way < 2)
+            making->link[way] = making->number + way * making->graph->link_count;
+        making->port[way] = making->number + 2 * making->graph->link_count + way * making->graph->place_count;
+        making->memory[way] = making->number + 2 * making->graph->link_count + (3 + way) * making->graph->place_count;
     }
     if (items >= NONE) {
         for (size_t p = 0; p < making->graph->place_count; p++)

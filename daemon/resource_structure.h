@@ -8,6 +8,7 @@
  * - a link's is what it is said to carry;
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
+ * - both directions of a port and of a memory together carry what sets of some kind of transfers showed; else nothing is known of it;
  * - each is at least what was seen to go through it, alone or together.
  */
 #pragma once
@@ -21,7 +22,7 @@
 #include "values.h"
 
 #define RESOURCE_NAME_SIZE      64
-#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 4)
+#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 8)
 #define RESOURCE_PLACES_MAX     256
 
 /* Kinds of transfers, of which others say nothing: bits. */
@@ -33,7 +34,7 @@ unsigned resource_kind_of(enum metric metric);
 struct resource_nominal {
     char name[RESOURCE_NAME_SIZE];
     struct resource_role role; /* a link's: out from the link's from to its to, in the other way */
-    double bytes_per_s;
+    double bytes_per_s;        /* 0 not known */
     unsigned measured;         /* the kinds of which some set has at least two that use it: those sets say what they share */
     bool is_measured;          /* the capacity is one that sets of another kind showed */
 };
