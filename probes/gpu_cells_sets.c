@@ -13,6 +13,8 @@
 
 enum { TO_DEVICES, TO_HOST, BOTH, DIRECTION_COUNT };
 #define VARIANT(mechanism, direction) ((int)(mechanism)*DIRECTION_COUNT + (direction))
+#define VARIANT_COUNT                 (2 * DIRECTION_COUNT)
+#define VARIANT_NUMA(index)           (((index) + 1) * VARIANT_COUNT) /* all with this node's memory, else each with the next */
 
 static void swap(int64_t *a, int64_t *b)
 {
@@ -130,15 +132,16 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
 {
     struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
     int ends[GPU_TRIAL_FLOWS_MAX][2], direction = cell->variant % DIRECTION_COUNT;
-    struct gpu_path path = {
-        .mechanism = (enum gpu_mechanism)(cell->variant / DIRECTION_COUNT), .how = GPU_HOW_COPY, .shared = true};
+    struct gpu_path path = {.mechanism = (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT),
+                            .how = GPU_HOW_COPY,
+                            .shared = true};
     struct probe_axes axes = {0};
     struct probe_why why = {0};
     size_t count = 0;
     for (int device = 0; device < run->node->device_count; device++) {
         if (!((uint64_t)cell->bytes >> device & 1))
             continue;
-        int numa = GPU_CELL_NUMA(gpu_run_near(run, device));
+        int index = cell->variant / VARIANT_COUNT - 1, numa = GPU_CELL_NUMA(index >= 0 ? index : gpu_run_near(run, device));
         for (int back = 0; back < 2; back++) {
             if (direction == (back ? TO_DEVICES : TO_HOST))
                 continue;
@@ -195,6 +198,29 @@ static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct
     return ok;
 }
 
+/* In full: all devices with the memory of one node, as when a job's data are all on one; each node that is far from one of them. */
+static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    int devices = run->node->device_count;
+    bool ok = true;
+    for (int index = 0; ok && run->wanted.profile == GPU_FULL && devices > 1 && index < run->node->numa_count; index++) {
+        bool far = false;
+        for (int device = 0; device < devices; device++)
+            far |= gpu_run_near(run, device) != index;
+        for (int direction = 0; ok && far && direction < DIRECTION_COUNT; direction++) {
+            struct gpu_cell cell = {.metric = PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT,
+                                    .phase = GPU_PHASE_DETAIL,
+                                    .from = GPU_CELL_NONE,
+                                    .to = GPU_CELL_NONE,
+                                    .variant = VARIANT_NUMA(index) + VARIANT(GPU_BY_ENGINE, direction),
+                                    .bytes = (int64_t)(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1),
+                                    .measure = measure_host};
+            ok = gpu_cells_add(run, cells, &cell);
+        }
+    }
+    return ok;
+}
+
 static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
 {
     bool full = run->wanted.profile == GPU_FULL, ok = true;
@@ -222,5 +248,5 @@ static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct
 bool gpu_cells_sets(const struct gpu_run *run, struct gpu_cells *cells)
 {
     struct probe_random random = {run->wanted.seed};
-    return list_host(run, cells, &random) && list_peer(run, cells, &random);
+    return list_host(run, cells, &random) && list_far(run, cells) && list_peer(run, cells, &random);
 }

@@ -153,6 +153,26 @@ def blocks_share_the_memory():
         near(run.value("memory_bandwidth", GCD[0], GCD[0], **axes), 1400e9)
 
 
+def all_share_the_memory_of_one_node():
+    metric = "host_gpu_copy_engine_concurrent"
+
+    def of_one_node(profile):
+        found = {}
+        for record in Run("mi250x", [metric], profile=profile).all("set", metric):
+            flows = record["flows"]
+            numas = {place for f in flows for place in (f["from"], f["to"]) if place.startswith("numa")}
+            ways = "".join(sorted({"down" if f["from"].startswith("numa") else "up" for f in flows}))
+            if len(numas) == 1 and len({place for f in flows for place in (f["from"], f["to"])}) == 9:
+                found[(*numas, ways)] = sum(f["bytes_per_s"] for f in flows)
+        return found
+
+    sums = of_one_node("full")
+    assert sorted(sums) == [(f"numa{n}", ways) for n in range(4) for ways in ("down", "downup", "up")], sums
+    for total in sums.values():
+        near(total, 51.2e9)  # what such a node's memory gives
+    assert not of_one_node("quick")
+
+
 def products_with_operands_in_each_memory():
     run = Run("h200x4", ["matrix_product"], places=H200[:1], roomy=True)
     assert run.status == 0, run.error
@@ -198,7 +218,7 @@ def a_lost_device_ends_the_run():
 
 
 CASES = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
-         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, blocks_share_the_memory, products_with_operands_in_each_memory,
+         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, blocks_share_the_memory, all_share_the_memory_of_one_node, products_with_operands_in_each_memory,
          memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
 
 
