@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plan_alloc_order.h"
+#include "plan_move.h"
 
 /* What the cores that use the buffer pay for one memory, whatever the kind of allocation. */
 struct cores_price {
@@ -408,7 +409,9 @@ static enum berth_code prepare(struct work *work, struct berth_err *err)
 {
     if (work->request->bytes <= 0)
         return err_invalid(err, "bytes", "an allocation has at least one");
-    enum berth_code code = memkind_node_init(work->snap->graph, &work->answer.node, err);
+    enum berth_code code = plan_move_prepare(work->snap, err);
+    if (code == BERTH_OK)
+        code = memkind_node_init(work->snap->graph, &work->answer.node, err);
     if (code == BERTH_OK)
         code = uses_init(work, err);
     return code == BERTH_OK ? candidates(work, err) : code;

@@ -1,0 +1,133 @@
+/* Every allocation of an answer of Allocate fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fault/fault.h"
+#include "plan_alloc.h"
+
+#define GB 1e9
+
+enum { MACHINE, NUMA0, NUMA1, CORE0, CORE1, GPU0, GPU1, PLACES };
+
+static void add_core(struct graph *graph, place_id numa, unsigned cpu)
+{
+    struct cpuset cpus = {0};
+    cpuset_add(&cpus, cpu);
+    place_id core = graph_add_place(graph, PLACE_CORE, (int32_t)cpu);
+    graph->places[core].parent = graph->places[core].numa = numa;
+    assert_true(place_set_cpus(&graph->places[core], &cpus) && place_set_cpus(&graph->places[numa], &cpus));
+}
+
+static struct graph *make_graph(void)
+{
+    struct berth_err err = {0};
+    struct graph *graph = graph_new();
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    for (int i = 0; i < 2; i++) {
+        place_id numa = graph_add_place(graph, PLACE_NUMA, i);
+        graph->places[numa].parent = MACHINE;
+        graph->places[numa].capacity_bytes = INT64_C(64) << 30;
+    }
+    add_core(graph, NUMA0, 0);
+    add_core(graph, NUMA1, 1);
+    for (int i = 0; i < 2; i++) {
+        place_id gpu = graph_add_place(graph, PLACE_GPU, i);
+        graph->places[gpu].parent = graph->places[gpu].numa = NUMA0;
+        graph->places[gpu].capacity_bytes = -1;
+    }
+    graph_add_link(graph, GPU0, GPU1, LINK_NVLINK)->nominal_bytes_per_s = 100 * GB;
+    memset(graph->fingerprint, 'a', 32);
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+static void add(struct values *values, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+{
+    struct value v = {.metric = metric, .source = VALUE_MEASURED, .from = from, .to = to, .n = 9, .value = gb_per_s * GB, .low = gb_per_s * GB, .high = gb_per_s * GB};
+    assert_true(values_add(values, &v, axes, NULL));
+}
+
+static struct snapshot *make_snapshot(void)
+{
+    struct graph *graph = make_graph();
+    struct values *values = values_new();
+    static const char *const sizes[] = {"bytes=4096;how=read", "bytes=65536;how=read", "bytes=1048576;how=read", "how=read"};
+    for (int i = 0; i < 4; i++)
+        add(values, METRIC_HOST_GPU_KERNEL, NUMA0, GPU0, sizes[i], 10 + 10 * i);
+    add(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);
+    add(values, METRIC_MEMORY_BANDWIDTH, NUMA0, NUMA0, "", 100);
+    add(values, METRIC_ALLOCATION, GPU0, NUMA0, "kind=pinned", 4);
+    values_finish(values);
+    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    graph_unref(graph);
+    return snap;
+}
+
+/* The same options by the same numbers as with all the memory there is, or an error. */
+static enum berth_code ask(struct snapshot *snap, const struct memuse_access *access, size_t count, int64_t bytes, double *ret_sum_ns, struct berth_err *err)
+{
+    struct allowed allowed = {.given = true};
+    cpuset_add(&allowed.cpus, 0);
+    const struct alloc_request request = {.bytes = bytes, .access = access, .access_count = count, .allowed = &allowed};
+    struct alloc_answer answer;
+    enum berth_code code = plan_alloc(snap, &request, &answer, err);
+    if (code != BERTH_OK)
+        return code;
+    *ret_sum_ns = 0;
+    for (size_t i = 0; i < answer.count; i++)
+        *ret_sum_ns += answer.option[i].predicted.time_ns > 0 ? answer.option[i].predicted.time_ns : 0;
+    plan_alloc_done(&answer);
+    return code;
+}
+
+static void until_it_succeeds(const struct memuse_access *access, size_t count, int64_t bytes, int least)
+{
+    struct berth_err err = {0};
+    struct snapshot *snap = make_snapshot();
+    double expected_ns, sum_ns = 0;
+    assert_int_equal(ask(snap, access, count, bytes, &expected_ns, &err), BERTH_OK);
+    snapshot_unref(snap);
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        int failures = 0;
+        for (long at = 1;; at++) {
+            err = (struct berth_err){0};
+            snap = make_snapshot(); /* anew, because it keeps its curves */
+            fault_arm(at, for_ever);
+            enum berth_code code = ask(snap, access, count, bytes, &sum_ns, &err);
+            bool failed = fault_disarm();
+            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
+                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
+            if (code == BERTH_OK && sum_ns != expected_ns) /* what cannot be looked up is not taken for what was not measured */
+                fail_msg("allocation %ld: %g ns instead of %g", at, sum_ns, expected_ns);
+            failures += code != BERTH_OK;
+            snapshot_unref(snap);
+            if (!failed)
+                break;
+        }
+        assert_true(failures >= least);
+    }
+}
+
+static void answers_survive(void **state)
+{
+    (void)state;
+    long before = fault_live();
+    const struct memuse_access by_gpu = {.by = GPU0, .reads_bytes = 65536};
+    const struct memuse_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30}, {.by = NUMA0, .reads_bytes = 1 << 30}};
+    until_it_succeeds(NULL, 0, 1 << 30, 4);
+    until_it_succeeds(&by_gpu, 1, 65536, 6);
+    until_it_succeeds(by_both, 2, 1 << 30, 6);
+    assert_int_equal(fault_live(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_survive)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
