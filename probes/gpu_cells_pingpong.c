@@ -238,7 +238,7 @@ bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     if (run->wanted.profile != GPU_FULL)
         return true;
-    struct gpu_cell cell = {.metric = PROBE_GPU_PINGPONG, .phase = GPU_PHASE_DETAIL};
+    struct gpu_cell cell = {.metric = PROBE_GPU_PINGPONG, .phase = GPU_PHASE_DETAIL, .axes = axes_of};
     for (cell.to = 0; cell.to < run->node->device_count; cell.to++)
         for (cell.variant = FLAGS_FROM; cell.variant <= FLAGS_READER; cell.variant++) {
             cell.measure = measure_devices;

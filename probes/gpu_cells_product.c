@@ -111,6 +111,8 @@ static bool warm_up(struct job *job, enum gpu_fault *ret_fault, struct probe_why
     return gpu_call_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream), "product", ret_fault, why);
 }
 
+static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of(cell, SIDE); }
+
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct job job = {.node = run->node, .device = cell->from};
@@ -131,7 +133,7 @@ static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int 
 {
     static const int there[] = {A_THERE, B_THERE, C_THERE, ALL_THERE};
     struct gpu_cell cell = {
-        .metric = PROBE_MATRIX_PRODUCT, .phase = GPU_PHASE_DETAIL, .rank = 1, .from = device, .to = to, .measure = measure};
+        .metric = PROBE_MATRIX_PRODUCT, .phase = GPU_PHASE_DETAIL, .rank = 1, .from = device, .to = to, .measure = measure, .axes = cell_axes};
     bool ok = true;
     for (int by = 0; by <= BY_BLAS; by += BY_BLAS)
         for (size_t i = 0; ok && i < (to == device ? 1 : sizeof there / sizeof *there); i++) {

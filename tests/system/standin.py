@@ -203,6 +203,15 @@ def test_quick():
         assert min(engine) >= 6 and max(kernel) >= 6 and curves["host_gpu_kernel", "read"] and curves["host_gpu_kernel", "write"], (name, curves)
 
 
+def test_left_out():
+    """Of what the time does not reach each cell is said, once, with its axes; sets have no places to tell them apart by."""
+    records = ended(measured(NODES / "h200x4.node", "--profile", "full", "--budget-ns", "1000000000"), "budget")
+    late = [(record["metric"], record["from"], record["to"], tuple(sorted(record["axes"].items()))) for record in records
+            if record["record"] == "skip" and record["why"] == "time budget" and not record["metric"].endswith("_concurrent")]
+    assert len(late) > 300 and {"gpu_stream", "memory_latency", "matrix_product", "gpu_pingpong", "memory_bandwidth", "kind_copy"} <= {cell[0] for cell in late}
+    assert len(late) == len(set(late)), [cell for cell in late if late.count(cell) > 1][:5]
+
+
 def test_repeatable():
     """The same seed gives the same record, to the last digit, but for when it was and what opening took."""
     def said():
