@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define SEED         UINT64_C(0x9e3779b97f4a7c15)
-#define TOUCHES      12000000 /* of resources, while annealing */
-#define STEPS_MAX    400000
+#define TOUCHES      7000000  /* of resources, while annealing */
+#define STEPS_MAX    150000
 #define PRICED_PAIRS 5e5      /* pairs of flows of all choices whose price is asked for */
 #define PRICES_LEAST 32
 #define PRICES_MOST  600
