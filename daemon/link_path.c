@@ -121,20 +121,28 @@ static struct reached *find(struct search *search, place_id place)
     return &search->reached[search->count++];
 }
 
-/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none. */
+static double widest_edge(const struct link_paths *paths, place_id place)
+{
+    double most = 0;
+    for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++)
+        most = fmax(most, paths->edge[e].bytes_per_s);
+    return most;
+}
+
+/* The widest way's width, by Dijkstra's algorithm with the least of a path for its length; 0 none. A way as wide as the ends' widest links is the widest. */
 static double widest(struct search *search, place_id from)
 {
+    double bound = fmin(widest_edge(search->paths, from), widest_edge(search->paths, search->to));
     search->count = 0;
+    find(search, search->to)->width = 0;
     find(search, from)->width = INFINITY;
-    for (;;) {
+    while (search->reached[0].width < bound) {
         struct reached *at = NULL;
         for (size_t i = 0; i < search->count; i++)
             if (!search->reached[i].done && (at == NULL || search->reached[i].width > at->width))
                 at = &search->reached[i];
-        if (at == NULL)
-            return 0;
-        if (at->place == search->to)
-            return at->width;
+        if (at == NULL || at->place == search->to)
+            break;
         at->done = true;
         const struct link_paths *paths = search->paths;
         for (size_t e = paths->first[at->place]; e < paths->first[at->place + 1]; e++) {
@@ -143,16 +151,16 @@ static double widest(struct search *search, place_id from)
                 next->width = fmax(next->width, fmin(at->width, paths->edge[e].bytes_per_s));
         }
     }
+    return search->reached[0].width;
 }
 
 /* The fewest links that are all as wide; breadth first, lower numbers first. */
 static const struct reached *shortest(struct search *search, place_id from, double width)
 {
+    const struct reached *end = NULL;
     search->count = 0;
     find(search, from)->links = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        if (search->reached[i].place == search->to)
-            return &search->reached[i];
+    for (size_t i = 0; i < search->count && (end == NULL || search->reached[i].links < end->links); i++) {
         const struct link_paths *paths = search->paths;
         place_id place = search->reached[i].place;
         for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++) {
@@ -168,12 +176,13 @@ static const struct reached *shortest(struct search *search, place_id from, doub
                 next->by = edge;
                 next->links = search->reached[i].links + 1;
                 next->several = search->reached[i].several;
+                end = edge->to == search->to ? next : end;
             } else if (next->links == search->reached[i].links + 1) {
                 next->several = true;
             }
         }
     }
-    return NULL;
+    return end;
 }
 
 static bool find_way(struct search *search, place_id from, struct link_path *ret)

@@ -1,6 +1,8 @@
 /* The ways that bytes go over a node's links, on the node of eight GCDs and on small ones. */
 #include "plan_nodes.h"
 
+#include <time.h>
+
 #include "discover.h"
 #include "link_path.h"
 
@@ -97,12 +99,45 @@ static void without_widths_nothing_is_known(void **state)
     graph_unref(graph);
 }
 
+/* 64 gpus, each linked to each: all ways at once. */
+static void many_gpus_do_not_take_long(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
+    place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[64];
+    for (int g = 0; g < 64; g++) {
+        gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
+        join(graph, numa, gpu[g], LINK_PCIE, 60);
+        for (int h = 0; h < g; h++)
+            join(graph, gpu[h], gpu[g], LINK_NVLINK, 25);
+    }
+    nodes_finish(graph);
+    struct link_paths *paths = link_paths_new(graph);
+    struct link_path path;
+    struct timespec before, after;
+    assert_non_null(paths);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    for (int a = 0; a < 64; a++)
+        for (int b = 0; b < 64; b++)
+            if (a != b) {
+                assert_true(link_path_find(paths, gpu[a], gpu[b], &path));
+                assert_int_equal(path.step_count, 1);
+            }
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    double ms = (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+    print_message("%.1f ms\n", ms);
+    assert_true(ms < 2000); /* far above what it takes: under a sanitizer, on a busy machine */
+    link_paths_free(paths);
+    graph_unref(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_reached_by_the_widest_way),
         cmocka_unit_test(links_that_are_down_or_lead_through_the_host_are_the_last_choice),
         cmocka_unit_test(without_widths_nothing_is_known),
+        cmocka_unit_test(many_gpus_do_not_take_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
