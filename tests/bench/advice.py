@@ -25,7 +25,7 @@ from berthd import BIN, Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 # What advice on gpus rests on: all that the quick profile measures but latencies over sizes and what computes, which take a virtual node's driver long.
-METRICS = ["host_gpu_copy_engine", "host_gpu_kernel", "gpu_gpu_copy_engine", "gpu_gpu_kernel", "copy_latency", "transfer_overhead", "memory_bandwidth",
+METRICS = ["host_gpu_copy_engine", "host_gpu_kernel", "gpu_gpu_copy_engine", "gpu_gpu_kernel", "copy_latency", "transfer_overhead", "memory_bandwidth", "gpu_stream",
            "host_gpu_copy_engine_concurrent", "host_gpu_kernel_concurrent", "gpu_gpu_copy_engine_concurrent", "gpu_gpu_kernel_concurrent"]
 PLACEMENT = "io.berth.Placement."
 ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}

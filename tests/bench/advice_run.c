@@ -57,6 +57,7 @@ struct bench {
     int stream_count[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
     _Atomic uint32_t *word; /* what gates wait for */
     uint32_t turn;
+    int current; /* the device that calls go to; -1 none yet */
 };
 
 struct end {
@@ -89,9 +90,13 @@ static void must(const struct bench *bench, int code, const char *what)
         die(what, code == GPU_MISSING ? "the runtime has no such call" : bench->node.api->text(bench->node.api, code));
 }
 
-static void enter(const struct bench *bench, int device)
+/* Not again what is current already: it would be in the times. */
+static void enter(struct bench *bench, int device)
 {
     const struct gpu_device *own = &bench->node.device[device];
+    if (bench->current == device)
+        return;
+    bench->current = device;
     must(bench, bench->node.api->enter(bench->node.api, own->api_device, own->context), "make a device current");
 }
 
@@ -400,7 +405,7 @@ static void open_node(struct bench *bench)
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.bytes = UINT64_C(1) << 30};
+    static struct bench bench = {.bytes = UINT64_C(1) << 30, .current = -1};
     char *line = NULL;
     size_t size = 0;
     if (argc == 3 && strcmp(argv[1], "--bytes") == 0)
