@@ -1,0 +1,179 @@
+"""What is known to be the right way on virtual and recorded nodes, asked over a socket. Prints TAP."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from gpu_virtual import berth, daemon_over, virtual  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import call  # noqa: E402
+
+ROUTE = "io.berth.Placement.Route"
+GIB = 1 << 30
+METRICS = "gpu_gpu_copy_engine,gpu_gpu_kernel,host_gpu_copy_engine,host_gpu_kernel"
+
+
+@contextlib.contextmanager
+def measured(name):
+    """A daemon over the node folder of that name, with what the GPU probe measures on the virtual node."""
+    with tempfile.TemporaryDirectory(prefix="berth-route-") as folder:
+        node = pathlib.Path(folder) / name
+        shutil.copytree(NODES / name, node)
+        about = json.loads((node / "node.json").read_text())
+        runner = pathlib.Path(__file__).resolve().parent.parent / "standin" / "run.sh"
+        with open(node / "measured.jsonl", "w", encoding="utf-8") as record:
+            subprocess.run([runner, name, BIN / "berth-probe-gpu", "--metrics", METRICS, "--budget-ns", "12000000000"], stdout=record, check=True, timeout=300, env=os.environ)
+        (node / "node.json").write_text(json.dumps({**about, "origin": "standin", "measurements": "measured.jsonl"}))
+        with Daemon("--node", node) as daemon:
+            yield daemon
+
+
+def ask(daemon, start, target, size=GIB, **more):
+    return daemon.call(ROUTE, {"from": start, "to": target, "bytes": size, **more})
+
+
+def refused(daemon, error, words, start, target, size=GIB, **more):
+    got, parameters = call(daemon.socket, ROUTE, {"from": start, "to": target, "bytes": size, **more})
+    assert got is not None and got.rsplit(".", 1)[1] == error and words in json.dumps(parameters), (got, parameters)
+    return parameters
+
+
+def rate(option, size=GIB):
+    return size / option["predicted"]["time_ns"]
+
+
+def near(value, expected, share=0.03):
+    return abs(value / expected - 1) <= share
+
+
+def single(answer, mechanism, via=()):
+    """The option that sends all bytes that way."""
+    found = [o for o in answer["options"] if [(s["mechanism"], tuple(s["via"])) for s in o["segments"]] == [(mechanism, tuple(via))]]
+    assert len(found) == 1, (mechanism, via, answer["options"])
+    return found[0]
+
+
+def is_sound(answer):
+    times = [o["predicted"]["time_ns"] for o in answer["options"]]
+    assert times == sorted(times) and answer["reasons"], answer
+    for option in answer["options"]:
+        assert near(sum(s["share"] for s in option["segments"]), 1, 1e-6) and option["call"] and option["why"], option
+
+
+def on_mi250x_from_boot():
+    with virtual() as (node, probes), daemon_over(node, probes) as daemon:
+        daemon.wait_ready(300)
+        answer = ask(daemon, "gpu1", "gpu7")
+        is_sound(answer)
+        # 1-0-6-7 has two links or more everywhere, 1-3-7 is shorter and has one
+        assert near(rate(single(answer, "kernel")), 87), answer["options"]
+        assert near(rate(single(answer, "copy_engine")), 50), answer["options"]
+
+        answer = ask(daemon, "gpu0", "gpu1")
+        is_sound(answer)
+        kernel, engine = single(answer, "kernel"), single(answer, "copy_engine")
+        assert near(rate(kernel), 174) and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"} and kernel["needs_restart"], kernel
+        assert "threads" in kernel["call"] and "blocks" in kernel["call"], kernel["call"]  # what the probe tuned
+        assert near(rate(engine), 50) and engine["environment"] == {"HSA_ENABLE_PEER_SDMA": "1"} and not engine["needs_restart"], engine
+        best = answer["options"][0]
+        assert len(best["segments"]) > 1 and rate(best) > 200 and any("not measured together" in line for line in answer["warnings"]), answer
+
+        small = ask(daemon, "gpu0", "gpu1", 16384)
+        is_sound(small)
+        assert len(small["options"][0]["segments"]) == 1 and small["options"][0]["segments"][0]["via"] == [], small["options"][0]
+
+        free = ask(daemon, "gpu0", "gpu1", overlap=True)
+        assert all(s["mechanism"] in ("copy_engine", "host") for o in free["options"] for s in o["segments"]), free["options"]
+        assert any("stop at 50.0 GB/s from gpu0" in line and "174.0 GB/s to gpu1" in line for line in free["warnings"]), free["warnings"]
+
+        alone = single(ask(daemon, "gpu4", "numa0"), "copy_engine")
+        beside = ask(daemon, "gpu4", "numa0", meanwhile=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
+        shared = single(beside, "copy_engine")
+        assert near(shared["predicted"]["time_ns"] / alone["predicted"]["time_ns"], 2) and shared["predicted"]["bottleneck"] == "module2:host-port:out", shared
+        assert beside["crossovers"] == [] and beside["b80_bytes"] is None
+        apart = ask(daemon, "gpu4", "numa0", meanwhile=[{"from": "gpu0", "to": "numa3", "bytes": GIB}])
+        assert near(single(apart, "copy_engine")["predicted"]["time_ns"] / alone["predicted"]["time_ns"], 1), apart["options"]
+
+        only = ask(daemon, "gpu0", "gpu1", allowed={"gpus": ["gpu0", "gpu1"], "memory": ["numa3"]})
+        assert all(place == "numa3" for o in only["options"] for s in o["segments"] for place in s["via"]), only["options"]
+        refused(daemon, "NothingAllowed", "gpu0, gpu1", "gpu0", "gpu2", allowed={"gpus": ["gpu0", "gpu1"]})
+        refused(daemon, "NothingAllowed", "none", "gpu0", "gpu2", allowed={"gpus": []})
+        assert refused(daemon, "NotEnough", "gpu0", "gpu0", "gpu1", 1 << 62)["available"] == 64 * GIB
+        refused(daemon, "InvalidParameter", "already", "gpu0", "gpu0")
+        refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
+
+        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "1G", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 174.0 GB/s alone (measured)" in out, out
+
+
+def on_gh200():
+    with measured("gh200-quad") as daemon:
+        answer = ask(daemon, "numa0", "gpu1")
+        is_sound(answer)
+        # the way over C2C and NVLink is longer than that between the processors, and wider
+        assert near(rate(single(answer, "copy_engine", ["gpu0"])), 128, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
+        assert answer["options"][0]["segments"][0]["via"] == ["gpu0"], answer["options"][0]
+        near_one = ask(daemon, "numa0", "gpu0")
+        assert near(rate(near_one["options"][0]), 346) and near_one["options"][0]["segments"][0]["mechanism"] == "copy_engine", near_one["options"][0]
+        peers = ask(daemon, "gpu0", "gpu1")
+        is_sound(peers)
+        # three ways over NVLink, none of which shares a link with another
+        best = peers["options"][0]
+        assert sorted(s["via"] for s in best["segments"]) == [[], ["gpu2"], ["gpu3"]] and rate(best) > 2.7 * rate(single(peers, "copy_engine")), best
+        assert all(o["environment"] == {} and not o["needs_restart"] for a in (answer, near_one, peers) for o in a["options"])
+        assert not any("numa4" in s["via"] or "numa12" in s["via"] for o in peers["options"] for s in o["segments"])  # those are gpus' own
+
+
+def on_mi300a():
+    with measured("mi300a") as daemon:
+        answer = ask(daemon, "gpu0", "gpu1")
+        is_sound(answer)
+        kernel = single(answer, "kernel")
+        assert near(rate(kernel), 102.4, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
+        assert kernel["needs_restart"] and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"}, kernel
+        free = ask(daemon, "gpu0", "gpu1", overlap=True)
+        assert any("copy engines leave the gpus free" in line for line in free["warnings"]), free["warnings"]
+
+
+def on_h200():
+    with measured("h200x4") as daemon:
+        times = set()
+        for start in range(4):
+            for target in range(4):
+                if start != target:
+                    answer = ask(daemon, f"gpu{start}", f"gpu{target}")
+                    is_sound(answer)
+                    best = answer["options"][0]
+                    assert [s["mechanism"] for s in best["segments"]] == ["copy_engine"] and best["environment"] == {} and near(rate(best), 396.4), best
+                    times.add(best["predicted"]["time_ns"])
+        assert max(times) / min(times) < 1.01  # four gpus on NVSwitch are alike
+        both = ask(daemon, "gpu0", "gpu1", both_directions=True)["options"][0]
+        assert near(rate(both), 389, 0.03), both
+
+
+def on_recorded_nodes():
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        answer = ask(daemon, "gpu0", "gpu1")
+        is_sound(answer)
+        assert near(answer["options"][0]["predicted"]["time_ns"], 2.71e6, 0.01), answer["options"][0]
+    shared = NODES.parent.parent.parent / "shared" / "nodes"
+    for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):
+        if not (shared / name).is_dir():
+            continue
+        with Daemon("--node", shared / name) as daemon:
+            error, answer = call(daemon.socket, ROUTE, {"from": "gpu0", "to": "numa0", "bytes": GIB})
+            if error is None:  # a time, which says what it is not
+                assert answer["options"][0]["predicted"]["time_ns"] > 0 and answer["warnings"], (name, answer)
+            else:
+                assert error.endswith("NotMeasured") and (answer["from"], answer["to"]) == ("gpu0", "numa0"), (name, error, answer)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([on_mi250x_from_boot, on_gh200, on_mi300a, on_h200, on_recorded_nodes]) > 0)
