@@ -44,6 +44,7 @@ struct fake {
     int released_early;        /* operations that were enqueued after their gate was opened */
     double hiccup_ns;          /* that the next operation takes longer */
     bool timeless;             /* operations take no time at all */
+    unsigned grid;             /* of the last streaming kernel */
 };
 
 static inline struct fake *fake_of(const struct gpu_api *api) { return (struct fake *)(uintptr_t)api; }
@@ -222,7 +223,7 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
                        const void *args, size_t args_size)
 {
     static const unsigned unrolls[] = {1, 2, 4, 8, 12, 16};
-    (void)grid, (void)block, (void)args_size;
+    (void)block, (void)args_size;
     struct fake *fake = fake_of(api);
     struct fake_stream *at = stream;
     int kernel = (int)(uintptr_t)function - 1;
@@ -240,6 +241,7 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         fake_check(args);
     } else {
         const struct gpu_stream_args *op = args;
+        fake->grid = grid;
         if (op->to != 0 && op->from != 0)
             fake_move(op->to, op->from, op->bytes);
         double rate = fake->rate_of_unroll[unrolls[(kernel - GPU_KERNEL_READ) % 6]];

@@ -24,6 +24,31 @@ static void end(struct fake *fake, struct gpu_trial *trial)
     free(fake);
 }
 
+static void as_many_blocks_as_bytes_need(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(1);
+    struct gpu_trial *trial = begin(fake);
+    static const struct {
+        uint64_t bytes;
+        unsigned grid, launched;
+    } cases[] = {{16, 0, 1}, {16384, 0, 1}, {16384 + 16, 0, 2}, {UINT64_C(1) << 30, 0, 65536}, {UINT64_C(1) << 30, 132, 132}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
+        struct probe_why why = {0};
+        enum gpu_fault fault;
+        flow.count = 1;
+        flow.op.mechanism = GPU_BY_KERNEL;
+        flow.op.how = GPU_HOW_READ;
+        flow.op.to = flow.op.from = 0; /* nothing is moved */
+        flow.op.bytes = cases[i].bytes;
+        flow.op.shape = (struct gpu_shape){.block = 256, .grid = cases[i].grid, .unroll = 4};
+        assert_true(gpu_trial_run(trial, &flow, 1, &fault, &why));
+        assert_int_equal(fake->grid, cases[i].launched);
+    }
+    end(fake, trial);
+}
+
 /* Whatever starting, timing and launching cost, and however many operations a leg needs. */
 static void a_rate_has_no_overhead_in_it(void **state)
 {
@@ -163,6 +188,7 @@ static void failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_blocks_as_bytes_need),
         cmocka_unit_test(a_rate_has_no_overhead_in_it),
         cmocka_unit_test(flows_end_together),
         cmocka_unit_test(no_leg_is_smaller_than_asked_for),
