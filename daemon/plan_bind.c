@@ -102,7 +102,7 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
     size_t nics = graph_count(work->snap->graph, PLACE_NIC);
     if (nics == 0)
         return BERTH_OK;
-    answer->nic = calloc(nics * answer->task_count, sizeof *answer->nic);
+    answer->nic = calloc(nics * answer->task_count + 1, sizeof *answer->nic);
     if (answer->nic == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the nics");
     for (size_t t = 0; t < answer->task_count; t++) {

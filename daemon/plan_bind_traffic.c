@@ -40,9 +40,9 @@ static bool is_same_home(const struct homes *homes, size_t a, size_t b)
 static void deal_out(struct work *work, const struct homes *homes)
 {
     for (size_t g = 0; g < work->gpus->count; g++) {
-        size_t before = 0, all = 0;
+        size_t before = 0, all = 1;
         for (size_t other = 0; other < work->gpus->count; other++)
-            if (is_same_home(homes, g, other)) {
+            if (other != g && is_same_home(homes, g, other)) {
                 before += other < g;
                 all++;
             }
@@ -59,13 +59,15 @@ static enum berth_code find_memory(struct work *work, struct berth_err *err)
     struct homes homes = {.room = work->cores->group_count};
     enum berth_code code = BERTH_OK;
     homes.numa = calloc(work->gpus->count * homes.room + 1, sizeof *homes.numa);
-    homes.count = calloc(work->gpus->count, sizeof *homes.count);
-    if (homes.numa == NULL || homes.count == NULL)
+    homes.count = calloc(work->gpus->count + 1, sizeof *homes.count);
+    if (homes.numa == NULL || homes.count == NULL) {
         code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
-    for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++)
-        code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g], homes.numa + g * homes.room, &homes.count[g], err);
-    if (code == BERTH_OK)
-        deal_out(work, &homes);
+    } else {
+        for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++)
+            code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g], homes.numa + g * homes.room, &homes.count[g], err);
+        if (code == BERTH_OK)
+            deal_out(work, &homes);
+    }
     free(homes.numa);
     free(homes.count);
     return code;
