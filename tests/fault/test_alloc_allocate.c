@@ -90,7 +90,7 @@ static void until_it_succeeds(const struct memuse_access *access, size_t count, 
 {
     struct berth_err err = {0};
     struct snapshot *snap = make_snapshot();
-    double expected_ns, sum_ns = 0;
+    double expected_ns = 0, sum_ns = 0;
     assert_int_equal(ask(snap, access, count, bytes, &expected_ns, &err), BERTH_OK);
     snapshot_unref(snap);
     for (int for_ever = 0; for_ever < 2; for_ever++) {
