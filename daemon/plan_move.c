@@ -88,6 +88,24 @@ static void consider_setting(struct snapshot *snap, enum metric metric, const ch
         *move = other;
 }
 
+/* Rates so near to each other do not decide between two engines for the same bytes. */
+#define ENGINE_WORTH 1.02
+
+/* Whether the receiver's engine is to be taken: where the rates of both are alike, what is known of small sizes decides, and else it is the sender's, which the plain call takes. */
+static bool is_pull_better(const struct move *push, const struct move *pull)
+{
+    bool push_own = push->curve != NULL && !push->is_like, pull_own = pull->curve != NULL && !pull->is_like;
+    if (push->rate == NULL || pull->rate == NULL)
+        return pull->rate != NULL;
+    if ((push->rate->source == VALUE_MEASURED) != (pull->rate->source == VALUE_MEASURED))
+        return pull->rate->source == VALUE_MEASURED;
+    if (pull->bytes_per_s > ENGINE_WORTH * push->bytes_per_s || push->bytes_per_s > ENGINE_WORTH * pull->bytes_per_s)
+        return pull->bytes_per_s > push->bytes_per_s;
+    if (push_own != pull_own)
+        return pull_own;
+    return pull->t0_call_ns < push->t0_call_ns;
+}
+
 enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err)
 {
     return snapshot_curves(snap) != NULL && snapshot_resources(snap) != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
@@ -102,8 +120,11 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
         return false;
     struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
     if (from_gpu && to_gpu && by == MOVE_COPY_ENGINE) {
+        struct move pull = move;
         consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "", from, &move);
-        consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "direction=read", to, &move);
+        consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "direction=read", to, &pull);
+        if (is_pull_better(&move, &pull))
+            move = pull;
     } else if (from_gpu && to_gpu) {
         consider(snap, METRIC_GPU_GPU_KERNEL, "", from, &move);
         consider_setting(snap, METRIC_GPU_GPU_COPY_ENGINE, "sdma=off", &move);

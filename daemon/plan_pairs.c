@@ -50,6 +50,7 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
     }
     if (!isnan(move->t0_call_ns))
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
+    pair.launch_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
     *ret = pair;
 }
 

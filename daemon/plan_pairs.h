@@ -21,6 +21,7 @@ struct pair {
     double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone: no piece up to this one takes less for each byte */
     double least_ns_per_byte;     /* alone: no number of bytes takes less for each */
     double more_ns;               /* what the caller's clock sees on top of a queued one */
+    double launch_ns;             /* what each one costs the caller's thread: no less than one that is queued takes; 0 not known */
     const struct lanes *lanes;
 };
 

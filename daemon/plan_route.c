@@ -31,7 +31,35 @@ static void price(struct route_option *option, double bytes)
         option->is_known = option->is_known && plan_way_knows(&option->way[i], option->share[i] * bytes);
 }
 
+static bool is_direct(const struct route_option *option) { return option->way_count == 1 && option->way[0].hop_count == 1; }
+
 static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
+
+/* ---- which goes first ---- */
+
+static size_t hops_of(const struct route_option *option)
+{
+    size_t hops = 0;
+    for (size_t i = 0; i < option->way_count; i++)
+        hops += option->way[i].hop_count;
+    return hops;
+}
+
+/* What is known for this size and of both directions first, then what is clear, then faster, then fewer hops, then copy engines, which leave the gpus free. */
+static bool goes_before(const struct route_option *x, const struct route_option *y)
+{
+    if (x->is_known != y->is_known)
+        return x->is_known;
+    if (x->knows_both != y->knows_both)
+        return x->knows_both;
+    if (x->is_clear != y->is_clear)
+        return x->is_clear;
+    if (x->predicted.time_ns != y->predicted.time_ns)
+        return x->predicted.time_ns < y->predicted.time_ns;
+    if (hops_of(x) != hops_of(y))
+        return hops_of(x) < hops_of(y);
+    return x->way[0].hop[0].by < y->way[0].hop[0].by;
+}
 
 /* ---- candidates ---- */
 
@@ -40,7 +68,11 @@ static struct route_option *add_option(struct work *work, const struct way *ways
     struct route_option *option = &work->answer->option[work->answer->count++];
     option->way_count = count;
     option->shared = NULL;
+    option->is_clear = false;
+    option->knows_both = true;
     memcpy(option->way, ways, count * sizeof *ways);
+    for (size_t i = 0; i < count && work->request->both; i++)
+        option->knows_both = option->knows_both && plan_way_knows_both(&ways[i]);
     price(option, work->ends.bytes);
     return option;
 }
@@ -73,14 +105,14 @@ static void add_split(struct work *work, size_t count)
     const struct route_option *direct = NULL;
     struct way ways[ROUTE_WAYS_MAX];
     double limit_ns = INFINITY;
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct route_option *option = &answer->option[i];
-        if (i < count && option->is_known && (direct == NULL || option->predicted.time_ns < direct->predicted.time_ns))
-            direct = option;
-        limit_ns = fmin(limit_ns, SPLIT_WORTH * option->predicted.time_ns);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (answer->option[i].is_known && (direct == NULL || goes_before(&answer->option[i], direct)))
+            direct = &answer->option[i];
     if (direct == NULL)
         return;
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->option[i].knows_both == direct->knows_both)
+            limit_ns = fmin(limit_ns, SPLIT_WORTH * answer->option[i].predicted.time_ns);
     ways[0] = direct->way[0];
     size_t found = plan_split_find(&work->ends, !work->request->overlap, ways);
     if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < limit_ns)
@@ -165,24 +197,18 @@ static enum berth_code share(struct work *work, struct route_option *option, str
 
 /* ---- in order ---- */
 
-static size_t hops_of(const struct route_option *option)
+/* Several transfers instead of one, and where intervals meet, are a risk that a small gain is not worth. */
+static void find_clear(struct route_answer *answer)
 {
-    size_t hops = 0;
-    for (size_t i = 0; i < option->way_count; i++)
-        hops += option->way[i].hop_count;
-    return hops;
-}
-
-/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free. */
-static bool goes_before(const struct route_option *x, const struct route_option *y)
-{
-    if (x->is_known != y->is_known)
-        return x->is_known;
-    if (x->predicted.time_ns != y->predicted.time_ns)
-        return x->predicted.time_ns < y->predicted.time_ns;
-    if (hops_of(x) != hops_of(y))
-        return hops_of(x) < hops_of(y);
-    return x->way[0].hop[0].by < y->way[0].hop[0].by;
+    const struct route_option *direct = NULL;
+    for (size_t i = 0; i < answer->count; i++)
+        if (is_direct(&answer->option[i]) && (direct == NULL || goes_before(&answer->option[i], direct)))
+            direct = &answer->option[i];
+    for (size_t i = 0; i < answer->count && direct != NULL; i++) {
+        struct route_option *option = &answer->option[i];
+        const struct prediction *time = &option->predicted, *other = &direct->predicted;
+        option->is_clear = option == direct || (!is_direct(option) && time->time_ns < ROUTE_WORTH * other->time_ns && !(time->high_ns >= other->low_ns));
+    }
 }
 
 /* There are few, and they are large: each is moved once at most. */
@@ -211,7 +237,7 @@ static bool all_known(const struct route_answer *answer, double bytes)
     return true;
 }
 
-/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. */
+/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. What takes several transfers counts as longer, as in the order. */
 #define ROUGH 0.95
 
 struct floors {
@@ -223,9 +249,9 @@ static size_t fastest(const struct route_answer *answer, double bytes, struct fl
     size_t best = 0;
     double best_ns = INFINITY;
     for (size_t i = 0; i < answer->count; i++) {
-        if (ROUGH * floors->time_ns[i] >= best_ns)
+        if (ROUGH * floors->time_ns[i] >= best_ns || answer->option[i].knows_both != answer->option[0].knows_both)
             continue;
-        double time_ns = time_of(&answer->option[i], bytes);
+        double time_ns = time_of(&answer->option[i], bytes) / (is_direct(&answer->option[i]) ? 1 : ROUTE_WORTH);
         floors->time_ns[i] = time_ns;
         if (time_ns < best_ns) {
             best = i;
@@ -350,6 +376,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         return not_measured(work, err);
     for (size_t i = 0; code == BERTH_OK && i < answer->count; i++)
         code = share(work, &answer->option[i], err);
+    find_clear(answer);
     put_in_order(answer);
     if (code == BERTH_OK)
         code = cite_all(work, err);

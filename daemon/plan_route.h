@@ -9,6 +9,7 @@
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
+#define ROUTE_WORTH         0.9 /* of the best direct way's time: what takes several transfers costs its caller more than is known, and is advised only below that */
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
 struct route_transfer {
@@ -33,6 +34,8 @@ struct route_option {
     double chunk_bytes[ROUTE_WAYS_MAX]; /* 0: in one piece */
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
+    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked */
+    bool is_clear;            /* the best direct way, or better than that by more than both intervals and by ROUTE_WORTH */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
@@ -45,7 +48,7 @@ struct route_crossover {
 };
 
 struct route_answer {
-    struct route_option *option; /* owned; fastest first */
+    struct route_option *option; /* owned; the one to take first: what is known before what is not, then the clear ones, each fastest first */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;

@@ -151,6 +151,17 @@ static void say_starting(const struct route_said *said, const struct route_optio
         plan_warn(&said->answer->reasons, "starting it costs its caller %.1f us of %.1f us", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
 
+/* It counts as faster, and is not the first. */
+static void say_passed_over(const struct route_said *said, const struct route_option *option, const char *name)
+{
+    const struct route_option *best = &said->answer->option[0];
+    const char *why = !option->is_known ? "what so few bytes take there was not measured"
+                      : option->knows_both != best->knows_both
+                          ? "what both directions get there at once was not measured"
+                          : "that is not enough: several transfers must be better than one by a tenth, and by more than both intervals";
+    plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but %s", name, option->predicted.time_ns / best->predicted.time_ns, why);
+}
+
 void plan_route_say_reasons(const struct route_said *said)
 {
     const struct graph *graph = said->snap->graph;
@@ -165,6 +176,10 @@ void plan_route_say_reasons(const struct route_said *said)
         const struct route_option *option = &said->answer->option[i];
         char name[NAME_SIZE];
         name_option(graph, option, name, sizeof name);
+        if (option->predicted.time_ns < best->predicted.time_ns) {
+            say_passed_over(said, option, name);
+            continue;
+        }
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long (%.1f GB/s instead of %.1f)", name, option->predicted.time_ns / best->predicted.time_ns,
                   bytes / option->predicted.time_ns, bytes / best->predicted.time_ns);
     }

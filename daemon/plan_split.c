@@ -8,6 +8,15 @@
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
 
+/* One thread starts all: what goes by way[index] begins when the first piece of each way before it was started. */
+static double before_ns(const struct way *way, size_t index)
+{
+    double ns = 0;
+    for (size_t i = 0; i < index; i++)
+        ns += plan_way_launch_ns(&way[i]);
+    return ns;
+}
+
 static void find_shares(const struct way *way, size_t count, double bytes, bool is_rough, double *ret_bytes)
 {
     double rate[SPLIT_WAYS_MAX], sum = 0;
@@ -20,7 +29,7 @@ static void find_shares(const struct way *way, size_t count, double bytes, bool 
     for (int step = 0; step < (is_rough ? ROUGH_STEPS : STEPS) && count > 1; step++) {
         double time_ns[SPLIT_WAYS_MAX], together_ns = 0, total = 0;
         for (size_t i = 0; i < count; i++) {
-            time_ns[i] = plan_way_time_ns(&way[i], ret_bytes[i]);
+            time_ns[i] = before_ns(way, i) + plan_way_time_ns(&way[i], ret_bytes[i]);
             together_ns += time_ns[i] * rate[i] / sum;
         }
         double apart_ns = 0;
@@ -37,14 +46,19 @@ static void find_shares(const struct way *way, size_t count, double bytes, bool 
     }
 }
 
+/* Not before all pieces are started. */
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
 {
     double share[SPLIT_WAYS_MAX];
     struct prediction all = {0, 0, 0};
+    double launches_ns = 0;
     find_shares(way, count, bytes, false, share);
     for (size_t i = 0; i < count; i++) {
         double chunk;
         struct prediction one = plan_way_time(&way[i], share[i], &chunk);
+        double before = before_ns(way, i);
+        one = (struct prediction){one.time_ns + before, one.low_ns + before, one.high_ns + before};
+        launches_ns += plan_way_launch_ns(&way[i]) * (chunk > 0 ? ceil(share[i] / chunk) : 1);
         all.time_ns = fmax(all.time_ns, one.time_ns);
         all.low_ns = one.low_ns > all.low_ns || isnan(one.low_ns) ? one.low_ns : all.low_ns; /* once unknown, it stays so */
         all.high_ns = one.high_ns > all.high_ns || isnan(one.high_ns) ? one.high_ns : all.high_ns;
@@ -53,6 +67,8 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
         if (ret_chunk != NULL)
             ret_chunk[i] = chunk;
     }
+    if (count > 1 && launches_ns > all.time_ns)
+        all = (struct prediction){launches_ns, launches_ns > all.low_ns ? launches_ns : all.low_ns, launches_ns > all.high_ns ? launches_ns : all.high_ns};
     return all;
 }
 
@@ -63,7 +79,7 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
         return plan_way_time_ns(way, bytes);
     find_shares(way, count, bytes, true, share);
     for (size_t i = 0; i < count; i++)
-        time_ns = fmax(time_ns, plan_way_time_ns(&way[i], share[i]));
+        time_ns = fmax(time_ns, before_ns(way, i) + plan_way_time_ns(&way[i], share[i]));
     return time_ns;
 }
 
@@ -78,7 +94,7 @@ static bool is_sound(const struct way *way, size_t count, double bytes)
     return true;
 }
 
-/* Direct, through the host, one gpu and two: the fastest that shares nothing with those before. */
+/* Direct, through the host, one gpu and two: the fastest that shares nothing with those before. Where as many bytes go the other way, only what was measured so. */
 static bool find_next(const struct way_ends *ends, bool kernels, const struct way *way, size_t count, struct way *ret)
 {
     double best_ns = INFINITY;
@@ -88,6 +104,7 @@ static bool find_next(const struct way_ends *ends, bool kernels, const struct wa
         bool is_apart = plan_way_direct(ends, (enum move_by)by, &next);
         for (size_t i = 0; i < count && is_apart; i++)
             is_apart = !plan_way_meets(&way[i], &next);
+        is_apart = is_apart && (!ends->both || plan_way_knows_both(&next));
         if (is_apart && plan_way_time_ns(&next, ends->bytes) < best_ns) {
             best_ns = plan_way_time_ns(&next, ends->bytes);
             *ret = next;

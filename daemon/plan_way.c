@@ -6,23 +6,35 @@
 struct hops {
     const struct pair *pair[WAY_HOPS_MAX];
     double slowdown[WAY_HOPS_MAX];
+    double launch_ns, more_ns; /* of each piece, for the thread that starts them; of the first one, to what its hops take when they are queued */
     size_t count;
 };
 
+static void add_pair(struct hops *hops, const struct pair *pair, double slowdown)
+{
+    hops->launch_ns = (hops->count > 0 ? hops->launch_ns + pair->launch_ns : 0) + pair->launch_ns;
+    hops->more_ns = (hops->count > 0 ? hops->more_ns : 0) + pair->more_ns;
+    hops->pair[hops->count] = pair;
+    hops->slowdown[hops->count++] = slowdown;
+}
+
 /* ---- what it costs ---- */
 
-/* Pieces follow each other: the first goes all the way, each further one adds what the slowest hop takes for it. */
+/* Pieces follow each other: the first goes all the way, each hop started when the one before has ended; each further one adds what the slowest hop takes for it, or starting it. */
 static struct prediction pipelined(const struct way *way, double bytes, double chunk)
 {
+    double launch_ns = plan_way_launch_ns(way);
     struct prediction first = plan_move_called(&way->hop[0], fmin(chunk, bytes));
     struct prediction slowest = {0, 0, 0};
     for (size_t i = 0; i < way->hop_count; i++) {
-        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes));
+        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)), called = plan_move_called(&way->hop[i], fmin(chunk, bytes));
         if (i > 0)
-            first = (struct prediction){first.time_ns + one.time_ns, first.low_ns + one.low_ns, first.high_ns + one.high_ns};
+            first = (struct prediction){first.time_ns + called.time_ns, first.low_ns + called.low_ns, first.high_ns + called.high_ns};
         if (one.time_ns > slowest.time_ns)
             slowest = one;
     }
+    if (slowest.time_ns < launch_ns)
+        slowest = (struct prediction){launch_ns, launch_ns, launch_ns};
     double more = ceil(bytes / chunk) - 1;
     return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
 }
@@ -30,7 +42,7 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
 /* The time in pieces of one size. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
 static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
-    double first_ns = hops->pair[0]->more_ns, slowest_ns = 0, floor_ns = 0;
+    double first_ns = hops->more_ns, slowest_ns = 0, pieces = ceil(bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k)), floor_ns = (pieces - 1) * hops->launch_ns;
     for (size_t i = 0; i < hops->count; i++) {
         double one_ns = hops->pair[i]->queued_ns[k] * hops->slowdown[i], all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes;
         first_ns += one_ns;
@@ -39,7 +51,7 @@ static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, doub
     }
     *ret_rest_ns = first_ns - slowest_ns;
     *ret_floor_ns = floor_ns;
-    return first_ns + (ceil(bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k)) - 1) * slowest_ns;
+    return first_ns + (pieces - 1) * (slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns);
 }
 
 /* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the middle to both sides, as far as the bounds allow a better one. */
@@ -79,7 +91,7 @@ static double best_chunk(const struct hops *hops, double bytes, double whole_ns,
 
 static double in_one_piece_ns(const struct hops *hops, double bytes)
 {
-    double time_ns = hops->pair[0]->more_ns;
+    double time_ns = hops->more_ns;
     for (size_t i = 0; i < hops->count; i++)
         time_ns += plan_move_queued_ns(&hops->pair[i]->move, bytes) * hops->slowdown[i];
     return time_ns;
@@ -88,11 +100,9 @@ static double in_one_piece_ns(const struct hops *hops, double bytes)
 static struct hops hops_of(const struct way *way)
 {
     struct hops hops;
-    hops.count = way->hop_count;
-    for (size_t i = 0; i < way->hop_count; i++) {
-        hops.pair[i] = way->pair[i];
-        hops.slowdown[i] = way->hop[i].slowdown;
-    }
+    hops.count = 0;
+    for (size_t i = 0; i < way->hop_count; i++)
+        add_pair(&hops, way->pair[i], way->hop[i].slowdown);
     return hops;
 }
 
@@ -133,6 +143,19 @@ double plan_way_rate(const struct way *way)
         rate = fmin(rate, (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) / hop->slowdown);
     }
     return rate;
+}
+
+double plan_way_launch_ns(const struct way *way)
+{
+    return way->pair[0] != NULL ? hops_of(way).launch_ns : 0;
+}
+
+bool plan_way_knows_both(const struct way *way)
+{
+    for (size_t i = 0; i < way->hop_count; i++)
+        if (way->hop[i].both == NULL)
+            return false;
+    return true;
 }
 
 bool plan_way_knows(const struct way *way, double bytes)
@@ -201,12 +224,11 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
 {
     double bytes = search->ends->bytes;
     struct hops hops;
-    hops.count = count;
+    hops.count = 0;
     for (size_t i = 0; i < count; i++) {
-        hops.pair[i] = pairs[i];
-        hops.slowdown[i] = search->ends->both ? pairs[i]->both.slowdown : 1;
+        add_pair(&hops, pairs[i], search->ends->both ? pairs[i]->both.slowdown : 1);
         if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns || !plan_move_knows(&pairs[i]->move, bytes) ||
-            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)))
+            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)) || (search->apart_count > 0 && search->ends->both && !pairs[i]->knows_both))
             return;
     }
     if (!is_apart(search, pairs, count))

@@ -24,7 +24,10 @@ struct way_ends {
     const struct allowed *allowed; /* ways lead through nothing else */
 };
 
-/* In the pieces that suit so many bytes best; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of two of which something is known. */
+/* What each piece costs the thread that starts all of them: a launch for each hop, and as much again for each hop that waits for another's end. 0 not known. */
+double plan_way_launch_ns(const struct way *way);
+
+/* In the pieces that suit so many bytes best, of which none is there before it was started, and each first hop's start is waited for; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of two of which something is known. */
 struct prediction plan_way_time(const struct way *way, double bytes, double *ret_chunk);
 
 /* The same without an interval, some times cheaper. */
@@ -35,6 +38,9 @@ double plan_way_rate(const struct way *way);
 
 /* Whether more is known for such a size than a rate of large ones, which would count starting as nothing. */
 bool plan_way_knows(const struct way *way, double bytes);
+
+/* Whether what both directions get at once was measured of each hop. */
+bool plan_way_knows_both(const struct way *way);
 
 /* Whether two ways share what structure knows of, or may. */
 bool plan_way_meets(const struct way *a, const struct way *b);

@@ -134,7 +134,7 @@ static void sizes_that_were_measured_make_the_time(void **state)
 }
 
 /* 20 GB/s directly; 100 GB/s to gpu2 and 50 GB/s from there on, each piece 10 us behind: pieces of c take c / 50 + 10 us each, one after the
- * other, and the first one is c / 100 + 20 us ahead (its caller's clock). */
+ * other, but no faster than one thread starts them (two launches and an event of 10 us); the first one is c / 100 + 20 us ahead, and each hop is started by a call (10 us more). */
 static void pieces_follow_each_other_through_another_gpu(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
         double c = (double)piece;
-        double time = c / 100 + 20000 + 1024.0 * MIB / c * (c / 50 + 10000);
+        double time = c / 100 + 20000 + c / 50 + 20000 + (1024.0 * MIB / c - 1) * fmax(c / 50 + 10000, 30000);
         chunk = time < least ? c : chunk;
         least = fmin(time, least);
     }
@@ -195,6 +195,78 @@ static void both_directions_take_what_they_were_measured_to(void **state)
     assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 50, 1e-9);
     assert_true(warned(&f, "both directions"));
     end(&f);
+}
+
+/* The kernel would be faster if the other direction did not disturb it, which nobody measured. */
+static void what_is_not_known_of_both_directions_goes_last(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, 4), "", 50);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 4), numa(&f, 0), "", 50);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, 4), "direction=both", 80);
+    rate(&f, METRIC_HOST_GPU_KERNEL, gpu(&f, 4), numa(&f, 0), "", 52);
+    struct route_request request = of(gpu(&f, 4), numa(&f, 0), 256 * MIB);
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
+    request.both = true;
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_int_equal(f.answer.count, 2);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_near(f.answer.option[0].predicted.time_ns, 256.0 * MIB / 40, 1e-9);
+    assert_true(warned(&f, "both directions"));
+    assert_int_equal(f.answer.crossover_count, 0);
+    bool says = false;
+    for (size_t i = 0; i < f.answer.reasons.count; i++)
+        says = says || strstr(f.answer.reasons.line[i], "what both directions get there at once was not measured") != NULL;
+    assert_true(says);
+    end(&f);
+}
+
+/* The receiver's engine has 0.5 % more and starts later; then it has 10 % more. */
+static void the_senders_engine_is_taken_unless_the_receivers_is_better(void **state)
+{
+    (void)state;
+    for (int much = 0; much < 2; much++) {
+        struct fixture f = begin();
+        char axes[TRANSFER_AXES_MAX];
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "direction=read", much ? 440 : 402);
+        overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 2000);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_CALL, axes, sizeof axes);
+        starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 11000);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "direction=read", TRANSFER_QUEUE, axes, sizeof axes);
+        starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 2000);
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
+        assert_int_equal(f.answer.option[0].way[0].hop[0].driver, gpu(&f, much ? 1 : 0));
+        assert_near(f.answer.option[0].predicted.time_ns, (much ? 11000 : 8000) + 4096.0 / (much ? 440 : 400), 1e-9);
+        end(&f);
+    }
+}
+
+/* Through gpu2 at 62 GB/s instead of 60: less than what two transfers must be better by. At 80 it is. */
+static void ways_around_are_advised_only_where_they_are_clearly_better(void **state)
+{
+    (void)state;
+    for (int clear = 0; clear < 2; clear++) {
+        struct fixture f = begin();
+        double around = clear ? 80 : 62;
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 60);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 2), "", around);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", around);
+        overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 2000);
+        overheads(&f, gpu(&f, 0), gpu(&f, 2), METRIC_GPU_GPU_COPY_ENGINE, 7000, 2000);
+        overheads(&f, gpu(&f, 2), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 7000, 2000);
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096 * MIB)), BERTH_OK);
+        assert_int_equal(f.answer.count, 2);
+        assert_int_equal(f.answer.option[0].way[0].hop_count, clear ? 2 : 1);
+        assert_true(clear || f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
+        /* In one piece: a call for each hop. */
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
+        assert_int_equal(f.answer.option[1].way[0].hop_count, 2);
+        assert_near(f.answer.option[1].predicted.time_ns, 14000 + 2 * 4096 / around, 1e-9);
+        end(&f);
+    }
 }
 
 /* 0 and 1 share a narrow link; 0-2 and 2-1 are wide. */
@@ -264,6 +336,9 @@ int main(void)
         cmocka_unit_test(sizes_that_were_measured_make_the_time),
         cmocka_unit_test(pieces_follow_each_other_through_another_gpu),
         cmocka_unit_test(both_directions_take_what_they_were_measured_to),
+        cmocka_unit_test(what_is_not_known_of_both_directions_goes_last),
+        cmocka_unit_test(the_senders_engine_is_taken_unless_the_receivers_is_better),
+        cmocka_unit_test(ways_around_are_advised_only_where_they_are_clearly_better),
         cmocka_unit_test(without_measurements_the_widest_path_of_links_counts),
         cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
         cmocka_unit_test(large_sizes_scale),

@@ -113,7 +113,7 @@ static void two_gpus_between_are_found_where_they_are_faster(void **state)
     assert_int_equal(best->way[0].hop[2].from, gpu(&f, 3));
     double least = INFINITY, chunk = 0;
     for (int64_t piece = 65536; piece < 1024 * MIB; piece *= 2) {
-        double c = (double)piece, each = c / 100 + 8000, time = 8000 + 3 * each + (1024.0 * MIB / c - 1) * each;
+        double c = (double)piece, each = c / 100 + 8000, time = 3 * (8000 + each) + (1024.0 * MIB / c - 1) * fmax(each, 5 * 8000); /* three launches, two events */
         chunk = time < least ? c : chunk;
         least = fmin(least, time);
     }
@@ -145,7 +145,7 @@ static void ways_without_a_common_lane_are_taken_at_once(void **state)
     assert_int_equal(best->way_count, 2);
     assert_near(best->share[0] + best->share[1], 1, 1e-12);
     assert_true(best->share[0] > 0.5 && best->share[0] < 0.52);
-    assert_near(best->predicted.time_ns, 2048.0 * MIB / 50, 0.02);
+    assert_near(best->predicted.time_ns, 2048.0 * MIB / 50, 0.03);
     for (int w = 0; w < 2; w++)
         assert_near(plan_way_time(&best->way[w], best->share[w] * 4096.0 * MIB, NULL).time_ns, best->predicted.time_ns, 0.02); /* they end together, to within a piece */
     assert_true(says(&f.answer.warnings, "not measured together"));
@@ -394,9 +394,11 @@ static void properties_hold_on_random_nodes(void **state)
             assert_near(g.answer.option[0].predicted.time_ns, best_ns, 1e-9); /* names change nothing */
             assert_true(best_ns >= before_ns);                                 /* more bytes take no less */
             before_ns = best_ns;
-            for (size_t i = 0; i < f.answer.count; i++) { /* never slower than a direct way */
+            for (size_t i = 0; i < f.answer.count; i++) { /* never slower than a direct way, and faster by a tenth where it is none */
                 const struct route_option *option = &f.answer.option[i];
-                assert_true(option->predicted.time_ns >= best_ns * (1 - 1e-12));
+                bool is_plain = option->way_count == 1 && option->way[0].hop_count == 1, best_is_plain = f.answer.option[0].way_count == 1 && f.answer.option[0].way[0].hop_count == 1;
+                assert_true(option->predicted.time_ns >= best_ns * (1 - 1e-12) || (best_is_plain && !is_plain));
+                assert_true(best_is_plain || !is_plain || best_ns < ROUTE_WORTH * option->predicted.time_ns);
                 splits += option->way_count > 1;
                 twos += option->way[0].hop_count == 3;
                 double sum = 0;
