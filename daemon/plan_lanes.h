@@ -3,7 +3,8 @@
  * switches, of each port to the host, and of each NUMA node's memory. Two transfers without a lane in common do not share what structure knows of.
  *
  * Between gpus the driver takes the widest way, and of these the shortest. Where there are several such, all of their links count, because which one it
- * takes is not known. Between a gpu and the host there is one way where the memory is in the gpu's own package; else it is not known.
+ * takes is not known. Between a gpu and the host there is one way where the memory is in the gpu's own package; else it is not known. A NUMA node's memory is no lane
+ * where transfers of several gpus were measured together in it: what they share is then known (plan_step.h).
  *
  * Pure; any thread.
  */
@@ -21,9 +22,12 @@ struct lanes {
     bool is_known; /* else the way may be any */
 };
 
+/* Which way of a NUMA node's memory was measured with several transfers at once. */
+typedef bool plan_lanes_known(const void *data, place_id numa, bool written);
+
 /* Of every ordered pair of count memories (gpus and NUMA nodes): ret_lanes[from * count + to]. Nothing is known of a node with more lanes than there are bits. False
- * when out of memory. */
-bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, struct lanes *ret_lanes);
+ * when out of memory. known NULL: nowhere. */
+bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, plan_lanes_known *known, const void *data, struct lanes *ret_lanes);
 
 /* True, too, where either is not known. */
 static inline bool plan_lanes_meet(const struct lanes *a, const struct lanes *b)

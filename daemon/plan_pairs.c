@@ -110,11 +110,19 @@ static bool is_of_gpu(const struct graph *graph, place_id numa)
     return false;
 }
 
+/* Copy engines of several gpus at once in it. */
+static bool is_measured_together(const void *data, place_id numa, bool written)
+{
+    const struct resource_role role = {RESOURCE_MEMORY, written ? RESOURCE_IN : RESOURCE_OUT, numa, PLACE_NONE};
+    const struct resource_nominal *item = resource_structure_find(data, &role);
+    return item != NULL && (item->measured & RESOURCE_HOST_ENGINE) != 0;
+}
+
 static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)
 {
     const struct graph *graph = snap->graph;
     struct plan_pairs *pairs = make_room(graph->place_count, count, found);
-    if (pairs == NULL || !plan_lanes_make(graph, memory, count, pairs->lanes)) {
+    if (pairs == NULL || !plan_lanes_make(graph, memory, count, is_measured_together, snapshot_resources(snap)->structure, pairs->lanes)) {
         free(pairs);
         return NULL;
     }

@@ -45,17 +45,20 @@ static size_t hops_of(const struct route_option *option)
     return hops;
 }
 
-/* What is known for this size and of both directions first, then what is clear, then faster, then fewer hops, then copy engines, which leave the gpus free. */
+/* Where both directions were not measured together they count as sharing what one of them gets. */
+#define UNKNOWN_BOTH 2.0
+
+static double counted_ns(const struct route_option *option) { return option->predicted.time_ns * (option->knows_both ? 1 : UNKNOWN_BOTH); }
+
+/* What is known for this size first, then what is clear, then faster, then fewer hops, then copy engines, which leave the gpus free. */
 static bool goes_before(const struct route_option *x, const struct route_option *y)
 {
     if (x->is_known != y->is_known)
         return x->is_known;
-    if (x->knows_both != y->knows_both)
-        return x->knows_both;
     if (x->is_clear != y->is_clear)
         return x->is_clear;
-    if (x->predicted.time_ns != y->predicted.time_ns)
-        return x->predicted.time_ns < y->predicted.time_ns;
+    if (counted_ns(x) != counted_ns(y))
+        return counted_ns(x) < counted_ns(y);
     if (hops_of(x) != hops_of(y))
         return hops_of(x) < hops_of(y);
     return x->way[0].hop[0].by < y->way[0].hop[0].by;
@@ -207,7 +210,7 @@ static void find_clear(struct route_answer *answer)
     for (size_t i = 0; i < answer->count && direct != NULL; i++) {
         struct route_option *option = &answer->option[i];
         const struct prediction *time = &option->predicted, *other = &direct->predicted;
-        option->is_clear = option == direct || (!is_direct(option) && time->time_ns < ROUTE_WORTH * other->time_ns && !(time->high_ns >= other->low_ns));
+        option->is_clear = option == direct || (!is_direct(option) && counted_ns(option) < ROUTE_WORTH * counted_ns(direct) && !(time->high_ns >= other->low_ns));
     }
 }
 
@@ -249,9 +252,9 @@ static size_t fastest(const struct route_answer *answer, double bytes, struct fl
     size_t best = 0;
     double best_ns = INFINITY;
     for (size_t i = 0; i < answer->count; i++) {
-        if (ROUGH * floors->time_ns[i] >= best_ns || answer->option[i].knows_both != answer->option[0].knows_both)
+        if (ROUGH * floors->time_ns[i] >= best_ns)
             continue;
-        double time_ns = time_of(&answer->option[i], bytes) / (is_direct(&answer->option[i]) ? 1 : ROUTE_WORTH);
+        double time_ns = time_of(&answer->option[i], bytes) / (is_direct(&answer->option[i]) ? 1 : ROUTE_WORTH) * (answer->option[i].knows_both ? 1 : UNKNOWN_BOTH);
         floors->time_ns[i] = time_ns;
         if (time_ns < best_ns) {
             best = i;

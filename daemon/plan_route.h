@@ -48,7 +48,7 @@ struct route_crossover {
 };
 
 struct route_answer {
-    struct route_option *option; /* owned; the one to take first: what is known before what is not, then the clear ones, each fastest first */
+    struct route_option *option; /* owned; the one to take first: what is known for such a size before what is not, then the clear ones, each fastest first */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;

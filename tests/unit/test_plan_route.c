@@ -198,7 +198,7 @@ static void both_directions_take_what_they_were_measured_to(void **state)
 }
 
 /* The kernel would be faster if the other direction did not disturb it, which nobody measured. */
-static void what_is_not_known_of_both_directions_goes_last(void **state)
+static void what_is_not_known_of_both_directions_counts_twice(void **state)
 {
     (void)state;
     struct fixture f = begin();
@@ -220,6 +220,17 @@ static void what_is_not_known_of_both_directions_goes_last(void **state)
     for (size_t i = 0; i < f.answer.reasons.count; i++)
         says = says || strstr(f.answer.reasons.line[i], "what both directions get there at once was not measured") != NULL;
     assert_true(says);
+    end(&f);
+    /* Twice as fast as the engine in both directions: it would have to share more than what it gets alone to be slower. */
+    f = begin();
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 4), numa(&f, 0), "", 50);
+    rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 4), numa(&f, 0), "direction=both", 80);
+    rate(&f, METRIC_HOST_GPU_KERNEL, gpu(&f, 4), numa(&f, 0), "", 90);
+    request.from = gpu(&f, 4);
+    request.to = numa(&f, 0);
+    assert_int_equal(ask(&f, request), BERTH_OK);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
+    assert_true(warned(&f, "both directions"));
     end(&f);
 }
 
@@ -336,7 +347,7 @@ int main(void)
         cmocka_unit_test(sizes_that_were_measured_make_the_time),
         cmocka_unit_test(pieces_follow_each_other_through_another_gpu),
         cmocka_unit_test(both_directions_take_what_they_were_measured_to),
-        cmocka_unit_test(what_is_not_known_of_both_directions_goes_last),
+        cmocka_unit_test(what_is_not_known_of_both_directions_counts_twice),
         cmocka_unit_test(the_senders_engine_is_taken_unless_the_receivers_is_better),
         cmocka_unit_test(ways_around_are_advised_only_where_they_are_clearly_better),
         cmocka_unit_test(without_measurements_the_widest_path_of_links_counts),

@@ -3,6 +3,7 @@
 
 #include "plan_call.h"
 #include "plan_route.h"
+#include "sets.h"
 #include "transfer.h"
 
 #define GB  1e9
@@ -201,7 +202,7 @@ static void lanes_follow_the_drivers_way(void **state)
     const place_id memory[] = {gpu(&f, 0), gpu(&f, 1), gpu(&f, 3), gpu(&f, 6), gpu(&f, 7), numa(&f, 0), numa(&f, 3)};
     enum { G0, G1, G3, G6, G7, N0, N3, COUNT };
     struct lanes lanes[COUNT * COUNT];
-    assert_true(plan_lanes_make(f.graph, memory, COUNT, lanes));
+    assert_true(plan_lanes_make(f.graph, memory, COUNT, NULL, NULL, lanes));
     assert_true(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G0 * COUNT + G6])); /* 1-0-6-7 */
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G6 * COUNT + G0]));
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G1 * COUNT + G3]));
@@ -210,6 +211,52 @@ static void lanes_follow_the_drivers_way(void **state)
     assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N3]));
     assert_true(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N0])); /* one memory */
     end(&f);
+}
+
+/* Two gpus at once write to numa0: set NULL, or what each gets. */
+static void from_a_gpu_to_numa(struct fixture *f, double each)
+{
+    *f = begin();
+    for (int g = 0; g < 8; g += 4) {
+        rate(f, METRIC_HOST_GPU_COPY_ENGINE, gpu(f, g), numa(f, 3), "", 50);
+        overheads(f, gpu(f, g), numa(f, 3), METRIC_HOST_GPU_COPY_ENGINE, 8000, 2000);
+    }
+    engine(f, 0, 4, 400);
+    join(f, 0, 4, 400);
+    f->snap = nodes_snapshot(f->graph, f->values);
+    struct sets *sets = sets_new();
+    assert_non_null(sets);
+    const double rates[] = {50, 50, each};
+    for (int i = 0; i < (each > 0 ? 3 : 0); i++) { /* each alone, then both */
+        double got = rates[i] * GB;
+        struct set_flow flow[] = {{.from = gpu(f, 0), .to = numa(f, 3), .axes = (char *)"", .bytes_per_s = got, .low = got * 0.99, .high = got * 1.01},
+                                  {.from = gpu(f, 4), .to = numa(f, 3), .axes = (char *)"", .bytes_per_s = got, .low = got * 0.99, .high = got * 1.01}};
+        struct set set = {.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = i == 1 ? &flow[1] : flow, .flow_count = i == 2 ? 2 : 1};
+        assert_true(sets_add(sets, &set));
+    }
+    f->snap->sets = sets;
+}
+
+/* Half directly, half over another gpu's port: where it was seen that the memory takes both; not where it takes no more than one, nor where nobody looked. */
+static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **state)
+{
+    (void)state;
+    static const double each[] = {50, 26, 0};
+    for (int i = 0; i < 3; i++) {
+        struct fixture f;
+        from_a_gpu_to_numa(&f, each[i]);
+        assert_int_equal(ask(&f, of(gpu(&f, 0), numa(&f, 3), 256 * MIB)), BERTH_OK);
+        const struct route_option *best = &f.answer.option[0];
+        if (each[i] != 50) {
+            assert_int_equal(best->way_count, 1);
+            assert_int_equal(best->way[0].hop_count, 1);
+        } else {
+            assert_int_equal(best->way_count, 2);
+            assert_near(best->share[0], 0.5, 0.05);
+            assert_near(best->predicted.time_ns, 128.0 * MIB / 50, 0.05);
+        }
+        end(&f);
+    }
 }
 
 static const char *variable(const struct plan_call *call, const char *name)
@@ -430,6 +477,7 @@ int main(void)
         cmocka_unit_test(ways_without_a_common_lane_are_taken_at_once),
         cmocka_unit_test(ways_that_share_a_lane_or_may_are_not),
         cmocka_unit_test(lanes_follow_the_drivers_way),
+        cmocka_unit_test(a_memory_that_takes_more_than_a_port_gets_it_over_several),
         cmocka_unit_test(amds_runtime_is_told_at_its_start),
         cmocka_unit_test(with_cuda_the_call_decides),
         cmocka_unit_test(a_split_of_engines_and_kernels_sets_nothing_that_breaks_it),
