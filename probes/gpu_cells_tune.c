@@ -145,7 +145,7 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, bool st
     qsort(tries, count, sizeof *tries, compare_tries);
     size_t again = 0;
     for (size_t i = 0; i < count; i++)
-        if (tries[i].count > 0 && (i < AGAIN || tries[i].order < FIRST_OF)) {
+        if (tries[i].count > 0 && (tries[i].order < FIRST_OF || i < AGAIN)) {
             tries[again] = tries[i];
             tries[again++].count = 0;
         }

@@ -42,7 +42,7 @@ struct bench {
     bool all; /* print every size */
 };
 
-static _Noreturn void die(int status, const char *format, ...)
+static _Noreturn __attribute__((format(printf, 2, 3))) void die(int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -72,7 +72,7 @@ static int fake_enter(const struct gpu_api *api, int device, gpu_context context
 static int fake_alloc(const struct gpu_api *api, size_t bytes, gpu_address *ret_address)
 {
     (void)api;
-    void *memory = calloc(1, bytes < 2 * FAKE_REAL ? bytes : 2 * FAKE_REAL);
+    void *memory = calloc(1, bytes); /* pages that nobody touches cost nothing */
     *ret_address = (gpu_address)(uintptr_t)memory;
     return memory == NULL ? 2 : 0;
 }

@@ -306,7 +306,7 @@ static void shares_are_max_min_fair(void **state)
     (void)state;
     const double alone[] = {2, 10, 10, 10};
     unsigned char both[] = {1, 1, 1, 0}, narrow[] = {0, 0, 1, 1};
-    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN}}, .step_count = 1}, {.users = narrow, .step = {{1, 6, NAN, NAN}}, .step_count = 1}};
+    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1}, {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
     const size_t flow[] = {0, 1, 2, 3};
     double rate[4];
     resource_share(alone, limit, 2, flow, 4, rate);
