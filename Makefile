@@ -322,9 +322,10 @@ benches: $(BENCHES)
 bench-gpu: ## compare the gpu probe with NVBANDWIDTH=path and BABELSTREAM=path on this machine's gpus, and its curves with sizes that it did not measure
 	@tests/lib/deps.sh build
 	$(AGAIN) all $(BUILD)/bench/gpu_curves
-	@$(BUILD)/bin/berth-probe-gpu >$(BUILD)/gpu.record && $(BUILD)/bench/gpu_curves $(BUILD)/gpu.record
-	@python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
-	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM))
+	@$(BUILD)/bin/berth-probe-gpu >$(BUILD)/gpu.record
+	@status=0; $(BUILD)/bench/gpu_curves $(BUILD)/gpu.record || status=$$?; \
+	    python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
+	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM)) || status=$$?; exit $$status
 
 .PHONY: bench-advice
 bench-advice: ## what berth advises on virtual nodes, carried out, beside the best and what others would do: minutes

@@ -16,6 +16,7 @@
 #include "plan_search_alike.h"
 
 #define LOOKS_MAX     (1U << 18)
+#define PRICES_MAX    8e6 /* prices asked, times the square of the flows: what a price costs grows with it; a fraction of a second */
 #define SAME_TASKS    16    /* more are not looked at for what traffic cannot tell apart */
 #define SAME_LOOKS    20000
 
@@ -37,6 +38,7 @@ struct dive {
     size_t *completes_at;   /* by berth and one more */
     uint64_t *after;        /* by task: those that have higher slots than it */
     size_t ties;            /* flows of the choices that were priced */
+    double spent;           /* on their prices */
     bool gave_up, is_enough;
 };
 
@@ -226,6 +228,8 @@ static void look(struct dive *dive, size_t berth)
             /* The first that costs as little as the best has the lowest numbers of all that do. */
             work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
             dive->ties += work->problem->flow_count;
+            dive->spent += (double)work->problem->flow_count * (double)work->problem->flow_count;
+            dive->gave_up = dive->gave_up || dive->spent > PRICES_MAX;
             dive->is_enough = dive->ties > SEARCH_TIES_FLOWS && plan_search_work_is_least(work);
         }
         dive->full -= dive->taken[slot] == work->fullest;

@@ -303,10 +303,9 @@ void sched_store_used(struct sched *sched)
     struct refresh *refresh = new_refresh(sched, REFRESH_NOTES);
     if (refresh == NULL)
         return; /* after the next use */
-    bool was_out = sched->store_is_out;
     sched->store_changes = changes;
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
-    if (sched->store_is_out && !was_out)
+    if (sched->store_is_out && !sched_upkeep_waits(&sched->upkeep)) /* it may have worked again in between, unseen */
         sched_upkeep_due(&sched->upkeep);
     add_refresh(sched, refresh);
     hub_wake(sched->env.hub);

@@ -52,6 +52,8 @@ void sched_upkeep_due(struct sched_upkeep *upkeep)
     sched_jobs_add(upkeep->jobs, &upkeep->job);
 }
 
+bool sched_upkeep_waits(const struct sched_upkeep *upkeep) { return upkeep->queued || uv_is_active((const uv_handle_t *)&upkeep->timer); }
+
 void sched_upkeep_stop(struct sched_upkeep *upkeep)
 {
     upkeep->stopped = true;

@@ -26,6 +26,9 @@ void sched_upkeep_init(struct sched_upkeep *upkeep, uv_loop_t *loop, struct sche
 /* Something was written, or failed to be: looks after it soon, in the queue of jobs. */
 void sched_upkeep_due(struct sched_upkeep *upkeep);
 
+/* Whether it is to look after it anyway: soon, or after a wait. */
+bool sched_upkeep_waits(const struct sched_upkeep *upkeep);
+
 /* No more of it once the job that is queued has ended; the timer closes. */
 void sched_upkeep_stop(struct sched_upkeep *upkeep);
 
