@@ -80,6 +80,17 @@ struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_c
     return roles.item;
 }
 
+/* NVLink's switches have no way to the host. */
+static bool leads_to_host(const struct graph *graph, place_id at)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->from == at || link->to == at) && link->kind != LINK_NVLINK)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the end of a flow is what the role is about. */
 static bool is_inside(const struct graph *graph, const struct resource_role *role, place_id place)
 {
@@ -101,7 +112,10 @@ bool resource_role_has(const struct graph *graph, const struct resource_role *ro
         return out && in && from != to;
     if (out == in) /* within it, or elsewhere; the cores of a node in its own memory read and write it */
         return out && role->part == RESOURCE_MEMORY && role->direction == RESOURCE_BOTH;
-    if (role->part == RESOURCE_HOST_PORT && !is_numa(graph, out ? to : from))
+    place_id outside = out ? to : from;
+    if (role->part == RESOURCE_HOST_PORT && !is_numa(graph, outside))
+        return false;
+    if (role->part == RESOURCE_SWITCH && is_numa(graph, outside) && !leads_to_host(graph, role->place))
         return false;
     return role->direction == RESOURCE_BOTH || out == (role->direction == RESOURCE_OUT);
 }

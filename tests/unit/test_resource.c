@@ -300,6 +300,25 @@ static void recorded_h200_host_copies(void **state)
     discovery_done(&node);
 }
 
+/* Two H200 at an NVSwitch: what their copies into the host's memory share is that memory, because the switch has no way there. */
+static void recorded_h200_at_a_switch(void **state)
+{
+    (void)state;
+    struct discovery node = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/h200x2", &node, &err), BERTH_OK);
+    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
+    assert_non_null(model);
+    const struct resource_found *memory = found(model, "numa0:memory:write");
+    assert_int_equal(memory->user_count, 2);
+    assert_int_equal(memory->twin_count, 0);
+    assert_float_equal(memory->step[0].bytes_per_s, 102 * GB, GB);
+    for (size_t i = 0; i < model->found_count; i++)
+        assert_null(strstr(model->found[i].name, "switch"));
+    resource_model_free(model);
+    discovery_done(&node);
+}
+
 /* Water fills: the one with little takes it all, the others share the rest; who uses two limits is bound by the tighter one. */
 static void shares_are_max_min_fair(void **state)
 {
@@ -330,6 +349,7 @@ int main(void)
         cmocka_unit_test(what_the_runs_cannot_tell_apart_is_listed),
         cmocka_unit_test(what_is_not_reproduced_is_said),
         cmocka_unit_test(recorded_h200_host_copies),
+        cmocka_unit_test(recorded_h200_at_a_switch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
