@@ -9,7 +9,7 @@
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
-#define ROUTE_WORTH         0.9 /* of the best direct way's time: what takes several transfers costs its caller more than is known, and is advised only below that */
+#define ROUTE_WORTH         0.8 /* of the best direct way's time: what takes several transfers costs its caller more than is known (on two H200 ways that promised 18 % lost 20), and is advised only below that */
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
 struct route_transfer {
