@@ -66,4 +66,4 @@ left_out=()
 command -v nvcc >/dev/null || left_out+=("no CUDA compiler")
 command -v hipcc >/dev/null || left_out+=("no HIP compiler")
 printf '%s\n' "${left_out[@]-nothing}"
-echo "This version measures CPUs and memory only; GPUs it knows from the node's own description, as on the machine above."
+[ -e /dev/nvidiactl ] || [ -e /dev/kfd ] || echo "GPUs are measured where there are any; what that gives, recorded on two H200: berth --node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."

@@ -46,7 +46,7 @@ static size_t measure_all(struct rig *rig, gpu_list list)
     struct gpu_cells cells = {0};
     assert_true(list(rig->run, &cells));
     for (size_t i = 0; i < cells.count; i++)
-        assert_true(cells.item[i].measure(rig->run, &cells.item[i], 1000000000));
+        assert_true(cells.item[i].measure(rig->run, &cells.item[i], INT64_C(60000000000)));
     size_t count = cells.count;
     gpu_cells_done(&cells);
     return count;
