@@ -41,12 +41,15 @@ class Service:
         self.listener.bind(self.path)
         self.listener.listen()
         self.answer = answer
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)  # ends its thread's accept, which may otherwise meet the next service's descriptor
+        self.thread.join()
         self.listener.close()
         shutil.rmtree(self.directory)
 
