@@ -46,16 +46,16 @@ static const struct probe_option list[] = {
     {"root", "DIR", "read /sys and /proc below DIR", OPT_ROOT},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
+static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,     PROBE_CPU_COPY,       PROBE_CPU_QUEUE,
+                                                PROBE_MEMORY_BANDWIDTH, PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
 static const struct probe_options command = {
     .program = "berth-probe-cpu",
     .about = "Measures ping-pong, copies and queues between cores, and bandwidth and latency of memory.",
     .list = list,
     .count = sizeof list / sizeof *list,
+    .metrics = cpu_metrics,
+    .metric_count = sizeof cpu_metrics / sizeof *cpu_metrics,
 };
-
-/* What this probe measures, all of it unless told otherwise. */
-static const enum probe_metric cpu_metrics[] = {PROBE_CPU_PINGPONG,     PROBE_CPU_COPY,       PROBE_CPU_QUEUE,
-                                                PROBE_MEMORY_BANDWIDTH, PROBE_MEMORY_LATENCY, PROBE_MEMORY_NOISE};
 
 static int usage(const char *what, const char *text) { return probe_options_usage(&command, what, text); }
 
@@ -63,7 +63,6 @@ static int take_option(int key, char *text, void *arg)
 {
     struct options *options = arg;
     int64_t number;
-    const char *unknown;
     struct cpu_wanted *wanted = &options->run.wanted;
     switch (key) {
     case OPT_PROFILE:
@@ -72,8 +71,7 @@ static int take_option(int key, char *text, void *arg)
         wanted->profile = strcmp(text, "full") == 0 ? CPU_FULL : CPU_QUICK;
         return -1;
     case OPT_METRICS:
-        unknown = probe_options_metrics(text, wanted->metrics);
-        return unknown == NULL ? -1 : usage("no such metric", unknown);
+        return probe_options_metrics(&command, text, wanted->metrics);
     case OPT_CPUS:
         options->has_cpus = true;
         return cpu_list_parse(text, &options->cpus) ? -1 : usage("not a list of CPUs", text);
@@ -106,12 +104,9 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (status >= 0)
         return status;
     struct cpu_wanted *wanted = &options->run.wanted;
-    bool any = false;
-    for (int i = 0; i < PROBE_METRIC_COUNT; i++)
-        any |= wanted->metrics[i];
-    if (!any)
-        for (size_t i = 0; i < sizeof cpu_metrics / sizeof *cpu_metrics; i++)
-            wanted->metrics[cpu_metrics[i]] = true;
+    status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
+    if (status >= 0)
+        return status;
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;
@@ -135,9 +130,12 @@ static bool read_topology(const struct options *options, struct cpu_topology *re
 static bool check_places(const struct options *options, const struct cpu_topology *topology, struct probe_why *why)
 {
     const struct cpu_wanted *wanted = &options->run.wanted;
+    char names[120];
     for (size_t i = 0; !options->child && i < wanted->place_count; i++)
-        if (!cpu_topology_has(topology, wanted->places[i]))
-            return probe_why_set(why, "no core, llc or numa that can be measured here: %.60s", wanted->places[i]);
+        if (!cpu_topology_has(topology, wanted->places[i])) {
+            cpu_topology_names(topology, names, sizeof names);
+            return probe_why_set(why, "no such core, llc or numa: %.40s; there are %s", wanted->places[i], names);
+        }
     return true;
 }
 

@@ -283,3 +283,45 @@ bool cpu_topology_has(const struct cpu_topology *topology, const char *name)
         found |= is_named(name, "numa", topology->numas[i].number);
     return found;
 }
+
+struct names {
+    char *text;
+    size_t size, used;
+    const char *kind;
+    int first, last; /* of the range at hand; first -1: none */
+};
+
+static void end_range(struct names *names)
+{
+    const char *comma = names->used > 0 ? ", " : "";
+    if (names->first >= 0 && names->used < names->size && names->first < names->last)
+        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used, "%s%s%d-%d", comma, names->kind, names->first, names->last);
+    else if (names->first >= 0 && names->used < names->size)
+        names->used += (size_t)snprintf(names->text + names->used, names->size - names->used, "%s%s%d", comma, names->kind, names->first);
+    names->first = -1;
+}
+
+static void add_name(struct names *names, const char *kind, int number)
+{
+    if (names->first < 0 || kind != names->kind || number != names->last + 1) {
+        end_range(names);
+        names->first = number;
+    }
+    names->kind = kind;
+    names->last = number;
+}
+
+void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size)
+{
+    static const char *const kinds[] = {"core", "llc", "numa"};
+    struct names names = {.text = ret_text, .size = size, .kind = kinds[0], .first = -1};
+    ret_text[0] = '\0';
+    for (int i = 0; i < topology->core_count; i++)
+        add_name(&names, kinds[0], topology->cores[i].number);
+    for (int i = 0; i < topology->llc_count; i++)
+        if (topology->llcs[i].cores > 0)
+            add_name(&names, kinds[1], topology->llcs[i].number);
+    for (int i = 0; i < topology->numa_count; i++)
+        add_name(&names, kinds[2], topology->numas[i].number);
+    end_range(&names);
+}

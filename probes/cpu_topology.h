@@ -58,5 +58,8 @@ void cpu_topology_done(struct cpu_topology *topology);
 /* Whether a usable core, an llc with one, or a NUMA node of the list has this name, as in core12. */
 bool cpu_topology_has(const struct cpu_topology *topology, const char *name);
 
+/* All those names, consecutive numbers as a range: "core0-3, core6, llc0, numa0-1". Cut to fit. */
+void cpu_topology_names(const struct cpu_topology *topology, char *ret_text, size_t size);
+
 /* What this process may use, from the scheduler and /proc/self/status; memory is known when the latter names it. */
 bool cpu_topology_allowed(struct cpu_list *ret_cpus, struct cpu_list *ret_memory, bool *ret_memory_known, struct probe_why *why);

@@ -9,6 +9,7 @@
 #include "gpu_facts.h"
 #include "gpu_hip.h"
 #include "gpu_image.h"
+#include "gpu_names.h"
 #include "gpu_probe.h"
 #include "probe_clock.h"
 #include "probe_options.h"
@@ -65,11 +66,35 @@ static const struct probe_option list[] = {
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
+static const enum probe_metric gpu_metrics[] = {
+    PROBE_HOST_GPU_COPY_ENGINE,
+    PROBE_HOST_GPU_KERNEL,
+    PROBE_GPU_GPU_COPY_ENGINE,
+    PROBE_GPU_GPU_KERNEL,
+    PROBE_COPY_LATENCY,
+    PROBE_GPU_PINGPONG,
+    PROBE_GPU_STREAM,
+    PROBE_MEMORY_LATENCY,
+    PROBE_MEMORY_BANDWIDTH,
+    PROBE_MEMORY_NOISE,
+    PROBE_KIND_COPY,
+    PROBE_SHARED_WRITE,
+    PROBE_ALLOCATION,
+    PROBE_COLLECTIVE_BANDWIDTH,
+    PROBE_COLLECTIVE_LATENCY,
+    PROBE_MATRIX_PRODUCT,
+    PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT,
+    PROBE_HOST_GPU_KERNEL_CONCURRENT,
+    PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
+    PROBE_GPU_GPU_KERNEL_CONCURRENT,
+};
 static const struct probe_options command = {
     .program = "berth-probe-gpu",
     .about = "Measures copies and kernels between GPUs, the host's memory and each GPU's own.",
     .list = list,
     .count = sizeof list / sizeof *list,
+    .metrics = gpu_metrics,
+    .metric_count = sizeof gpu_metrics / sizeof *gpu_metrics,
     .built = gpu_image_included,
 };
 
@@ -87,7 +112,6 @@ static int take_option(int key, char *text, void *arg)
     struct gpu_wanted *wanted = &options->run.wanted;
     int64_t number;
     bool second;
-    const char *unknown;
     int status;
     switch (key) {
     case OPT_PROFILE:
@@ -95,8 +119,7 @@ static int take_option(int key, char *text, void *arg)
         wanted->profile = second ? GPU_FULL : GPU_QUICK;
         return status;
     case OPT_METRICS:
-        unknown = probe_options_metrics(text, wanted->metrics);
-        return unknown == NULL ? -1 : usage("no such metric", unknown);
+        return probe_options_metrics(&command, text, wanted->metrics);
     case OPT_PLACES:
         return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
                    ? -1
@@ -149,11 +172,9 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (status >= 0)
         return status;
     struct gpu_wanted *wanted = &options->run.wanted;
-    bool any = false;
-    for (int i = 0; i < PROBE_METRIC_COUNT; i++)
-        any |= wanted->metrics[i];
-    for (int i = 0; !any && i < PROBE_METRIC_COUNT; i++)
-        wanted->metrics[i] = true;
+    status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
+    if (status >= 0)
+        return status;
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == GPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;
@@ -204,6 +225,14 @@ static int measure(const struct options *options, struct probe_out *out)
         gpu_api_free(api);
         free(node);
         return EXIT_NOTHING;
+    }
+    char unknown[GPU_NAMES_TEXT];
+    if (!options->child && !gpu_names_check(node, &options->run.wanted, options->without, unknown, sizeof unknown)) {
+        fprintf(stderr, "berth-probe-gpu: %s\n", unknown);
+        gpu_node_close(node);
+        gpu_api_free(api);
+        free(node);
+        return PROBE_OPTIONS_USAGE;
     }
     enum gpu_probe_status status = gpu_probe_run(node, &options->run, &report, &times, &why);
     if (status == GPU_PROBE_FAILED)

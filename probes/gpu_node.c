@@ -76,12 +76,13 @@ static bool list_devices(const char *root, struct gpu_node *node, struct probe_w
     return true;
 }
 
-static bool is_wanted(const struct gpu_device *device, const char *wanted)
+bool gpu_node_is(const char *pci, const char *uuid, const char *text)
 {
-    char address[sizeof device->name];
-    return strcasecmp(device->uuid, wanted) == 0 ||
-           (gpu_dl_pci(wanted, address, sizeof address) && strcmp(address, device->name) == 0);
+    char address[24];
+    return strcasecmp(uuid, text) == 0 || (gpu_dl_pci(text, address, sizeof address) && strcmp(address, pci) == 0);
 }
+
+static bool is_wanted(const struct gpu_device *device, const char *wanted) { return gpu_node_is(device->name, device->uuid, wanted); }
 
 /* Keeps the devices that are wanted, in their order, and adds those that are not there. */
 static bool choose(struct gpu_node *node, const char *root, const char *const *wanted, struct probe_why *why)
@@ -121,8 +122,14 @@ static bool leave_out(struct gpu_node *node, const char *const *without, struct 
         bool keep = true;
         for (const char *const *name = without; *name != NULL && keep; name++)
             keep = !is_wanted(&node->device[i], *name);
-        if (keep && kept++ != i)
+        struct gpu_left_out *left = &node->left_out[node->left_out_count];
+        if (!keep) {
+            memcpy(left->name, node->device[i].name, sizeof left->name);
+            memcpy(left->uuid, node->device[i].uuid, sizeof left->uuid);
+            node->left_out_count++;
+        } else if (kept++ != i) {
             node->device[kept - 1] = node->device[i];
+        }
     }
     node->device_count = kept;
     return kept > 0 || probe_why_set(why, "every GPU is to be left out");

@@ -60,6 +60,10 @@ struct gpu_node {
     const struct gpu_api *api;
     struct gpu_device device[GPU_DEVICES_MAX];
     int device_count;
+    struct gpu_left_out {
+        char name[16], uuid[64];
+    } left_out[GPU_DEVICES_MAX]; /* those of without */
+    int left_out_count;
     int numa[GPU_NUMAS_MAX]; /* the operating system's numbers, ascending; with host memory, and allowed */
     int numa_count;
     struct probe_why kernels_why; /* why there are no kernels; "" there are */
@@ -85,6 +89,9 @@ gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_ke
 /* Whether the driver launches that kernel, of those that begin at first the one of the shape's unroll, with blocks of that many threads; so where it does not
  * say. */
 bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape);
+
+/* Whether text names the device: its PCI address as any runtime writes it, or its UUID. */
+bool gpu_node_is(const char *pci, const char *uuid, const char *text);
 
 /* Makes it current for the calling thread; false sets why. */
 bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);

@@ -28,8 +28,10 @@ void gpu_cells_done(struct gpu_cells *cells)
 static bool is_called(const struct gpu_node *node, int place, const char *name)
 {
     char own[24];
+    if (place >= 0)
+        return gpu_node_is(node->device[place].name, node->device[place].uuid, name);
     gpu_report_place(node, place, own, sizeof own);
-    return strcmp(own, name) == 0 || (place >= 0 && strcmp(node->device[place].uuid, name) == 0);
+    return strcmp(own, name) == 0;
 }
 
 bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to)

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe_metric.h"
-
 #define LIST_MAX 32
 
 enum { OPT_HELP = PROBE_OPTIONS_KEY - 2, OPT_VERSION };
 
 static const struct probe_option common[] = {
-    {"help", NULL, "print this", OPT_HELP},
+    {"help", NULL, "print this (also -h)", OPT_HELP},
     {"version", NULL, "print the version", OPT_VERSION},
 };
 #define COMMON_COUNT (sizeof common / sizeof *common)
@@ -41,6 +39,7 @@ int probe_options_usage(const struct probe_options *options, const char *what, c
 static int take_one(const struct probe_options *options, int key, char *text, probe_options_take take, void *arg)
 {
     switch (key) {
+    case 'h':
     case OPT_HELP:
         print_help(options);
         return 0;
@@ -67,7 +66,7 @@ int probe_options_parse(const struct probe_options *options, int argc, char **ar
         list[i] = (struct option){option->name, option->argument ? required_argument : no_argument, NULL, option->key};
     }
     opterr = 0;
-    for (int at = optind, key; (key = getopt_long(argc, argv, "+:", list, NULL)) != -1; at = optind) {
+    for (int at = optind, key; (key = getopt_long(argc, argv, "+:h", list, NULL)) != -1; at = optind) {
         int status = take_one(options, key, key == '?' || key == ':' ? argv[at] : optarg, take, arg);
         if (status >= 0)
             return status;
@@ -86,18 +85,45 @@ bool probe_options_integer(const char *text, int64_t min, int64_t *ret_number)
     return true;
 }
 
-const char *probe_options_metrics(char *list, bool *ret_metrics)
+/* What the probe measures, behind what is wrong. */
+static int refuse_metric(const struct probe_options *options, const char *what, const char *name)
+{
+    fprintf(stderr, "%s: %s: %s; there are", options->program, what, name);
+    for (size_t i = 0; i < options->metric_count; i++)
+        fprintf(stderr, "%s %s", i > 0 ? "," : "", probe_metric_name(options->metrics[i]));
+    fprintf(stderr, "\n");
+    return PROBE_OPTIONS_USAGE;
+}
+
+int probe_options_metrics(const struct probe_options *options, char *list, bool *ret_metrics)
 {
     char *save = NULL;
+    bool any = false;
     for (char *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
         bool found = false;
         for (int i = 0; i < PROBE_METRIC_COUNT; i++)
             if (strcmp(name, probe_metric_name((enum probe_metric)i)) == 0)
-                ret_metrics[i] = found = true;
+                ret_metrics[i] = found = any = true;
         if (!found)
-            return name;
+            return refuse_metric(options, "no such metric", name);
     }
-    return NULL;
+    return any ? -1 : probe_options_usage(options, "--metrics takes at least one name", NULL);
+}
+
+int probe_options_settle_metrics(const struct probe_options *options, bool by_program, bool *metrics)
+{
+    bool any = false;
+    for (int i = 0; i < PROBE_METRIC_COUNT; i++) {
+        bool its_own = false;
+        for (size_t k = 0; k < options->metric_count; k++)
+            its_own |= options->metrics[k] == (enum probe_metric)i;
+        if (metrics[i] && !its_own && !by_program)
+            return refuse_metric(options, "this probe does not measure", probe_metric_name((enum probe_metric)i));
+        any |= metrics[i];
+    }
+    for (size_t k = 0; !any && k < options->metric_count; k++)
+        metrics[options->metrics[k]] = true;
+    return -1;
 }
 
 bool probe_options_names(char *list, size_t room, const char **names, size_t *count)

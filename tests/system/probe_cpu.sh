@@ -115,8 +115,12 @@ check "an unknown letter too" refuses "unknown option: -xyz;" --table -xyz
 check "an option without its argument too" refuses "missing after: --seed;" --table --seed
 check "an argument too many too" refuses "takes no argument: --table=3;" --table=3
 check "an unknown profile is wrong usage" status_is 64 "$probe" --profile slow
-check "an unknown metric is named" refuses "no such metric: speed;" --metrics cpu_pingpong,speed
-check "a place that is not here is named" refuses numa77 --places numa77,core0
+check "an unknown metric is named" refuses "no such metric: speed; there are cpu_pingpong, " --metrics cpu_pingpong,speed
+check "a place that is not here is named" refuses "numa: numa77; there are core" --places numa77,core0
+check "and what there is" refuses "numa0" --places numa77
+check "a metric of another probe is refused by hand" refuses "does not measure: gpu_gpu_kernel; there are cpu_pingpong, cpu_copy" --metrics cpu_copy,gpu_gpu_kernel
+check "a list without a metric is refused" refuses "at least one name;" --metrics ,
+check "a short word for help" bash -c '"$1" -h | grep -q "^  --places "' - "$probe"
 check "by hand one of another probe too" refuses gpu0 --places gpu0
 check "a budget of rubbish is wrong usage" status_is 64 "$probe" --budget-ns 1e9
 check "a negative seed is wrong usage" status_is 64 "$probe" --seed -1
@@ -127,7 +131,7 @@ check "a missing /sys is said" status_is 64 "$probe" --root "$work/none"
 "$probe" --child --places gpu0,numa77 --metrics cpu_pingpong >"$work/others" 2>&1
 check "places of other probes are ignored in a child" [ $? = 0 ]
 check "and measure nothing" bash -c '! grep -q "\"record\":\"value\"" "$1"' - "$work/others"
-"$probe" --metrics gpu_gpu_kernel >"$work/other"
+"$probe" --child --metrics gpu_gpu_kernel >"$work/other"
 check "metrics of other probes are left to them" [ "$(wc -l <"$work/other")" = 2 ]
 
 # The first of three tries that makes it counts, and 50 ms are as much more as the machine is crowded.

@@ -332,6 +332,37 @@ def test_folder():
         assert done.returncode == 0 and '"backend":"standin"' in done.stdout.splitlines()[0], done.stderr
 
 
+def refused(node, *arguments):
+    """The one line about wrong usage."""
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 64 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done.returncode, done.stdout[:200], done.stderr)
+    return done.stderr
+
+
+def test_names():
+    """A name that the machine does not have is refused, with those that it has; a program that starts the probe may name what another probe has."""
+    node = NODES / "h200x4.node"
+    gpus = ", ".join(f"0000:00:0{number}.0" for number in (6, 7, 8, 9))
+    assert refused(node, "--without", "0000:00:07.0,gpu0").endswith(f"--without: no such GPU: gpu0; there are 0000:00:06.0, 0000:00:08.0, 0000:00:09.0, 0000:00:07.0\n")
+    assert f"no such GPU or NUMA node: numa9; there are {gpus}, numa0\n" in refused(node, "--places", "numa0,numa9")
+    assert f"places of this machine: copy_latency numa0; there are {gpus}, numa0\n" in refused(node, "--skip", "copy_latency numa0")
+    for cell in ("copy_latency numa0 gpu1", "speed numa0 numa0", "copy_latency numa0 0000:00:06.0 too"):
+        assert f"places of this machine: {cell}; there are" in refused(node, "--skip", cell)
+    assert "no such metric: speed; there are host_gpu_copy_engine, " in refused(node, "--metrics", "copy_latency,speed")
+    assert "this probe does not measure: cpu_copy; there are host_gpu_copy_engine, " in refused(node, "--metrics", "cpu_copy")
+    few = ("--metrics", "memory_bandwidth", "--skip", "memory_bandwidth 0000:00:09.0 0000:00:09.0", "--without", "0000:00:07.0", "--places", "00000000:00:06.0,0000:00:09.0")
+    records = ended(measured(node, *few))
+    assert {record["from"] for record in records if record["record"] == "value"} == {"0000:00:06.0"}, records
+    assert [record["why"] for record in records if record["record"] == "skip"] == ["it hung before"] * 3, records
+    ended(measured(node, "--child", "--without", "0000:99:00.0", "--places", "numa9,core0", "--metrics", "cpu_copy,memory_bandwidth"))
+
+
+def test_help():
+    for argument in ("-h", "--help"):
+        said = subprocess.run([command("x")[2], argument], capture_output=True, text=True, check=True, timeout=60).stdout
+        assert said.startswith("Usage: berth-probe-gpu [options]\n") and all(f"\n  --{option} " in said for option in ("without", "places", "skip", "metrics", "version")), said
+
+
 def test_nothing_installed():
     """Without the stand-in there is no virtual GPU, whatever the environment says of a description."""
     with contextlib.ExitStack():
