@@ -61,7 +61,7 @@ echo
 row figure measured reference ratio target ""
 
 # A recorded node with many places, and one with 288 cores, each with a daemon on the same CPU.
-daemon gpus --node tests/nodes/h200x4
+daemon gpus --node tests/nodes/h200x4-hand
 taskset -acp "$cpu" "$pid" >/dev/null
 gpus=$pid
 # Eight GCDs measured by the GPU probe on the stand-in driver: curves, sets, both mechanisms.

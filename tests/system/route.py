@@ -159,10 +159,18 @@ def on_h200():
 
 
 def on_recorded_nodes():
-    with Daemon("--node", NODES / "h200x4") as daemon:
+    with Daemon("--node", NODES / "h200x4-hand") as daemon:  # one curve, of the one pair
         answer = ask(daemon, "gpu0", "gpu1")
         is_sound(answer)
         assert near(answer["options"][0]["predicted"]["time_ns"], 2.71e6, 0.01), answer["options"][0]
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        times = []
+        for start, target in [(a, b) for a in range(4) for b in range(4) if a != b]:
+            options = ask(daemon, f"gpu{start}", f"gpu{target}")["options"]
+            single = [option["predicted"]["time_ns"] for option in options if len(option["segments"]) == 1]
+            assert [s["mechanism"] for s in options[0]["segments"]] == ["copy_engine"] and single == sorted(single), options
+            times.append(single[0])
+        assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.015, times  # the pairs differ by what a measurement does
     shared = NODES.parent.parent.parent / "shared" / "nodes"
     for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):
         if not (shared / name).is_dir():

@@ -128,26 +128,39 @@ def wrong_sets_and_late_lines_are_refused():
 
 
 def a_recorded_gpu_node_has_curves_and_sets():
-    curves = json.loads(berth(None, "curves", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4"))["curves"]
+    curves = json.loads(berth(None, "curves", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4-hand"))["curves"]
     assert len(curves) == 1 and len(curves[0]["pieces"]) == 3 and curves[0]["sizes"] == 11, curves
     assert curves[0]["residual"] < 0.02 and 390e9 < curves[0]["wmax_bytes_per_s"] < 400e9, curves
     assert curves[0]["t0_call_ns"] is None and curves[0]["b80_bytes"] is None, "nobody measured what a call costs"
-    matrix = json.loads(berth(None, "matrix", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4"))["cells"]
+    matrix = json.loads(berth(None, "matrix", "gpu_gpu_copy_engine", "--json", node=NODES / "h200x4-hand"))["cells"]
     assert [c["value"] for c in matrix if c["axes"]["bytes"] == "large"] == [curves[0]["wmax_bytes_per_s"]], matrix
-    sets = json.loads(berth(None, "sets", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4"))["sets"]
+    sets = json.loads(berth(None, "sets", "host_gpu_copy_engine_concurrent", "--json", node=NODES / "h200x4-hand"))["sets"]
     assert len(sets) == 30, len(sets)
-    answer = json.loads(berth(None, "sets", "--json", node=NODES / "h200x4"))
+    answer = json.loads(berth(None, "sets", "--json", node=NODES / "h200x4-hand"))
     assert all(s["reproduced"] for s in answer["sets"]) and len(answer["shared"]) == 1, answer["shared"]
     shared = answer["shared"][0]
     assert shared["name"] == "numa0:memory:write" and shared["users"] == [f"gpu{i}>numa0" for i in range(4)] and shared["or"] == [], shared
     assert [(c["transfers"], round(c["bytes_per_s"] / 1e9, 1)) for c in shared["capacities"]] == [(3, 157.3), (4, 164.5)], shared
-    resources = {r["name"]: r for r in json.loads(berth(None, "topo", "--json", node=NODES / "h200x4"))["resources"]}
+    resources = {r["name"]: r for r in json.loads(berth(None, "topo", "--json", node=NODES / "h200x4-hand"))["resources"]}
     memory = resources["numa0:memory:write:host_gpu_copy_engine"]
     assert memory["inferred"] and round(memory["capacity_bytes_per_s"] / 1e9, 1) == 164.5, resources
-    drawn = berth(None, "sets", node=NODES / "h200x4")
+    drawn = berth(None, "sets", node=NODES / "h200x4-hand")
     assert "gpu0,gpu1,gpu2>numa0" in drawn and "numa0:memory:write" in drawn and "164 GB/s for 4 and more" in drawn, drawn
     together = [sum(f["bytes_per_s"] for f in s["flows"]) for s in sets if len(s["flows"]) == 4]
     assert sorted(together) == [164.5e9, 220.4e9], together
+
+
+def four_measured_gpus_are_alike_to_each_other_and_share_the_host():
+    node = NODES / "h200x4"
+    cells = json.loads(berth(None, "matrix", "gpu_gpu_copy_engine", "--json", node=node))["cells"]
+    for direction, low, high in (("write", 395, 400), ("read", 395, 401), ("both", 783, 788)):
+        large = [c["value"] / 1e9 for c in cells if c["axes"].get("direction") == direction and c["axes"]["bytes"] == "large"]
+        assert len(large) == 12 and low < min(large) <= max(large) < high, (direction, large)
+    answer = json.loads(berth(None, "sets", "--json", node=node))
+    shared = {s["name"]: s for s in answer["shared"]}
+    assert [c["transfers"] for c in shared["numa0:memory:read"]["capacities"]] == [3, 4], shared
+    ring = [s for s in answer["sets"] if s["metric"] == "gpu_gpu_copy_engine_concurrent" and len(s["flows"]) == 4]
+    assert len(ring) == 3 and all(s["reproduced"] and abs(sum(f["bytes_per_s"] for f in s["flows"]) / 1.57e12 - 1) < 0.01 for s in ring), ring
 
 
 TESTS = [
@@ -155,6 +168,7 @@ TESTS = [
     a_later_run_replaces_what_it_measured_and_no_more,
     wrong_sets_and_late_lines_are_refused,
     a_recorded_gpu_node_has_curves_and_sets,
+    four_measured_gpus_are_alike_to_each_other_and_share_the_host,
 ]
 
 

@@ -141,7 +141,7 @@ static void engines_do_not_fill_wide_links(void **state)
 static void measurements_go_before_structure(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/h200x4", LOAD_COPY_ENGINE);
+    struct fixture f = begin("tests/nodes/h200x4-hand", LOAD_COPY_ENGINE);
     struct load_flow flows[4];
     for (int way = 0; way < 2; way++) {
         for (int i = 0; i < 4; i++) {

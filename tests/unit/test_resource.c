@@ -280,7 +280,7 @@ static void recorded_h200_host_copies(void **state)
     (void)state;
     struct discovery node = {0};
     struct berth_err err = {0};
-    assert_int_equal(discover_folder("tests/nodes/h200x4", &node, &err), BERTH_OK);
+    assert_int_equal(discover_folder("tests/nodes/h200x4-hand", &node, &err), BERTH_OK);
     struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
     assert_non_null(model);
     assert_all_reproduced(model, node.sets);
@@ -296,6 +296,41 @@ static void recorded_h200_host_copies(void **state)
     struct resource_limit limit = {.step_count = 2};
     memcpy(limit.step, memory->step, sizeof limit.step);
     assert_true(isinf(resource_capacity(&limit, 2)) && resource_capacity(&limit, 5) == resource_capacity(&limit, 4));
+    resource_model_free(model);
+    discovery_done(&node);
+}
+
+/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends it,
+ * and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
+static void recorded_four_h200(void **state)
+{
+    (void)state;
+    struct discovery node = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/h200x4", &node, &err), BERTH_OK);
+    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
+    assert_non_null(model);
+    static const struct {
+        const char *name;
+        double three, four;
+    } memory[] = {{"numa0:memory:read", 160 * GB, 185 * GB}, {"numa0:memory:write", 152 * GB, 170 * GB}};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        const struct resource_found *side = found(model, memory[i].name);
+        assert_int_equal(side->user_count, 4);
+        assert_int_equal(side->step_count, 2);
+        assert_true(side->step[0].flows == 3 && side->step[1].flows == 4);
+        assert_float_equal(side->step[0].bytes_per_s, memory[i].three, GB);
+        assert_float_equal(side->step[1].bytes_per_s, memory[i].four, GB);
+    }
+    for (int gpu = 0; gpu < 4; gpu++) {
+        char name[32];
+        snprintf(name, sizeof name, "gpu%d:in", gpu);
+        assert_float_equal(found(model, name)->step[0].bytes_per_s, 399 * GB, 2 * GB);
+        snprintf(name, sizeof name, "gpu%d:port", gpu);
+        assert_float_equal(found(model, name)->step[0].bytes_per_s, 100.7 * GB, GB);
+    }
+    for (size_t i = 0; i < model->found_count; i++)
+        assert_null(strstr(model->found[i].name, "switch"));
     resource_model_free(model);
     discovery_done(&node);
 }
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(what_the_runs_cannot_tell_apart_is_listed),
         cmocka_unit_test(what_is_not_reproduced_is_said),
         cmocka_unit_test(recorded_h200_host_copies),
+        cmocka_unit_test(recorded_four_h200),
         cmocka_unit_test(recorded_h200_at_a_switch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
