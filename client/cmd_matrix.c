@@ -9,7 +9,7 @@
 enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
 
 static const struct cmd_option options[] = {
-    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes)"},
+    [SIZE] = {.name = "size", .value = "BYTES", .help = "the cells measured with this size (the axis bytes), large, or all of them"},
     [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
     [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
     [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
@@ -49,11 +49,22 @@ static int run_list(struct cmd *cmd)
     return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL, ui_metrics);
 }
 
+static bool wants_all_sizes(const struct cmd *cmd)
+{
+    const char *text = cmd_value(cmd, &options[SIZE]);
+    return text != NULL && strcmp(text, "all") == 0;
+}
+
+static int set_where(struct cmd *cmd, json_t *object)
+{
+    return cmd_set_where(cmd, object, &options[WHERE], wants_all_sizes(cmd) ? NULL : &options[SIZE]);
+}
+
 static int fill(struct cmd *cmd, json_t *parameters)
 {
     if (json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) != 0)
         return cmd_fail_memory();
-    int status = cmd_set_where(cmd, parameters, &options[WHERE], &options[SIZE]);
+    int status = set_where(cmd, parameters);
     if (status == CMD_DONE)
         status = cmd_set_list(cmd, parameters, "from", &options[FROM]);
     if (status == CMD_DONE)
@@ -76,9 +87,10 @@ static int run(struct cmd *cmd)
         json_t *asked = json_object(), *defaults;
         int better = find_better(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
-        if (asked != NULL && cmd_set_where(cmd, asked, &options[WHERE], &options[SIZE]) == CMD_DONE)
+        if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
             ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]),
                                                               .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]),
+                                                              .all_sizes = wants_all_sizes(cmd),
                                                               .choice = {json_object_get(asked, "where"), defaults},
                                                               .better = better});
         else
@@ -100,6 +112,7 @@ const struct cmd_command cmd_matrix = {
     .most_operands = 1,
     .run = run,
     .notes = {"Rows are where it starts, columns where it goes. 1 GB/s is 10^9 bytes per second. Values that were not measured are "
-              "marked: n nominal, p published, - none, and why. Of many combinations of axes those come that --where and the defaults say, or one "
-              "table, an axis down the rows."},
+              "marked: n nominal, p published, - none, and why. Of many sizes that come which the "
+              "metric has by default, most often large. Of many combinations of axes those come that --where and the defaults say, or one table, an axis "
+              "down the rows."},
 };

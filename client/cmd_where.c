@@ -6,7 +6,8 @@
 
 int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option, const struct cmd_option *size_option)
 {
-    if (!cmd_has(cmd, option) && !cmd_has(cmd, size_option))
+    bool has_size = size_option != NULL && cmd_has(cmd, size_option);
+    if (!cmd_has(cmd, option) && !has_size)
         return CMD_DONE;
     json_t *where = json_object();
     size_t position = 0;
@@ -23,10 +24,12 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
         if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
             return cmd_fail_memory();
     }
-    text = cmd_value(cmd, size_option);
+    text = has_size ? cmd_value(cmd, size_option) : NULL;
     if (text == NULL)
         return CMD_DONE;
+    if (strcmp(text, "large") == 0 || strcmp(text, "memory") == 0) /* what metrics call a size that no longer matters */
+        return json_object_set_new(where, "bytes", json_string(text)) == 0 ? CMD_DONE : cmd_fail_memory();
     if (!cmd_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, not %.40s", text);
+        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, or large, not %.40s", text);
     return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
 }

@@ -7,9 +7,11 @@
 
 #include "ui_cells.h"
 #include "ui_pivot.h"
+#include "ui_sizes.h"
 
 #define GROUPS_MOST  6
 #define TURNED_MOST  12
+#define SIZES_MOST   12 /* matrices of one size */
 #define REASONS_MOST 20
 #define CELL_BYTES   48
 
@@ -307,16 +309,56 @@ static void put_turned(struct view *view, const struct ui_cells *cells)
     ui_cells_free(turned);
 }
 
+/* Every combination, sizes down the rows where the pairs of places fit beside each other. */
+static void put_all(struct view *view, const struct ui_cells *cells)
+{
+    if (!ui_pivot_helps(cells)) {
+        put_groups(view, cells, cells->count);
+        return;
+    }
+    struct ui_cells *turned = ui_pivot(cells);
+    view->ui->failed = view->ui->failed || turned == NULL;
+    if (turned != NULL)
+        put_groups(view, turned, turned->count);
+    ui_cells_free(turned);
+}
+
+/* The reply's cells. Of many sizes, when none was named, those of the metric's own, which ret_own holds then; NULL when out of memory. */
+static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options, json_t **ret_own, struct ui_sizes *ret_others)
+{
+    const json_t *all = json_object_get(reply, "cells");
+    const char *size = json_string_value(json_object_get(options->choice.defaults, "bytes"));
+    if (options->all_sizes || size == NULL || json_object_get(options->choice.where, "bytes") != NULL)
+        return ui_cells_new(all);
+    struct ui_sizes others;
+    json_t *own = ui_sizes_own(all, size, &others);
+    struct ui_cells *cells = own != NULL ? ui_cells_new(own) : NULL;
+    bool is_better = cells != NULL && others.count > 0 && cells->count > 0;
+    if (own == NULL || cells == NULL || is_better) {
+        *ret_own = own;
+        if (cells != NULL)
+            *ret_others = others;
+        return cells;
+    }
+    ui_cells_free(cells);
+    json_decref(own);
+    return ui_cells_new(all);
+}
+
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options)
 {
     const char *unit = json_string_value(json_object_get(reply, "unit")), *metric = json_string_value(json_object_get(reply, "metric"));
     const char *origin = json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
-    struct ui_cells *cells = ui_cells_new(json_object_get(reply, "cells"));
+    struct ui_sizes others = {.count = 0};
+    json_t *own = NULL; /* the cells borrow from it */
+    struct ui_cells *cells = take_cells(reply, options, &own, &others);
     if (cells == NULL) {
+        json_decref(own);
         ui->failed = true;
         return;
     }
     struct view view = {.ui = ui, .options = options};
+    bool is_one_size = own != NULL || json_object_get(options->choice.where, "bytes") != NULL;
     choose_unit(&view, cells, unit == NULL ? "" : unit);
     view.all_from = common_source(cells);
     ui_style(ui, UI_BOLD);
@@ -338,6 +380,10 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     ui_put(ui, "\n");
     if (cells->count == 0)
         ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; with --full the most" : "");
+    else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
+        put_groups(&view, cells, SIZES_MOST);
+    else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) && cells->count > GROUPS_MOST)
+        put_all(&view, cells);
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
     else if (cells->count > GROUPS_MOST && ui_chosen_helps(cells, &options->choice))
@@ -346,7 +392,9 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
         put_turned(&view, cells);
     else
         put_groups(&view, cells, GROUPS_MOST);
+    ui_sizes_rest(ui, &others);
     ui_cells_free(cells);
+    json_decref(own);
 }
 
 void ui_metrics(struct ui *ui, const json_t *reply)

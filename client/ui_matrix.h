@@ -12,6 +12,7 @@ struct ui_matrix_options {
     bool intervals; /* both bounds of each cell instead of its value */
     bool picked;    /* only some axes were asked for */
     struct ui_choice choice; /* which combinations are meant, where many are there */
+    bool all_sizes; /* not only the size that is the default of the axis bytes */
     int better;     /* 1 higher, -1 lower, 0 unknown: no colours */
 };
 

@@ -187,6 +187,19 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert berth("--node", NODE, "route", "gpu0", "core1", "1G")[0] == 64
     assert berth("--node", NODE, "bind", "-n", 3000)[0] == 65
     assert berth("--node", NODE, "matrix", "no_such")[0] == 65
+    h200x2 = HERE.parent / "nodes/h200x2"
+    status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel")
+    assert status == 0 and out.count("\n  gpu0 ") == 8 and out.count("bytes=large ") == 8 and "bytes=4096" not in out and " --size all " in out, out
+    status, named, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "large")
+    assert status == 0 and named == out[:out.rindex("\n\n") + 1], (named, out)
+    status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "64K")
+    assert status == 0 and out.count("bytes=65536 ") == 4 and "large" not in out, out
+    status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "all")
+    assert status == 0 and out.count("\n  64 KiB ") == 4 and out.count("\n  large ") == 8, out
+    status, _, err = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "lots")
+    assert status == 64 and "or large, not lots" in err, err
+    everything = [json.loads(berth("--node", h200x2, "--json", "matrix", "gpu_gpu_kernel", *size)[1])["cells"] for size in ((), ("--size", "all"))]
+    assert everything[0] == everything[1] and len({cell["axes"]["bytes"] for cell in everything[0]}) == 10, len(everything[0])
     assert berth("--node", NODE, "status", "--wait")[0] == 0
 
 

@@ -35,8 +35,8 @@ def virtual(extra="", **environment):
         yield node, probes
 
 
-def daemon_over(node, probes, *arguments, config=""):
-    return Daemon("--node", node, *arguments, config=f"probe_dir = {probes}\ngpu_quick_budget_ms = 12000\n{config}")
+def daemon_over(node, probes, *arguments, config="gpu_quick_budget_ms = 12000\n"):
+    return Daemon("--node", node, *arguments, config=f"probe_dir = {probes}\n{config}")
 
 
 def probed(daemon, **request):
@@ -84,7 +84,7 @@ def from_boot_to_answers():
         assert "module0:host-port:out:host_gpu_copy_engine" in resources, resources
 
         matrix = berth("--socket", daemon.socket, "matrix", "gpu_gpu_copy_engine")
-        assert "standin" in matrix and "direction=write" in matrix and sum(line.startswith("  gpu") for line in matrix.splitlines()) == 8, matrix
+        assert "standin" in matrix and "direction=write" in matrix and sum(line.startswith("  gpu") for line in matrix.splitlines()) == 8 + 8 + 7 and "--size all" in matrix, matrix
         topo = berth("--socket", daemon.socket, "topo")
         assert "200 GB/s   measured 174 GB/s" in topo and "measured 28.3 GB/s" in topo, topo
 
@@ -100,9 +100,33 @@ def from_boot_to_answers():
                 assert again["sets"] == answer["sets"] and again["shared"] == answer["shared"]
 
 
+def a_boot_with_the_defaults():
+    """Nothing configured but where the probes are: every pair has its rates and sizes, what there was no time for says so, and everything answers."""
+    with virtual() as (node, probes), daemon_over(node, probes, config="") as daemon:
+        daemon.wait_ready(300)
+        ended = [line for line in daemon.said().splitlines() if "berth-probe-gpu: complete, " in line or "berth-probe-gpu: budget, " in line]
+        assert len(ended) == 1, daemon.said()
+        check = daemon.call("io.berth.Health.Check")
+        assert check["verdict"] == "healthy" and not check["drain"], check["findings"][:4]
+        out_of_time = 0
+        for metric in [m["name"] for m in daemon.call(FABRIC + "ListMetrics")["metrics"]]:
+            for cell in daemon.call(FABRIC + "GetMatrix", {"metric": metric})["cells"]:
+                if cell["source"] == "measured":
+                    assert (cell["value"] is None) != (cell["why_not"] is None), cell
+                    out_of_time += cell["why_not"] == "time budget"
+        assert out_of_time > 0 or " complete, " in ended[0], (ended, out_of_time)
+        for metric, count in (("host_gpu_copy_engine", 64), ("gpu_gpu_copy_engine", 56), ("gpu_gpu_kernel", 56)):
+            found = rates(daemon, metric, **({"direction": "one", "kind": "pinned"} if metric.startswith("host") else {}))
+            assert len(found) == count and all(value > 0 for value in found.values()), (metric, len(found))
+        assert daemon.call(FABRIC + "GetSets")["sets"]
+        for question in (["bind", "-n", "8", "--cpus", "0-63", "--pattern", "ring", "--bytes", "64M"], ["route", "gpu1", "gpu7", "64M"], ["alloc", "1G", "--by", "gpu0:reads=16G"]):
+            said = berth("--socket", daemon.socket, *question)
+            assert "gpu" in said, (question, said)
+
+
 def a_call_that_never_returns_costs_its_cell():
     """Whatever is left out, the next copy between gpus hangs too: three times it is tried, and what needs none is measured all the same."""
-    with virtual("fault hipMemcpyPeerAsync 1 * hang\n") as (node, probes), daemon_over(node, probes, "--no-probe", config="probe_silence_s = 5\n") as daemon:
+    with virtual("fault hipMemcpyPeerAsync 1 * hang\n") as (node, probes), daemon_over(node, probes, "--no-probe", config="gpu_quick_budget_ms = 12000\nprobe_silence_s = 5\n") as daemon:
         last = probed(daemon, metrics=["host_gpu_copy_engine", "gpu_gpu_copy_engine"], places=["gpu0", "gpu1"])
         daemon.wait_ready(60)
         found = findings(daemon)["probe-timeout"]
@@ -131,7 +155,7 @@ def shapes_go_back_to_the_probe():
         assert "--shapes" not in runs[0] and "--shapes" in runs[1] and "MI250X" in runs[1].split("--shapes")[1], runs
 
 
-TESTS = [from_boot_to_answers, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe]
+TESTS = [from_boot_to_answers, a_boot_with_the_defaults, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe]
 
 
 if __name__ == "__main__":

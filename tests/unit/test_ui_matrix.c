@@ -165,35 +165,101 @@ static void odd_cells(void **state)
     }
 }
 
-/* Nine cells each of eight sizes one way and one the other: those at the defaults are drawn, or at what was named, and the rest is told. */
+/* Nine cells each of eight kinds one way and one the other: those at the defaults are drawn, or at what was named, and the rest is told. */
 static void what_is_meant_is_drawn(void **state)
 {
     (void)state;
     static char cells[40000];
     size_t used = 0;
-    for (int bytes = 0; bytes < 9; bytes++)
+    for (int kind = 0; kind < 9; kind++)
         for (int i = 0; i < 9; i++)
             used += (size_t)snprintf(cells + used, sizeof cells - used,
-                                     "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"axes\":{\"bytes\":\"%s\",\"direction\":\"%s\"},\"value\":%d,\"low\":null,\"high\":null,"
+                                     "%s{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"axes\":{\"kind\":\"%s\",\"direction\":\"%s\"},\"value\":%d,\"low\":null,\"high\":null,"
                                      "\"repetitions\":9,\"source\":\"measured\",\"measured_at_s\":null,\"why_not\":null}",
-                                     used > 0 ? "," : "", i / 3, i % 3, bytes == 0 || bytes == 8 ? "large" : (char[]){(char)('0' + bytes), '\0'}, bytes == 8 ? "read" : "write",
-                                     100 * bytes + i);
-    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "direction", "write"), *where = json_pack("{s:s}", "direction", "read");
+                                     used > 0 ? "," : "", i / 3, i % 3, kind == 0 || kind == 8 ? "large" : (char[]){(char)('0' + kind), '\0'}, kind == 8 ? "read" : "write",
+                                     100 * kind + i);
+    json_t *defaults = json_pack("{s:s,s:s}", "kind", "large", "direction", "write"), *where = json_pack("{s:s}", "direction", "read");
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
     assert_string_equal(ui.text, "m  ns\n\n"
-                                 "  bytes=large direction=write\n"
+                                 "  direction=write kind=large\n"
                                  "  from      gpu0  gpu1  gpu2\n"
                                  "  gpu0         0     1     2\n"
                                  "  gpu1         3     4     5\n"
                                  "  gpu2         6     7     8\n\n"
-                                 "  more combinations of axes with --where bytes=1|2|3|4|5|6|7, --where direction=read\n");
+                                 "  more combinations of axes with --where direction=read, --where kind=1|2|3|4|5|6|7\n");
     ui_done(&ui);
     ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
-    assert_non_null(strstr(ui.text, "  bytes=large direction=read\n"));
-    assert_non_null(strstr(ui.text, "  bytes=large direction=write\n")); /* what was asked for by name is all shown; the daemon leaves out what was not */
+    assert_non_null(strstr(ui.text, "  direction=read kind=large\n"));
+    assert_non_null(strstr(ui.text, "  direction=write kind=large\n")); /* what was asked for by name is all shown; the daemon leaves out what was not */
     ui_done(&ui);
     json_decref(defaults);
     json_decref(where);
+}
+
+/* Both directions between two places, at large and at three sizes of one how: matrices at large, or of the size that was named, or sizes down the rows. */
+static void of_many_sizes_the_large_one_is_drawn(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"large", "4096", "65536", "4194304"};
+    static char cells[40000];
+    size_t used = 0;
+    for (int size = 0; size < 4; size++)
+        for (int how = 0; how < 3; how++)
+            for (int way = 0; way < 2; way++)
+                used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("gpu%d", "gpu%d", "\"bytes\":\"%s\",\"how\":\"h%d\"", "%d", "null", "null", "measured", "null"),
+                                         used > 0 ? "," : "", way, 1 - way, sizes[size], how, 100 * size + 10 * how + way);
+    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "how", "h0"), *where = json_pack("{s:s}", "bytes", "large");
+    const char *drawn = "m  ns\n\n"
+                        "  bytes=large how=h0\n"
+                        "  from      gpu0  gpu1\n"
+                        "  gpu0               0\n"
+                        "  gpu1         1      \n\n"
+                        "  bytes=large how=h1\n"
+                        "  from      gpu0  gpu1\n"
+                        "  gpu0              10\n"
+                        "  gpu1        11      \n\n"
+                        "  bytes=large how=h2\n"
+                        "  from      gpu0  gpu1\n"
+                        "  gpu0              20\n"
+                        "  gpu1        21      \n\n"
+                        "  3 sizes besides, 4 KiB to 4 MiB: --size 64K shows one of them, --size all every one\n";
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
+    assert_string_equal(ui.text, drawn);
+    ui_done(&ui);
+    ui = draw("ns", cells, (struct ui_matrix_options){.all_sizes = true, .choice = {NULL, defaults}}, false);
+    assert_non_null(strstr(ui.text, "  how=h1\n"
+                                    "  bytes     gpu0>gpu1  gpu1>gpu0\n"
+                                    "  4 KiB           110        111\n"
+                                    "  64 KiB          210        211\n"
+                                    "  4 MiB           310        311\n"
+                                    "  large            10         11\n"));
+    assert_null(strstr(ui.text, "besides"));
+    ui_done(&ui);
+    cells[strstr(cells, ",{\"from\":\"gpu0\",\"to\":\"gpu1\",\"axes\":{\"bytes\":\"4096\"") - cells] = '\0'; /* as a daemon that was asked for large */
+    ui = draw("ns", cells, (struct ui_matrix_options){.choice = {where, defaults}}, false);
+    assert_memory_equal(ui.text, drawn, strlen(ui.text));
+    assert_null(strstr(ui.text, "besides"));
+    ui_done(&ui);
+    json_decref(defaults);
+    json_decref(where);
+}
+
+/* What stays in one place is no matrix: an axis goes down the rows, or it is a list; still of the large size alone. */
+static void sizes_in_one_place(void **state)
+{
+    (void)state;
+    static char cells[40000];
+    size_t used = 0;
+    for (int size = 0; size < 3; size++)
+        for (int test = 0; test < 7; test++)
+            used += (size_t)snprintf(cells + used, sizeof cells - used, "%s" CELL("gpu0", "gpu0", "\"bytes\":\"%s\",\"test\":\"bs%d\"", "%d", "null", "null", "measured", "null"),
+                                     used > 0 ? "," : "", size == 0 ? "large" : size == 1 ? "4096" : "4097", test, 10 * size + test);
+    json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "test", "bs1");
+    struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
+    assert_non_null(strstr(ui.text, "  bytes=large\n  test      gpu0>gpu0\n  bs0               0\n  bs1               1\n"));
+    assert_non_null(strstr(ui.text, "  2 sizes besides, 4 KiB to 4097 B: --size 4097 shows one of them"));
+    ui_done(&ui);
+    json_decref(defaults);
 }
 
 int main(void)
@@ -208,6 +274,8 @@ int main(void)
         cmocka_unit_test(wide_matrices_come_in_blocks),
         cmocka_unit_test(odd_cells),
         cmocka_unit_test(what_is_meant_is_drawn),
+        cmocka_unit_test(of_many_sizes_the_large_one_is_drawn),
+        cmocka_unit_test(sizes_in_one_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
