@@ -195,6 +195,8 @@ static void work_done(struct conn_work *work)
     struct conn *conn = (struct conn *)((char *)work - offsetof(struct conn, work));
     if (conn->host->worked != NULL)
         conn->host->worked(conn->host->context.daemon);
+    conn_room_worked(&conn->room);
+    wake_queued(conn->host);
     if (work->code == BERTH_OK && conn->outcome.kind == OUTCOME_STREAM && !conn->is_closing) {
         conn->state = STREAMING;
         hub_listen(conn->host->hub, &conn->listener);

@@ -5,8 +5,8 @@
  * reply only when nothing waits. So a peer that does not read costs at most unsent_bytes and one reply.
  *
  * Together: while replies of more than unsent_bytes_per_user wait on all connections of a user, only those of them are answered that have
- * read everything, and with small replies alone. Large ones, which the thread pool makes, are made for large_calls_per_user
- * connections of a user at a time, in the order of their calls; a stream of what was made there counts until it ends. So a user costs
+ * read everything, and with small replies alone. What the thread pool does, large replies and long plans, it does for large_calls_per_user
+ * connections of a user at a time, in the order of their calls, and for CONN_ROOM_WORKING of everybody; a stream of what was made there counts for its user until it ends. So a user costs
  * at most unsent_bytes_per_user, a small reply for each connection, and that many large ones.
  *
  * Reading: stops while a call is being answered and more than queued_calls whole messages, or message_bytes, wait behind it; the

@@ -65,15 +65,41 @@ void conn_room_ask(struct conn_room *room)
     room->rooms->asking++;
 }
 
+static bool has_room(const struct usage *usage, const struct server_limits *limits)
+{
+    return usage->large_calls < limits->large_calls_per_user && usage->unsent_bytes <= limits->unsent_bytes_per_user;
+}
+
+/* Whether another user's call asked earlier and could go now. */
+static bool goes_before(const struct conn_room *room, const struct server_limits *limits)
+{
+    uid_t full = room->uid; /* without room for more: the last one seen */
+    for (const struct conn_room *other = room->rooms->first; other != NULL; other = other->next) {
+        if (other->ticket == 0 || other->ticket >= room->ticket || other->uid == full || other->uid == room->uid)
+            continue;
+        struct usage usage = usage_of(room->rooms, other->uid);
+        if (has_room(&usage, limits))
+            return true;
+        full = other->uid;
+    }
+    return false;
+}
+
 bool conn_room_take(struct conn_room *room, const struct server_limits *limits)
 {
     struct usage usage = usage_of(room->rooms, room->uid);
-    if (usage.next_ticket != room->ticket || usage.large_calls >= limits->large_calls_per_user ||
-        usage.unsent_bytes > limits->unsent_bytes_per_user)
+    if (room->rooms->working >= CONN_ROOM_WORKING || usage.next_ticket != room->ticket || !has_room(&usage, limits) || goes_before(room, limits))
         return false;
     conn_room_let_go(room);
-    room->is_held = true;
+    room->is_held = room->is_working = true;
+    room->rooms->working++;
     return true;
+}
+
+void conn_room_worked(struct conn_room *room)
+{
+    room->rooms->working -= room->is_working;
+    room->is_working = false;
 }
 
 void conn_room_let_go(struct conn_room *room)
@@ -81,4 +107,5 @@ void conn_room_let_go(struct conn_room *room)
     room->rooms->asking -= room->ticket > 0;
     room->ticket = 0;
     room->is_held = false;
+    conn_room_worked(room);
 }

@@ -52,10 +52,12 @@ json_t *jsonify_details(const struct detail *details, size_t count)
     return whole(object, ok);
 }
 
-json_t *jsonify_basis(const struct snapshot *snap)
+json_t *jsonify_basis(const struct snapshot *snap) { return jsonify_basis_beside(snap, snapshot_claims(snap)); }
+
+json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation)
 {
     char claims[24];
-    snprintf(claims, sizeof claims, "%" PRIu64, snapshot_claims(snap));
+    snprintf(claims, sizeof claims, "%" PRIu64, generation);
     return json_pack("{s:s,s:s,s:s}", "snapshot", snap->id, "claims", claims, "origin", origin_name(snapshot_origin(snap)));
 }
 

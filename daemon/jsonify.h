@@ -28,6 +28,9 @@ json_t *jsonify_details(const struct detail *details, size_t count);
 /* The Basis of an answer: snapshot, claims, origin. */
 json_t *jsonify_basis(const struct snapshot *snap);
 
+/* The same of an answer that was asked for at an earlier generation of the claims. */
+json_t *jsonify_basis_beside(const struct snapshot *snap, uint64_t generation);
+
 /* Every axis of the metric with its value, defaults filled in. */
 json_t *jsonify_axes(enum metric metric, const char *axes);
 

@@ -17,11 +17,33 @@
 #include "query_bind_request.h"
 #include "visible.h"
 
+/* What is answered on the loop at most; see is_small. */
+#define TASKS_AT_ONCE 16
+#define GPUS_AT_ONCE  4
+#define FLOWS_AT_ONCE 24
+
 struct reply {
     const struct snapshot *snap;
     const struct bind_asked *asked;
     struct bind_answer answer;
-    const struct claim *claim; /* the caller's under the key, to keep the plan; NULL none */
+    uint64_t claims; /* the generation that it was planned beside */
+    bool is_kept;    /* under its key */
+};
+
+/* One request under way. The plan is made of this alone, on the loop or on the thread pool; what has to do with claims is done on the loop before and after. */
+struct binding {
+    struct snapshot *snap;
+    struct bind_asked asked;
+    char *key;                     /* the request's */
+    uint64_t claims;               /* their generation at the time of the request */
+    struct plan_warnings left_out; /* what others have claimed */
+    bool any_left_out;
+    char within[96];               /* the claim that it stays within; "" none */
+    struct claim_keep *keep;       /* NULL: the plan is not kept */
+    char claim_id[CLAIM_ID_SIZE];  /* under whose key it is kept, unless that has ended by then */
+    char *text;                    /* what is asked, as the claim keeps it */
+    json_t *json;                  /* the answer, before it is kept */
+    struct outcome kept;           /* waits until the plan is stored */
 };
 
 /* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
@@ -179,7 +201,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     struct bind_answer *answer = &reply->answer;
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: the request names no traffic; locality alone decided");
-    if (reply->asked->key != NULL && reply->claim == NULL)
+    if (reply->asked->key != NULL && !reply->is_kept)
         plan_warn(&answer->warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
@@ -191,47 +213,48 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
               answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) && answer_set(json, "gap", number_json(answer->gap)) &&
               answer_set(json, "why", answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
               answer_set(json, "reasons", answer_warnings(&answer->reasons)) && answer_set(json, "warnings", answer_warnings(&answer->warnings)) &&
-              answer_set(json, "basis", jsonify_basis(reply->snap));
+              answer_set(json, "basis", jsonify_basis_beside(reply->snap, reply->claims));
     return ok ? BERTH_OK : no_memory(err);
 }
 
+static void binding_free(void *state)
+{
+    struct binding *binding = state;
+    if (binding->kept.free_state != NULL)
+        binding->kept.free_state(binding->kept.state);
+    json_decref(binding->json);
+    query_bind_request_done(&binding->asked);
+    snapshot_unref(binding->snap);
+    free(binding->text);
+    free(binding->key);
+    free(binding);
+}
+
+/* ---- the plan: any thread ---- */
+
 static void add_why(struct berth_err *err, const char *why) { strncat(err->detail, why, sizeof err->detail - strlen(err->detail) - 1); }
 
-/* What others have claimed is not for this request, whatever it says is allowed; what its own claim covers is all that is. */
-static enum berth_code plan_around(const struct call *call, struct bind_asked *asked, struct bind_answer *ret, struct berth_err *err)
+static enum berth_code plan(const struct binding *binding, struct bind_answer *ret, struct berth_err *err)
 {
-    struct plan_warnings left_out = {0};
-    bool any = false;
-    const struct claim *within = NULL;
-    enum berth_code code = BERTH_OK;
-    if (call->daemon->claims != NULL) {
-        const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
-        struct claim_caller caller = {call->peer->uid, call->peer->pid, asked->key};
-        code = claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &left_out, &any, err);
-        if (code == BERTH_OK)
-            code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &asked->allowed, &within, err);
-        if (code != BERTH_OK)
-            return code;
-    }
-    code = plan_bind(call->snap, &asked->request, ret, err);
-    for (size_t i = 0; code == BERTH_OK && i < left_out.count; i++)
-        plan_warn(&ret->warnings, "%s", left_out.line[i]);
-    if (code == BERTH_NOT_ENOUGH && any)
+    enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
+    for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
+        plan_warn(&ret->warnings, "%s", binding->left_out.line[i]);
+    if (code == BERTH_NOT_ENOUGH && binding->any_left_out)
         add_why(err, "; what others have claimed is left out");
-    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && within != NULL) {
-        char by[96], why[128];
-        claim_describe(within, by, sizeof by);
-        snprintf(why, sizeof why, "; the plan stays within claim %s", by);
+    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && *binding->within != '\0') {
+        char why[128];
+        snprintf(why, sizeof why, "; the plan stays within claim %s", binding->within);
         add_why(err, why);
     }
     return code;
 }
 
-static enum berth_code answer_json(const struct call *call, struct bind_asked *asked, const struct claim *claim, json_t **ret, struct berth_err *err)
+static enum berth_code make_json(void *state, json_t **ret, struct berth_err *err)
 {
-    struct reply reply = {.snap = call->snap, .asked = asked, .claim = claim};
+    const struct binding *binding = state;
+    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->keep != NULL};
     json_t *json = NULL;
-    enum berth_code code = plan_around(call, asked, &reply.answer, err);
+    enum berth_code code = plan(binding, &reply.answer, err);
     if (code == BERTH_OK) {
         json = json_object();
         code = json != NULL ? put_answer(&reply, json, err) : no_memory(err);
@@ -244,60 +267,164 @@ static enum berth_code answer_json(const struct call *call, struct bind_asked *a
     return code;
 }
 
-/* Keeps the plan and answers once it is stored; one that is too large is answered with a warning. */
-static enum berth_code keep_and_answer(const struct call *call, const struct claim *claim, const char *text, json_t *take_json, struct outcome *ret,
-                                       struct berth_err *err)
+static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth_err *err)
 {
-    char *answered = print_tree(take_json, JSON_COMPACT);
+    struct binding *binding = state;
+    (void)ret;
+    return make_json(state, &binding->json, err);
+}
+
+/* ---- under the key of a claim the first plan stands ---- */
+
+/* Keeps the plan; one that is too large is answered with a warning. */
+static enum berth_code keep(const struct binding *binding, const struct claim *claim, struct berth_err *err)
+{
+    char *answered = print_tree(binding->json, JSON_COMPACT);
     enum berth_code code = BERTH_OK;
-    if (answered == NULL) {
+    json_t *warnings = json_object_get(binding->json, "warnings");
+    if (answered == NULL)
         code = no_memory(err);
-    } else if (strlen(text) + strlen(answered) > CLAIM_PLAN_MAX) {
-        json_t *warnings = json_object_get(take_json, "warnings");
-        if (!answer_append(warnings, json_string("the plan is not kept under its key: it is too large for that")))
-            code = no_memory(err);
-    } else if (!claim_keep_plan(call->daemon->claims, claim, text, answered)) {
+    else if (strlen(binding->text) + strlen(answered) > CLAIM_PLAN_MAX)
+        code = answer_append(warnings, json_string("the plan is not kept under its key: it is too large for that")) ? BERTH_OK : no_memory(err);
+    else if (!claim_keep_plan(binding->keep, claim, binding->text, answered))
         code = no_memory(err);
-    }
     free(answered);
-    if (code == BERTH_OK)
-        return claim_keep_answer(call->daemon->claims, take_json, false, NULL, ret, err);
-    json_decref(take_json);
     return code;
 }
 
-/* Under the key of a claim the first plan stands. */
-static enum berth_code answer_under_key(const struct call *call, struct bind_asked *asked, const struct claim *claim, struct outcome *ret,
-                                        struct berth_err *err)
+/* While it was planned another request under the same key may have been answered: that plan stands then. Or the claim has ended. */
+static enum berth_code keep_or_recall(struct binding *binding, struct berth_err *err)
 {
-    json_t *json = NULL;
-    char *text = claim_plan_text(call->params);
-    if (text == NULL)
-        return no_memory(err);
-    enum berth_code code = claim_plan_recall(claim, text, &json, err);
-    bool stands = json != NULL;
-    if (code == BERTH_OK && !stands)
-        code = answer_json(call, asked, claim, &json, err);
-    if (code == BERTH_OK && stands)
-        code = claim_keep_answer(call->daemon->claims, json, false, NULL, ret, err);
-    else if (code == BERTH_OK)
-        code = keep_and_answer(call, claim, text, json, ret, err);
-    free(text);
+    const struct claim *claim = claim_set_find(claim_keep_claims(binding->keep), binding->claim_id);
+    json_t *stands = NULL;
+    if (claim == NULL) {
+        json_t *warnings = json_object_get(binding->json, "warnings");
+        return answer_append(warnings, json_string("the plan is not kept under its key: the claim has ended")) ? BERTH_OK : no_memory(err);
+    }
+    enum berth_code code = claim_plan_recall(claim, binding->text, &stands, err);
+    if (code != BERTH_OK)
+        return code;
+    if (stands == NULL)
+        return keep(binding, claim, err);
+    json_decref(binding->json);
+    binding->json = stands;
+    return BERTH_OK;
+}
+
+/* The outcome that answers once the plan is stored. */
+static enum berth_code settle(struct binding *binding, struct berth_err *err)
+{
+    enum berth_code code = keep_or_recall(binding, err);
+    if (code != BERTH_OK)
+        return code;
+    json_t *json = binding->json;
+    binding->json = NULL;
+    return claim_keep_answer(binding->keep, json, false, NULL, &binding->kept, err);
+}
+
+static enum stream_step next_kept(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct binding *binding = state;
+    if (binding->kept.next == NULL && settle(binding, err) != BERTH_OK)
+        return STREAM_ERROR;
+    return binding->kept.next(binding->kept.state, ret_reply, err);
+}
+
+/* ---- the request ---- */
+
+/* What others have claimed is not for this request, whatever it says is allowed; what its own claim covers is all that is. */
+static enum berth_code look_at_claims(const struct call *call, struct binding *binding, struct berth_err *err)
+{
+    const struct claim *within = NULL;
+    if (call->daemon->claims == NULL)
+        return BERTH_OK;
+    const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
+    struct claim_caller caller = {call->peer->uid, call->peer->pid, binding->asked.key};
+    enum berth_code code = claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &binding->left_out, &binding->any_left_out, err);
+    if (code == BERTH_OK)
+        code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &within, err);
+    if (within != NULL)
+        claim_describe(within, binding->within, sizeof binding->within);
     return code;
+}
+
+/* Also whether a plan stands there already, which is the answer then. */
+static enum berth_code look_under_key(const struct call *call, struct binding *binding, struct berth_err *err)
+{
+    const struct claim *claim = NULL;
+    if (binding->asked.key != NULL && call->daemon->claims != NULL)
+        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, binding->asked.key);
+    if (claim == NULL)
+        return BERTH_OK;
+    binding->keep = call->daemon->claims;
+    memcpy(binding->claim_id, claim->id, sizeof binding->claim_id);
+    binding->text = claim_plan_text(call->params);
+    return binding->text != NULL ? claim_plan_recall(claim, binding->text, &binding->json, err) : no_memory(err);
+}
+
+static enum berth_code understand(const struct call *call, struct binding *binding, struct berth_err *err)
+{
+    struct bind_asked *asked = &binding->asked;
+    enum berth_code code = query_bind_request(call->snap->graph, call->params, asked, err);
+    if (code == BERTH_OK && asked->key != NULL) {
+        binding->key = strdup(asked->key);
+        asked->key = binding->key; /* the parameters are gone when the handler returns */
+        code = binding->key != NULL ? BERTH_OK : no_memory(err);
+    }
+    return code == BERTH_OK ? look_under_key(call, binding, err) : code;
+}
+
+/* Whether the plan is certain to take well under a millisecond, so that nobody notices it on the loop: a few tasks, and no traffic, or little of it among few gpus. */
+static bool is_small(const struct binding *binding)
+{
+    const struct bind_request *request = &binding->asked.request;
+    struct snapshot *snap = binding->snap;
+    if (!snapshot_has_curves(snap) || !snapshot_has_resources(snap))
+        return false;
+    if (request->traffic->count == 0)
+        return request->tasks <= TASKS_AT_ONCE;
+    return request->tasks <= GPUS_AT_ONCE && graph_count(snap->graph, PLACE_GPU) <= GPUS_AT_ONCE && request->traffic->count <= FLOWS_AT_ONCE;
+}
+
+/* For what is_small, or stands already. */
+static enum berth_code answer_at_once(struct binding *binding, struct outcome *ret, struct berth_err *err)
+{
+    json_t *json = binding->json;
+    enum berth_code code = json != NULL ? BERTH_OK : make_json(binding, &json, err);
+    if (code != BERTH_OK)
+        return code;
+    binding->json = json;
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next_kept, .free_state = binding_free};
+    if (binding->keep != NULL)
+        return BERTH_OK;
+    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json_incref(json)};
+    binding_free(binding);
+    return BERTH_OK;
+}
+
+static void answer_later(struct binding *binding, struct outcome *ret)
+{
+    *ret = (struct outcome){.kind = OUTCOME_WORK, .state = binding, .work = make_json, .free_state = binding_free};
+    if (binding->keep != NULL)
+        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = next_kept, .free_state = binding_free};
 }
 
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
-    struct bind_asked asked = {0};
-    json_t *json = NULL;
-    const struct claim *claim = NULL;
-    enum berth_code code = query_bind_request(call->snap->graph, call->params, &asked, err);
-    if (code == BERTH_OK && asked.key != NULL && call->daemon->claims != NULL)
-        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, asked.key);
-    if (code == BERTH_OK && claim != NULL)
-        code = answer_under_key(call, &asked, claim, ret, err);
-    else if (code == BERTH_OK && (code = answer_json(call, &asked, NULL, &json, err)) == BERTH_OK)
-        *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json};
-    query_bind_request_done(&asked);
+    struct binding *binding = calloc(1, sizeof *binding);
+    if (binding == NULL)
+        return no_memory(err);
+    binding->snap = snapshot_ref(call->snap);
+    binding->claims = snapshot_claims(call->snap);
+    enum berth_code code = understand(call, binding, err);
+    bool stands = binding->json != NULL;
+    if (code == BERTH_OK && !stands)
+        code = look_at_claims(call, binding, err);
+    if (code == BERTH_OK && !stands && !is_small(binding))
+        answer_later(binding, ret);
+    else if (code == BERTH_OK)
+        code = answer_at_once(binding, ret, err);
+    if (code != BERTH_OK)
+        binding_free(binding);
     return code;
 }
