@@ -119,8 +119,9 @@ def a_boot_with_the_defaults():
             found = rates(daemon, metric, **({"direction": "one", "kind": "pinned"} if metric.startswith("host") else {}))
             assert len(found) == count and all(value > 0 for value in found.values()), (metric, len(found))
         assert daemon.call(FABRIC + "GetSets")["sets"]
-        for question in (["bind", "-n", "8", "--cpus", "0-63", "--pattern", "ring", "--bytes", "64M"], ["route", "gpu1", "gpu7", "64M"], ["alloc", "1G", "--by", "gpu0:reads=16G"]):
-            said = berth("--socket", daemon.socket, *question)
+        somebody = ["--cpus", "0-63", "--gpus", ",".join(f"gpu{i}" for i in range(8))]  # this machine's own are none of the node's
+        for question in (["bind", "-n", "8", "--pattern", "ring", "--bytes", "64M"], ["route", "gpu1", "gpu7", "64M"], ["alloc", "1G", "--by", "gpu0:reads=16G"]):
+            said = berth("--socket", daemon.socket, *question, *somebody)
             assert "gpu" in said, (question, said)
 
 
