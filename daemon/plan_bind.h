@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "plan.h"
+#include "plan_call.h"
 #include "plan_load.h"
 #include "plan_traffic.h"
 
@@ -28,6 +29,8 @@ struct bind_task {
     struct cpuset cpus;
     place_id memory;      /* PLACE_NONE: no memory of the node is allowed */
     size_t nics, nic_count; /* a range of the answer's nic pool */
+    struct call_variable variable[CALL_VARIABLES]; /* with which its runtime copies as is priced */
+    size_t variable_count;
 };
 
 struct bind_answer {

@@ -8,6 +8,8 @@
 #include "plan_search.h"
 #include "plan_traffic.h"
 
+#define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
+
 struct bind_price;
 
 struct bind_price_request {
@@ -24,31 +26,49 @@ struct bind_price_request {
 enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err);
 void plan_bind_price_free(struct bind_price *price); /* NULL is fine */
 
-/* Whom a transfer shares what it is slowed by with. */
+#define BIND_SHARING_GPUS 4
+
+/* What several transfers use and some of them are slowed by. */
 struct bind_sharing {
     const struct load_resource *resource;
-    size_t users;           /* flows that it slows */
-    double alone_bytes_per_s; /* the slowest of them, alone */
-    place_id a, b;          /* two gpus of them; b NONE: one gpu's several flows */
+    size_t users;                     /* flows through it */
+    double together_bytes_per_s;      /* what they get at first */
+    double alone_bytes_per_s;         /* the slowest of them, alone */
+    place_id gpu[BIND_SHARING_GPUS];  /* whose flows they are, the first of them */
+    size_t gpu_count;                 /* all of them */
 };
 
-#define BIND_SHARINGS_MAX 4
+#define BIND_SHARINGS_MAX 64
 
 struct bind_priced {
     struct prediction step; /* NAN where a flow's rate is not known */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
     bool is_measured;
-    struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* what slows most first */
+    struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* that of the flow that ends last first */
     size_t sharing_count;
-    place_id slowest_from, slowest_to; /* of the flow that ends last; NONE: nothing moves */
-    double slowest_alone_bytes_per_s;
+    const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */
+    double slowest_bytes, slowest_ns, slowest_alone_ns;
 };
 
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
 
-/* Cites what the slowest flow and those that share its bottleneck rest on; warns of what is unknown or nominal in any of them. NO_MEMORY. */
-enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, struct plan_evidence *evidence,
+#define BIND_NO_TASK SIZE_MAX
+
+/* One flow as it was priced last. */
+struct bind_ride {
+    size_t task, other;      /* the tasks at its ends; other BIND_NO_TASK: memory, or another node */
+    const struct move *move; /* NULL it moves nothing, or nothing is known of it */
+};
+size_t plan_bind_price_ride_count(const struct bind_price *price);
+struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index);
+
+/* Whether gpus copy to each other at all, and by which mechanisms if each pair takes the faster one: a bit for each enum move_by. Both may be said where one would do. */
+unsigned plan_bind_price_takes(struct bind_price *price);
+
+/* Cites at most that many numbers that the slowest flow and those that share its bottleneck rest on, its own first; warns of what is unknown or nominal in any flow, unless
+ * warnings is NULL. What was priced last is no longer to be asked for. NO_MEMORY. */
+enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
                                      struct plan_warnings *warnings, struct berth_err *err);
 
 struct bind_price_choice {

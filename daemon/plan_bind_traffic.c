@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_bind_mechanism.h"
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
+#include "plan_bind_say.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
 #define OTHER_MODULE 1
-#define WORTH_SAYING 1.005 /* the launcher's order is slower by more */
+#define WHY_OURS     3 /* numbers that are cited for the plan, and for the launcher's order where that is slower */
+#define WHY_ORDER    2
 
 struct work {
     struct snapshot *snap;
@@ -113,13 +116,12 @@ static bool make_room(struct work *work)
     traffic->numa = calloc(n, sizeof *traffic->numa);
     traffic->memory = calloc(n, sizeof *traffic->memory);
     traffic->nic = calloc(n, sizeof *traffic->nic);
-    traffic->slot = calloc(berths, sizeof *traffic->slot);
     traffic->in_order = calloc(berths, sizeof *traffic->in_order);
     traffic->task_memory = calloc(work->tasks, sizeof *traffic->task_memory);
     traffic->task_numa = calloc(work->tasks, sizeof *traffic->task_numa);
     work->far = calloc(n, sizeof *work->far);
     work->apart = calloc(n * n, sizeof *work->apart);
-    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->slot != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && work->far != NULL &&
+    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && work->far != NULL &&
            work->apart != NULL;
 }
 
@@ -132,25 +134,86 @@ static void put_in_order(const struct work *work)
             work->traffic->in_order[b++] = (uint16_t)g;
 }
 
+/* Whether that is better than what is chosen already: one way of copying for all gpus is better than several that are hardly faster, as a runtime takes one for all. */
+static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, double time_ns)
+{
+    double chosen_ns = chosen->by_ns[chosen->by];
+    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= chosen_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1)));
+}
+
+static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found, struct bind_price **price, uint16_t **slot)
+{
+    struct bind_price *other_price = traffic->price;
+    uint16_t *other_slot = traffic->slot;
+    traffic->price = *price;
+    traffic->slot = *slot;
+    traffic->by = by;
+    traffic->found = *found;
+    *price = other_price;
+    *slot = other_slot;
+}
+
+/* The best choice when gpus copy so; kept when it is better than what is. */
+static enum berth_code look(struct work *work, enum load_by by, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic;
+    struct bind_price_request request = {.traffic = work->request->traffic, .by = by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
+                                         .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count};
+    struct bind_price_choice choice = {.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order,
+                                       .far = work->far, .apart = work->apart};
+    struct bind_price *price = NULL;
+    struct search_result found = {0};
+    uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
+    enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err) : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
+    if (code == BERTH_OK)
+        code = plan_bind_price_search(price, &choice, slot, &found, err);
+    if (code == BERTH_OK) {
+        double time_ns = plan_bind_price_of(price, slot, NULL).step.time_ns;
+        bool better = is_better(traffic, by, time_ns);
+        traffic->by_ns[by] = time_ns;
+        traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
+        if (better)
+            keep(traffic, by, &found, &price, &slot);
+    }
+    plan_bind_price_free(price);
+    free(slot);
+    return code;
+}
+
+/* Each way of copying in which gpus may; those that take the same are looked at once. */
+static enum berth_code look_at_all(struct work *work, struct berth_err *err)
+{
+    static const enum load_by single[] = {[MOVE_COPY_ENGINE] = LOAD_COPY_ENGINE, [MOVE_KERNEL] = LOAD_KERNEL};
+    struct bind_traffic *traffic = work->traffic;
+    traffic->by_ns[LOAD_BEST] = traffic->by_ns[LOAD_COPY_ENGINE] = traffic->by_ns[LOAD_KERNEL] = NAN;
+    traffic->bound_ns = INFINITY;
+    enum berth_code code = look(work, work->request->by, err);
+    if (code != BERTH_OK || work->request->by != LOAD_BEST)
+        return code;
+    unsigned takes = plan_bind_price_takes(traffic->price);
+    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0; by++) {
+        if (takes == 1U << by) {
+            traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
+            traffic->by = traffic->by == LOAD_BEST ? single[by] : traffic->by;
+        } else {
+            code = look(work, single[by], err);
+        }
+    }
+    return code;
+}
+
 static enum berth_code choose(struct work *work, struct bind_answer *answer, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
     if (!make_room(work))
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     enum berth_code code = describe(work, err);
-    struct bind_price_request request = {.traffic = work->request->traffic, .by = work->request->by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
-                                         .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count};
     if (code == BERTH_OK)
-        code = plan_bind_price_new(work->snap, &request, &traffic->price, err);
+        code = look_at_all(work, err);
     if (code != BERTH_OK)
         return code;
     put_in_order(work);
-    size_t share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count;
-    struct bind_price_choice choice = {.share = share, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart};
-    code = plan_bind_price_search(traffic->price, &choice, traffic->slot, &traffic->found, err);
-    if (code != BERTH_OK)
-        return code;
-    traffic->is_chosen = !isnan(plan_bind_price_of(traffic->price, traffic->slot, NULL).step.time_ns);
+    traffic->is_chosen = !isnan(traffic->by_ns[traffic->by]);
     for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
         if (b % work->each == 0)
@@ -172,52 +235,6 @@ enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bin
 }
 
 /* ---- what it takes, and why ---- */
-
-static double capacity_of(const struct load_resource *resource, size_t users)
-{
-    double capacity = INFINITY;
-    for (size_t i = 0; i < resource->step_count && resource->step[i].flows <= users; i++)
-        capacity = resource->step[i].bytes_per_s;
-    return capacity;
-}
-
-/* "gpu4 and gpu5 share module2:host-port:out: 28.1 GB/s together, 28.3 alone" */
-static void say_sharing(const struct graph *graph, const struct bind_sharing *sharing, const char *prefix, struct plan_warnings *lines)
-{
-    double together = fmin(capacity_of(sharing->resource, sharing->users), (double)sharing->users * sharing->alone_bytes_per_s);
-    const char *a = graph_place(graph, sharing->a)->name, *name = sharing->resource->name;
-    const char *stated = sharing->resource->is_nominal ? " (as the links are said to carry)" : "";
-    if (sharing->b == PLACE_NONE)
-        plan_warn(lines, "%s%zu transfers of %s share %s: %.1f GB/s together, %.1f alone%s", prefix, sharing->users, a, name, together / 1e9,
-                  sharing->alone_bytes_per_s / 1e9, stated);
-    else if (sharing->users == 2)
-        plan_warn(lines, "%s%s and %s share %s: %.1f GB/s together, %.1f alone%s", prefix, a, graph_place(graph, sharing->b)->name, name, together / 1e9,
-                  sharing->alone_bytes_per_s / 1e9, stated);
-    else
-        plan_warn(lines, "%s%zu transfers, of %s, %s and maybe others, share %s: %.1f GB/s together, %.1f alone%s", prefix, sharing->users, a,
-                  graph_place(graph, sharing->b)->name, name, together / 1e9, sharing->alone_bytes_per_s / 1e9, stated);
-}
-
-static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
-{
-    if (priced->slowest_from != PLACE_NONE)
-        plan_warn(lines, "%sthe slowest transfer goes from %s to %s, which carries %.1f GB/s alone", prefix, graph_place(graph, priced->slowest_from)->name,
-                  graph_place(graph, priced->slowest_to)->name, priced->slowest_alone_bytes_per_s / 1e9);
-}
-
-static void say_why(const struct graph *graph, const struct bind_priced *ours, const struct bind_priced *order, struct bind_answer *answer)
-{
-    say_slowest(graph, ours, "", &answer->reasons);
-    if (ours->sharing_count == 0)
-        plan_warn(&answer->reasons, "no transfer slows another");
-    for (size_t i = 0; i < ours->sharing_count; i++)
-        say_sharing(graph, &ours->sharing[i], "", &answer->warnings);
-    if (!(order->step.time_ns > ours->step.time_ns * WORTH_SAYING))
-        return;
-    say_slowest(graph, order, "in order, ", &answer->reasons);
-    for (size_t i = 0; i < order->sharing_count; i++)
-        say_sharing(graph, &order->sharing[i], "in order, ", &answer->reasons);
-}
 
 /* The slots of what the tasks have; whether their memory is what the search took for it. */
 static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpus, const struct bind_answer *answer)
@@ -251,18 +268,25 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
     bool is_as_searched = find_slots(traffic, gpus, answer);
     struct bind_priced order = plan_bind_price_of(traffic->price, traffic->in_order, NULL);
     struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
+    bool is_worse = order.step.time_ns > ours.step.time_ns * (1 + PRICE_WORTH);
     answer->predicted = ours.step;
     answer->baseline = order.step;
     snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s", ours.bottleneck);
     snprintf(answer->baseline_bottleneck, sizeof answer->baseline_bottleneck, "%s", order.bottleneck);
     say_shared_gpus(snap->graph, gpus, answer);
+    enum berth_code code = BERTH_OK;
     if (!isnan(ours.step.time_ns)) {
-        double bound_ns = traffic->found.bound_ns;
-        answer->is_proven = traffic->found.is_proven && is_as_searched;
+        double bound_ns = traffic->bound_ns;
+        answer->is_proven = traffic->found.is_proven && is_as_searched && traffic->by_ns[traffic->by] <= bound_ns * (1 + SEARCH_SAME);
         answer->gap = answer->is_proven ? 0 : is_as_searched && bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : NAN;
-        say_why(snap->graph, &ours, &order, answer);
+        code = plan_bind_mechanism(traffic, snap, answer, err);
+        plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
     }
-    return plan_bind_price_cite(traffic->price, traffic->slot, traffic->task_memory, &answer->evidence, &answer->warnings, err);
+    if (code == BERTH_OK)
+        code = plan_bind_price_cite(traffic->price, traffic->slot, traffic->task_memory, WHY_OURS, &answer->evidence, &answer->warnings, err);
+    if (code == BERTH_OK && is_worse)
+        code = plan_bind_price_cite(traffic->price, traffic->in_order, NULL, WHY_ORDER, &answer->evidence, NULL, err);
+    return code;
 }
 
 void plan_bind_traffic_done(struct bind_traffic *traffic)

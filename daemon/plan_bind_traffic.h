@@ -9,13 +9,16 @@
 #include "plan_bind_price.h"
 
 struct bind_traffic {
-    struct bind_price *price; /* NULL: there is no traffic between or from gpus */
+    struct bind_price *price; /* of how gpus copy in what was chosen; NULL: there is no traffic between or from gpus */
+    enum load_by by;          /* how */
     place_id *numa;           /* by allowed gpu: whose cores a task on it would have; NONE unknown */
     place_id *memory, *nic;   /* likewise its memory and nic */
     place_id *task_numa;      /* by task: whose cores it should have, as is priced */
     uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
     place_id *task_memory;    /* by task */
     struct search_result found;
+    double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by); NAN not looked for, or not known */
+    double bound_ns;          /* no choice takes less by any of these; 0 unknown */
     bool is_chosen;
 };
 

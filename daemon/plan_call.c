@@ -13,6 +13,7 @@ struct writer {
     struct plan_call *call;
     size_t used;
     bool engines_between; /* some hop between gpus is one of AMD's copy engines, so that no variable may turn them off */
+    bool engines_to_host; /* the same of the host */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
@@ -47,6 +48,13 @@ static void set_variable(struct writer *writer, const char *name, const char *va
         call->variable[call->variable_count++] = (struct call_variable){name, value};
 }
 
+static void note_engine(struct writer *writer, const struct move *hop)
+{
+    bool between = is_between_gpus(writer->graph, hop), is_engine = hop->by == MOVE_COPY_ENGINE;
+    writer->engines_between = writer->engines_between || (is_engine && between);
+    writer->engines_to_host = writer->engines_to_host || (is_engine && !between);
+}
+
 /* What the runtime must be told. Whether the copy is then one call of the runtime's own. */
 static bool set_variables(struct writer *writer, const struct move *hop)
 {
@@ -57,7 +65,7 @@ static bool set_variables(struct writer *writer, const struct move *hop)
         set_variable(writer, "HSA_XNACK", "1", false);
     if (is_copy) {
         set_variable(writer, between ? "HSA_ENABLE_PEER_SDMA" : "HSA_ENABLE_SDMA", "1", true);
-    } else if (was_under(writer, hop, "sdma", "off")) {
+    } else if (was_under(writer, hop, "sdma", "off") && !writer->engines_between && !writer->engines_to_host) {
         set_variable(writer, "HSA_ENABLE_SDMA", "0", false);
         is_copy = true;
     } else if (between && !writer->engines_between) {
@@ -133,10 +141,8 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     call.variable_count = 0;
     call.needs_restart = false;
     for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++) {
-            const struct move *hop = &option->way[w].hop[i];
-            writer.engines_between = writer.engines_between || (hop->by == MOVE_COPY_ENGINE && is_between_gpus(graph, hop));
-        }
+        for (size_t i = 0; i < option->way[w].hop_count; i++)
+            note_engine(&writer, &option->way[w].hop[i]);
     for (size_t w = 0; w < option->way_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
@@ -144,5 +150,19 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
             put_hop(&writer, &option->way[w].hop[i]);
         }
     }
+    *ret = call;
+}
+
+void plan_call_variables(const struct graph *graph, const struct values *values, const struct move *const *move, size_t count, struct plan_call *ret)
+{
+    struct plan_call call;
+    struct writer writer = {.graph = graph, .values = values, .call = &call};
+    call.text[0] = '\0';
+    call.variable_count = 0;
+    call.needs_restart = false;
+    for (size_t i = 0; i < count; i++)
+        note_engine(&writer, move[i]);
+    for (size_t i = 0; i < count; i++)
+        (void)set_variables(&writer, move[i]);
     *ret = call;
 }

@@ -26,3 +26,7 @@ struct plan_call {
 
 /* shapes: how the GPU probe found that kernels are launched best (gpu_tune.h has the format); NULL not known. */
 void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes, const struct route_option *option, struct plan_call *ret);
+
+/* The variables alone, with which one process makes all of these transfers in the way that they are priced; text is empty. Where some between gpus go by copy engine and some
+ * by kernel no variable says so: those kernels are the program's own. */
+void plan_call_variables(const struct graph *graph, const struct values *values, const struct move *const *move, size_t count, struct plan_call *ret);

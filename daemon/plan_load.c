@@ -160,7 +160,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
         if (ret_parts != NULL)
             ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes) : 0,
-                                              .by = ride != NULL ? ride->move.by : MOVE_COPY_ENGINE, .shared = shared};
+                                              .move = ride != NULL ? &ride->move : NULL, .shared = shared};
     }
     whole.step = load_interval_last(scratch->end, count);
     whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;

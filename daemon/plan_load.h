@@ -14,7 +14,9 @@
 
 #define LOAD_PLACES_MAX 256
 
-enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL }; /* best: whatever is faster alone, for each pair and size */
+/* How gpus copy to each other; best: whatever is faster alone, for each pair and size, as it is with the host in any case (a kernel where it is faster by LOAD_WORTH). */
+enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL };
+#define LOAD_WORTH 0.02
 
 /* What is known of a pair: nothing; what the links between are said to carry; a rate that somebody published; a measured one. */
 enum load_known { LOAD_NOTHING, LOAD_NOMINAL, LOAD_PUBLISHED, LOAD_MEASURED };
@@ -47,7 +49,7 @@ struct load_time {
 struct load_part {
     struct prediction time;
     double alone_ns;
-    enum move_by by;                     /* what LOAD_BEST took */
+    const struct move *move;             /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared;  /* what slowed it last; NULL nothing */
 };
 

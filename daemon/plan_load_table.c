@@ -92,8 +92,9 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
     struct load_ride *ride = plan_load_table_ride(table, by, a, b);
-    bool asked = table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
     bool network = graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
+    bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
+    bool asked = !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
     bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && find_move(table, from, to, by, &ride->move);
     if (!found)
         return;
@@ -260,5 +261,6 @@ const struct load_ride *plan_load_table_choose(const struct load_table *table, s
     bool knows = plan_move_knows(&engine->move, bytes);
     if (knows != plan_move_knows(&kernel->move, bytes))
         return knows ? engine : kernel;
-    return plan_load_table_alone_ns(kernel, bytes) < plan_load_table_alone_ns(engine, bytes) ? kernel : engine;
+    double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1; /* a program copies to the host by engine unless it has kernels for that */
+    return plan_load_table_alone_ns(kernel, bytes) < worth * plan_load_table_alone_ns(engine, bytes) ? kernel : engine;
 }

@@ -85,10 +85,12 @@ static json_t *names(const struct graph *graph, const place_id *id, size_t count
 
 static bool set_text(json_t *object, const char *key, const char *text) { return text == NULL || answer_set(object, key, json_string_nocheck(text)); }
 
-static bool put_environment(json_t *json, const struct visible *visible)
+static bool put_environment(json_t *json, const struct bind_task *task, const struct visible *visible)
 {
     json_t *environment = json_object(), *unset = json_array();
     bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda);
+    for (size_t i = 0; ok && i < task->variable_count; i++)
+        ok = set_text(environment, task->variable[i].name, task->variable[i].value);
     for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
         ok = answer_append(unset, json_string_nocheck(visible->unset[i]));
     ok = answer_set(json, "environment", environment) && ok;
@@ -108,7 +110,7 @@ static json_t *task_json(const struct reply *reply, size_t t, const struct visib
               answer_set(json, "memory", names(graph, &task->memory, task->memory != PLACE_NONE)) &&
               answer_set(json, "memory_policy", json_string_nocheck("preferred")) &&
               answer_set(json, "nics", names(graph, answer->nic != NULL ? answer->nic + task->nics : NULL, task->nic_count)) &&
-              put_environment(json, visible);
+              put_environment(json, task, visible);
     free(cpus);
     free(mask);
     if (!ok) {

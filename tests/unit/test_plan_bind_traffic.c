@@ -166,7 +166,7 @@ static void two_that_copy_to_the_host_part_and_two_that_exchange_meet(void **sta
     assert_int_not_equal(number_of(&f, 0, 0) / 2, number_of(&f, 1, 0) / 2);
     assert_near(f.answer.baseline.time_ns, 283e6 / 14.05);
     assert_true(f.answer.is_proven && f.answer.gap == 0);
-    assert_true(said(&f.answer.reasons, "in order, gpu0 and gpu1 share module0:host-port") && said(&f.answer.reasons, " GB/s together, 28.3 alone"));
+    assert_true(said(&f.answer.reasons, "in order, gpu0 and gpu1 share the host port of module0") && said(&f.answer.reasons, " GB/s together, 28.3 alone"));
     assert_false(said(&f.answer.warnings, "share"));
     for (size_t t = 0; t < 2; t++) {
         const struct place *own = graph_place(f.graph, f.answer.task[t].gpus[0]);
@@ -222,7 +222,7 @@ static void four_that_copy_to_the_host_take_four_modules(void **state)
     assert_near(step_of(&f, four), 10e6);
     allow_gpus(&f, 0x2B); /* three modules */
     assert_near(step_of(&f, four), 283e6 / 14.05);
-    assert_true(said(&f.answer.warnings, "gpu0 and gpu1 share module0:host-port") && strstr(f.answer.bottleneck, "module0:host-port") != NULL);
+    assert_true(said(&f.answer.warnings, "gpu0 and gpu1 share the host port of module0") && strstr(f.answer.bottleneck, "module0:host-port") != NULL);
     end(&f);
 }
 

@@ -214,7 +214,7 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     const struct load_flow both[] = {{4, NUMA(0), GB}, {5, NUMA(0), GB}};
     struct load_part parts[2];
     struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
-    assert_true(parts[0].by == MOVE_COPY_ENGINE && parts[1].by == MOVE_KERNEL);
+    assert_true(parts[0].move->by == MOVE_COPY_ENGINE && parts[1].move->by == MOVE_KERNEL);
     assert_near(whole.step.time_ns, 100e6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured && isnan(whole.step.low_ns));
     size_t sets_cited;
@@ -238,13 +238,13 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
         from[i] = i < 2 ? f.place[4 + i] : host;
         to[i] = i < 2 ? host : f.place[2 + i];
         nodes_value(values, METRIC_HOST_GPU_COPY_ENGINE, VALUE_MEASURED, from[i], to[i], "", 10 * GB, NAN, NAN);
-        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, from[i], to[i], "", 8 * GB, NAN, NAN);
+        nodes_value(values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, from[i], to[i], "", 12 * GB, NAN, NAN);
         together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i], 10 * GB);
     }
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, from, to, 10 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, from + 2, to + 2, 10 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, 6 * GB);
-    begin_table(&f, values, sets, LOAD_KERNEL);
+    begin_table(&f, values, sets, LOAD_BEST);
     const struct load_flow flows[] = {{4, NUMA(0), 6 * GB}, {5, NUMA(0), 6 * GB}, {NUMA(0), 4, 6 * GB}, {NUMA(0), 5, 6 * GB}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, NULL);
     assert_near(whole.step.time_ns, 1e9);

@@ -1,0 +1,160 @@
+#include "plan_bind_mechanism.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_text.h"
+
+#define NAMED 3 /* transfers, when only some go by kernel */
+
+/* Transfers between gpus, or with the host. */
+struct sort {
+    size_t count[2]; /* by mechanism */
+    const struct move *kernel[NAMED];
+};
+
+static bool is_between_gpus(const struct graph *graph, const struct move *move)
+{
+    return graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
+}
+
+/* With a nic no gpu copies. */
+static bool is_copy(const struct graph *graph, const struct move *move)
+{
+    return move != NULL && graph_place(graph, move->from)->kind != PLACE_NIC && graph_place(graph, move->to)->kind != PLACE_NIC;
+}
+
+static void count_one(struct sort *sort, const struct move *move)
+{
+    size_t by = move->by == MOVE_KERNEL;
+    if (by == 1 && sort->count[1] < NAMED)
+        sort->kernel[sort->count[1]] = move;
+    sort->count[by]++;
+}
+
+/* ---- the environment ---- */
+
+/* The moves of each task, one task's after the other's: a transfer is made by the process at either end of it, so it stands with both. */
+struct mine {
+    const struct move **move;
+    size_t *begin; /* by task, and one more */
+};
+
+static bool find_mine(const struct bind_traffic *traffic, const struct graph *graph, size_t tasks, struct mine *mine)
+{
+    size_t rides = plan_bind_price_ride_count(traffic->price);
+    mine->move = calloc(2 * rides + 1, sizeof *mine->move);
+    mine->begin = calloc(tasks + 2, sizeof *mine->begin);
+    if (mine->move == NULL || mine->begin == NULL)
+        return false;
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t f = 0; f < rides; f++) {
+            struct bind_ride ride = plan_bind_price_ride(traffic->price, f);
+            for (size_t end = 0; end < 2 && is_copy(graph, ride.move); end++) {
+                size_t task = end == 0 ? ride.task : ride.other;
+                if (task == BIND_NO_TASK)
+                    continue;
+                /* Counted two behind, then filled one behind: in the end each begins where it should. */
+                if (pass == 0)
+                    mine->begin[task + 2]++;
+                else
+                    mine->move[mine->begin[task + 1]++] = ride.move;
+            }
+        }
+        for (size_t t = 0; pass == 0 && t < tasks; t++)
+            mine->begin[t + 2] += mine->begin[t + 1];
+    }
+    return true;
+}
+
+static bool set_variables(const struct bind_traffic *traffic, const struct snapshot *snap, struct bind_answer *answer)
+{
+    struct mine mine = {0};
+    bool ok = find_mine(traffic, snap->graph, answer->task_count, &mine);
+    for (size_t t = 0; ok && t < answer->task_count; t++) {
+        struct plan_call call;
+        plan_call_variables(snap->graph, snap->values, mine.move + mine.begin[t], mine.begin[t + 1] - mine.begin[t], &call);
+        answer->task[t].variable_count = call.variable_count;
+        for (size_t i = 0; i < call.variable_count; i++)
+            answer->task[t].variable[i] = call.variable[i];
+    }
+    free(mine.move);
+    free(mine.begin);
+    return ok;
+}
+
+/* ---- the sentence ---- */
+
+/* What makes the runtime copy so, "" nothing does. */
+static const char *variable_of(const struct bind_answer *answer, const char *name)
+{
+    for (size_t t = 0; t < answer->task_count; t++)
+        for (size_t i = 0; i < answer->task[t].variable_count; i++)
+            if (strcmp(answer->task[t].variable[i].name, name) == 0 && strcmp(answer->task[t].variable[i].value, "0") == 0)
+                return name;
+    return "";
+}
+
+static void say_some(const struct graph *graph, const struct sort *sort, const char *what, struct bind_answer *answer)
+{
+    char names[120] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < NAMED && i < sort->count[1] && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s to %s", i > 0 ? ", " : "", graph_place(graph, sort->kernel[i]->from)->name,
+                                 graph_place(graph, sort->kernel[i]->to)->name);
+    char more[40] = "";
+    if (sort->count[1] > NAMED)
+        snprintf(more, sizeof more, " and %zu more", sort->count[1] - NAMED);
+    plan_warn(&answer->reasons, "%s: %s%s by kernels of the program's own, the other %zu by copy engine", what, names, more, sort->count[0]);
+}
+
+static void say_how(const struct graph *graph, const struct sort *sort, bool peers, const char *instead, struct bind_answer *answer)
+{
+    const char *what = peers ? "copies between gpus" : "copies with the host";
+    if (sort->count[0] > 0 && sort->count[1] > 0) {
+        say_some(graph, sort, what, answer);
+    } else if (sort->count[0] > 0) {
+        plan_warn(&answer->reasons, "%s go by copy engine%s", what, instead);
+    } else if (sort->count[1] > 0) {
+        const char *name = variable_of(answer, "HSA_ENABLE_SDMA");
+        if (peers && *name == '\0')
+            name = variable_of(answer, "HSA_ENABLE_PEER_SDMA");
+        plan_warn(&answer->reasons, "%s go by kernel: %s%s%s", what, *name != '\0' ? name : "the program's own, no copy of the runtime's",
+                  *name != '\0' ? "=0 in the tasks' environment has the runtime do so" : "", instead);
+    }
+}
+
+/* "; by kernel a step takes 671 us": the best plan for that, when it differs. */
+static void say_other(const struct bind_traffic *traffic, const struct sort *peers, double step_ns, char *text, size_t size)
+{
+    enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
+    double other_ns = traffic->by_ns[other];
+    char time[PLAN_TEXT_SIZE];
+    text[0] = '\0';
+    if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns && (peers->count[0] == 0 || peers->count[1] == 0))
+        snprintf(text, size, "; by %s a step takes %s at best", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
+}
+
+enum berth_code plan_bind_mechanism(const struct bind_traffic *traffic, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
+{
+    size_t rides = plan_bind_price_ride_count(traffic->price);
+    struct sort peers = {0}, host = {0};
+    char other[80];
+    if (!set_variables(traffic, snap, answer))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+    for (size_t f = 0; f < rides; f++) {
+        struct bind_ride ride = plan_bind_price_ride(traffic->price, f);
+        if (is_copy(snap->graph, ride.move))
+            count_one(is_between_gpus(snap->graph, ride.move) ? &peers : &host, ride.move);
+    }
+    say_other(traffic, &peers, answer->predicted.time_ns, other, sizeof other);
+    if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
+        plan_warn(&answer->reasons, "copies between gpus and with the host go by copy engine%s", other);
+    } else {
+        say_how(snap->graph, &peers, true, other, answer);
+        say_how(snap->graph, &host, false, "", answer);
+    }
+    return BERTH_OK;
+}

@@ -1,0 +1,136 @@
+#include "plan_bind_say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan_text.h"
+
+#define LINES_MAX 3 /* about what is shared; the rest is counted */
+#define SAME_MAX  3 /* others of which the same is said, by name */
+#define TEXT_SIZE 160
+
+/* ---- names ---- */
+
+/* "the host port of module2", and where that is: "module2". */
+static void name_resource(const char *name, char *text, char *where)
+{
+    static const struct {
+        const char *suffix, *before, *after;
+    } known[] = {
+        {":host-port:out", "the host port of ", " towards the host"}, {":host-port:in", "the host port of ", " from the host"}, {":host-port", "the host port of ", ""},
+        {":link", "the link ", ""}, {":both", "both directions of ", ""},
+        {":memory:read", "the read bandwidth of ", ""}, {":memory:write", "the write bandwidth of ", ""}, {":memory", "the bandwidth of ", ""},
+    };
+    size_t length = strlen(name), first = strcspn(name, "-");
+    if (length > 9 && (strcmp(name + length - 9, ":link:out") == 0 || strcmp(name + length - 8, ":link:in") == 0) && first < length - 9) {
+        bool out = name[length - 1] == 't';
+        const char *second = name + first + 1;
+        size_t rest = strcspn(second, ":");
+        snprintf(where, TEXT_SIZE, "%.*s to %.*s", (int)(out ? first : rest), out ? name : second, (int)(out ? rest : first), out ? second : name);
+        snprintf(text, TEXT_SIZE, "the link from %.100s", where);
+        return;
+    }
+    snprintf(where, TEXT_SIZE, "%s", name);
+    snprintf(text, TEXT_SIZE, "%s", name);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        size_t suffix = strlen(known[i].suffix);
+        if (length <= suffix || strcmp(name + length - suffix, known[i].suffix) != 0)
+            continue;
+        snprintf(where, TEXT_SIZE, "%.*s", (int)(length - suffix), name);
+        snprintf(text, TEXT_SIZE, "%s%.*s%s", known[i].before, (int)(length - suffix), name, known[i].after);
+        return;
+    }
+}
+
+/* "gpu0 and gpu1", "2 transfers of gpu0", "8 transfers of gpu0, gpu1, gpu2 and 1 more". */
+static void name_users(const struct graph *graph, const struct bind_sharing *sharing, char *text)
+{
+    size_t used = 0, named = sharing->gpu_count < BIND_SHARING_GPUS ? sharing->gpu_count : BIND_SHARING_GPUS, more = sharing->gpu_count - named;
+    if (sharing->users != sharing->gpu_count)
+        used += (size_t)snprintf(text, TEXT_SIZE, "%zu transfers of ", sharing->users);
+    for (size_t i = 0; i < named; i++)
+        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i == 0 ? "" : i + 1 == named && more == 0 ? " and " : ", ", graph_place(graph, sharing->gpu[i])->name);
+    if (more > 0)
+        snprintf(text + used, TEXT_SIZE - used, " and %zu more", more);
+}
+
+/* ---- what is shared ---- */
+
+/* Whether the same is to be said of both, but for the names. */
+static bool is_alike(const struct bind_sharing *a, const struct bind_sharing *b)
+{
+    const char *x = strchr(a->resource->name, ':'), *y = strchr(b->resource->name, ':');
+    return x != NULL && y != NULL && strcmp(x, y) == 0 && a->users == b->users && a->gpu_count == b->gpu_count && a->resource->is_nominal == b->resource->is_nominal &&
+           fabs(a->together_bytes_per_s / b->together_bytes_per_s - 1) < PRICE_WORTH && fabs(a->alone_bytes_per_s / b->alone_bytes_per_s - 1) < PRICE_WORTH;
+}
+
+/* "; so do those of module1, module2 and 1 more" */
+static void name_same(const struct bind_priced *priced, size_t first, bool *said, char *text)
+{
+    size_t same = 0, used = 0;
+    char what[TEXT_SIZE], where[TEXT_SIZE];
+    text[0] = '\0';
+    for (size_t i = first + 1; i < priced->sharing_count; i++) {
+        if (said[i] || !is_alike(&priced->sharing[first], &priced->sharing[i]))
+            continue;
+        said[i] = true;
+        name_resource(priced->sharing[i].resource->name, what, where);
+        if (same++ < SAME_MAX && used < TEXT_SIZE)
+            used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", same == 1 ? "; the same: " : ", ", where);
+    }
+    if (same > SAME_MAX && used < TEXT_SIZE)
+        snprintf(text + used, TEXT_SIZE - used, " and %zu more", same - SAME_MAX);
+}
+
+/* "gpu4 and gpu5 share the host port of module2: 28.1 GB/s together, 28.3 alone" */
+static void say_sharing(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+{
+    bool said[BIND_SHARINGS_MAX] = {false};
+    size_t count = 0, unsaid = 0;
+    for (size_t i = 0; i < priced->sharing_count; i++) {
+        const struct bind_sharing *sharing = &priced->sharing[i];
+        char users[TEXT_SIZE], what[TEXT_SIZE], where[TEXT_SIZE], same[TEXT_SIZE];
+        if (said[i])
+            continue;
+        if (count == LINES_MAX) {
+            unsaid++;
+            continue;
+        }
+        name_users(graph, sharing, users);
+        name_resource(sharing->resource->name, what, where);
+        name_same(priced, i, said, same);
+        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f alone%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9,
+                  sharing->resource->is_nominal ? " (not measured)" : "", same);
+        count++;
+    }
+    if (unsaid > 0)
+        plan_warn(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
+}
+
+static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+{
+    const struct move *move = priced->slowest;
+    char size[PLAN_TEXT_SIZE], alone[48] = "";
+    if (move == NULL)
+        return;
+    double rate = priced->slowest_bytes / priced->slowest_ns, rate_alone = priced->slowest_bytes / fmax(priced->slowest_alone_ns, 1e-3);
+    if (priced->slowest_ns > priced->slowest_alone_ns * (1 + PRICE_WORTH))
+        snprintf(alone, sizeof alone, ", %.1f alone", rate_alone);
+    const char *from = graph_place(graph, move->from)->name, *to = graph_place(graph, move->to)->name;
+    bool is_copy = graph_place(graph, move->from)->kind != PLACE_NIC && graph_place(graph, move->to)->kind != PLACE_NIC;
+    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s at %.1f GB/s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
+              !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", rate, alone);
+}
+
+void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, const struct bind_priced *order, struct bind_answer *answer)
+{
+    say_slowest(graph, ours, "", &answer->reasons);
+    if (ours->sharing_count == 0)
+        plan_warn(&answer->reasons, "no transfer slows another");
+    say_sharing(graph, ours, "", &answer->warnings);
+    if (order == NULL)
+        return;
+    say_slowest(graph, order, "in order, ", &answer->reasons);
+    say_sharing(graph, order, "in order, ", &answer->reasons);
+}
