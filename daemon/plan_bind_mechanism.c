@@ -42,16 +42,16 @@ struct mine {
     size_t *begin; /* by task, and one more */
 };
 
-static bool find_mine(const struct bind_traffic *traffic, const struct graph *graph, size_t tasks, struct mine *mine)
+static bool find_mine(const struct bind_price *price, const struct graph *graph, size_t tasks, struct mine *mine)
 {
-    size_t rides = plan_bind_price_ride_count(traffic->price);
+    size_t rides = plan_bind_price_ride_count(price);
     mine->move = calloc(2 * rides + 1, sizeof *mine->move);
     mine->begin = calloc(tasks + 2, sizeof *mine->begin);
     if (mine->move == NULL || mine->begin == NULL)
         return false;
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t f = 0; f < rides; f++) {
-            struct bind_ride ride = plan_bind_price_ride(traffic->price, f);
+            struct bind_ride ride = plan_bind_price_ride(price, f);
             for (size_t end = 0; end < 2 && is_copy(graph, ride.move); end++) {
                 size_t task = end == 0 ? ride.task : ride.other;
                 if (task == BIND_NO_TASK)
@@ -69,10 +69,10 @@ static bool find_mine(const struct bind_traffic *traffic, const struct graph *gr
     return true;
 }
 
-static bool set_variables(const struct bind_traffic *traffic, const struct snapshot *snap, struct bind_answer *answer)
+static bool set_variables(const struct bind_price *price, const struct snapshot *snap, struct bind_answer *answer)
 {
     struct mine mine = {0};
-    bool ok = find_mine(traffic, snap->graph, answer->task_count, &mine);
+    bool ok = find_mine(price, snap->graph, answer->task_count, &mine);
     for (size_t t = 0; ok && t < answer->task_count; t++) {
         struct plan_call call;
         plan_call_variables(snap->graph, snap->values, mine.move + mine.begin[t], mine.begin[t + 1] - mine.begin[t], &call);
@@ -127,29 +127,29 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
 }
 
 /* "; by kernel a step takes 671 us": the best plan for that, when it differs. */
-static void say_other(const struct bind_traffic *traffic, const struct sort *peers, double step_ns, char *text, size_t size)
+static void say_other(const double *by_ns, const struct sort *peers, double step_ns, char *text, size_t size)
 {
     enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
-    double other_ns = traffic->by_ns[other];
+    double other_ns = by_ns[other];
     char time[PLAN_TEXT_SIZE];
     text[0] = '\0';
     if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns && (peers->count[0] == 0 || peers->count[1] == 0))
         snprintf(text, size, "; by %s a step takes %s at best", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
 }
 
-enum berth_code plan_bind_mechanism(const struct bind_traffic *traffic, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
 {
-    size_t rides = plan_bind_price_ride_count(traffic->price);
+    size_t rides = plan_bind_price_ride_count(price);
     struct sort peers = {0}, host = {0};
     char other[80];
-    if (!set_variables(traffic, snap, answer))
+    if (!set_variables(price, snap, answer))
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     for (size_t f = 0; f < rides; f++) {
-        struct bind_ride ride = plan_bind_price_ride(traffic->price, f);
+        struct bind_ride ride = plan_bind_price_ride(price, f);
         if (is_copy(snap->graph, ride.move))
             count_one(is_between_gpus(snap->graph, ride.move) ? &peers : &host, ride.move);
     }
-    say_other(traffic, &peers, answer->predicted.time_ns, other, sizeof other);
+    say_other(by_ns, &peers, answer->predicted.time_ns, other, sizeof other);
     if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
         plan_warn(&answer->reasons, "copies between gpus and with the host go by copy engine%s", other);
     } else {

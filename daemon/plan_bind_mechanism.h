@@ -4,7 +4,9 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_bind_traffic.h"
+#include "plan_bind.h"
+#include "plan_bind_price.h"
 
-/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. NO_MEMORY. */
-enum berth_code plan_bind_mechanism(const struct bind_traffic *traffic, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);
+/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. by_ns: what the best plan takes, by how gpus copy (enum load_by); NAN not
+ * known. NO_MEMORY. */
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);

@@ -1,46 +1,10 @@
-#include "plan_bind_price.h"
+#include "plan_bind_price_inner.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
-#define TAKES_SIZES 4 /* of more different sizes of flows nobody looks which mechanism each pair takes */
-#define KINDS_MAX  64   /* more sizes of flows than that are taken for the nearest below, in what the search knows beside prices */
-
-/* Flows of a kind have the same bytes and the same sort of other end. */
-enum outside { OUTSIDE_NONE, OUTSIDE_TO_HOST, OUTSIDE_FROM_HOST, OUTSIDE_TO_NIC, OUTSIDE_FROM_NIC, OUTSIDES };
-
-struct kind {
-    enum outside outside;
-    double bytes;
-};
-
-struct bind_price {
-    struct snapshot *snap;
-    struct bind_price_request request;
-    struct load_table *table;
-    struct load_scratch *scratch;
-    place_id *place;          /* of the table: gpus, then memories and nics, each once */
-    size_t place_count;
-    uint16_t *memory, *nic;   /* by gpu: index of place; NOWHERE */
-    struct search_flow *flow; /* traffic by berth */
-    double *bytes;            /* by flow */
-    size_t flow_count;
-    struct kind kind[KINDS_MAX + OUTSIDES];
-    size_t kind_count;
-    bool is_rounded;          /* flows are of kinds with fewer bytes */
-    struct load_flow *load;   /* the same between places */
-    struct load_part *part;
-    /* For the search. */
-    struct search_arc *arc;
-    struct search_use *use;
-    size_t use_count, use_room;
-    uint16_t *sort;
-};
-
-#define NOWHERE ((uint16_t)-1)
 
 /* ---- places and flows ---- */
 
@@ -199,8 +163,7 @@ static bool is_known(const struct bind_price *price, const struct load_flow *flo
     return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
 }
 
-/* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then. */
-static size_t make_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
@@ -219,168 +182,9 @@ static size_t make_load(struct bind_price *price, const uint16_t *slot, const pl
 static struct search_cost price_of(void *context, const uint16_t *slot)
 {
     struct bind_price *price = context;
-    size_t unknown = make_load(price, slot, NULL);
+    size_t unknown = plan_bind_price_load(price, slot, NULL);
     struct load_time time = plan_load_time(price->table, price->load, price->flow_count, price->scratch);
     return (struct search_cost){.time_ns = fmax(time.step_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS};
-}
-
-/* ---- what it is made of ---- */
-
-static place_id gpu_of(const struct bind_price *price, const struct load_flow *load)
-{
-    return price->place[load->from < price->request.gpu_count ? load->from : load->to];
-}
-
-static double alone_rate(const struct bind_price *price, size_t f) { return price->load[f].bytes / fmax(price->part[f].alone_ns, 1e-3) * 1e9; }
-
-static double capacity_of_users(const struct load_resource *resource, size_t users)
-{
-    double capacity = INFINITY;
-    for (size_t i = 0; i < resource->step_count && resource->step[i].flows <= users; i++)
-        capacity = resource->step[i].bytes_per_s;
-    return capacity;
-}
-
-/* All that goes through it, and whether that is notably more than fits. */
-static struct bind_sharing describe(const struct bind_price *price, const struct load_resource *resource, bool *ret_slows)
-{
-    struct bind_sharing sharing = {.resource = resource, .alone_bytes_per_s = INFINITY};
-    size_t index = (size_t)(resource - plan_load_resource(price->table, 0));
-    bool has[LOAD_PLACES_MAX] = {false};
-    for (size_t f = 0; f < price->flow_count; f++) {
-        const struct load_flow *load = &price->load[f];
-        if (price->part[f].move == NULL || !plan_load_uses(price->table, index, load->from, load->to, load->bytes))
-            continue;
-        size_t gpu = load->from < price->request.gpu_count ? load->from : load->to;
-        sharing.users++;
-        sharing.together_bytes_per_s += alone_rate(price, f);
-        sharing.alone_bytes_per_s = fmin(sharing.alone_bytes_per_s, alone_rate(price, f));
-        if (!has[gpu] && sharing.gpu_count++ < BIND_SHARING_GPUS)
-            sharing.gpu[sharing.gpu_count - 1] = gpu_of(price, load);
-        has[gpu] = true;
-    }
-    double capacity = capacity_of_users(resource, sharing.users);
-    *ret_slows = sharing.together_bytes_per_s > capacity * (1 + PRICE_WORTH);
-    sharing.together_bytes_per_s = fmin(sharing.together_bytes_per_s, capacity);
-    return sharing;
-}
-
-/* What slows one alone shares nothing. */
-static void note(struct bind_priced *priced, const struct bind_price *price, const struct load_resource *resource)
-{
-    for (size_t i = 0; i < priced->sharing_count; i++)
-        if (priced->sharing[i].resource == resource)
-            return;
-    if (priced->sharing_count == BIND_SHARINGS_MAX)
-        return;
-    bool slows;
-    struct bind_sharing sharing = describe(price, resource, &slows);
-    if (sharing.users > 1 && slows)
-        priced->sharing[priced->sharing_count++] = sharing;
-}
-
-struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory)
-{
-    size_t unknown = make_load(price, slot, memory);
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    struct bind_priced priced = {.step = load.step, .is_measured = load.is_measured && unknown == 0};
-    if (price->flow_count > 0 && price->part[load.last].move != NULL) {
-        priced.slowest = price->part[load.last].move;
-        priced.slowest_bytes = price->load[load.last].bytes;
-        priced.slowest_ns = price->part[load.last].time.time_ns;
-        priced.slowest_alone_ns = price->part[load.last].alone_ns;
-    }
-    if (unknown > 0)
-        priced.step = (struct prediction){NAN, NAN, NAN};
-    else if (load.shared != NULL)
-        snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
-    if (load.shared != NULL)
-        note(&priced, price, load.shared);
-    for (size_t f = 0; f < price->flow_count; f++)
-        if (price->part[f].shared != NULL)
-            note(&priced, price, price->part[f].shared);
-    return priced;
-}
-
-size_t plan_bind_price_ride_count(const struct bind_price *price) { return price->flow_count; }
-
-struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index)
-{
-    const struct search_flow *flow = &price->flow[index];
-    return (struct bind_ride){.task = (size_t)flow->from / price->request.each, .other = flow->to < 0 ? BIND_NO_TASK : (size_t)flow->to / price->request.each,
-                              .move = price->part[index].move};
-}
-
-unsigned plan_bind_price_takes(struct bind_price *price)
-{
-    static const unsigned both = 1U << MOVE_COPY_ENGINE | 1U << MOVE_KERNEL;
-    size_t n = price->request.gpu_count, sizes = 0;
-    unsigned takes = 0;
-    for (size_t k = 0; k < price->kind_count; k++)
-        sizes += price->kind[k].outside == OUTSIDE_NONE;
-    if (price->is_rounded || sizes > TAKES_SIZES)
-        return sizes > 0 ? both : 0;
-    for (size_t k = 0; k < price->kind_count && takes != both; k++)
-        for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE && takes != both; pair++) {
-            struct load_flow flow = {(uint16_t)(pair / n), (uint16_t)(pair % n), price->kind[k].bytes};
-            struct load_part part;
-            plan_load_predict(price->table, &flow, 1, price->scratch, &part);
-            takes |= part.move != NULL ? 1U << part.move->by : 0;
-        }
-    return takes;
-}
-
-/* The first of found, but for what starting a call costs its caller: nobody waits for that here. */
-static bool take_few(const struct plan_evidence *found, size_t most, struct plan_evidence *evidence)
-{
-    bool ok = true;
-    for (size_t i = 0, taken = 0; i < found->count && taken < most && ok; i++) {
-        if (found->item[i] != NULL && found->item[i]->metric == METRIC_TRANSFER_OVERHEAD)
-            continue;
-        ok = found->item[i] != NULL ? plan_evidence_add(evidence, 0, found->item[i]) : plan_evidence_add_set(evidence, 0, found->set[i]);
-        taken++;
-    }
-    return ok;
-}
-
-/* What the flow that ends last rests on comes first. */
-static enum berth_code cite_few(struct bind_price *price, size_t most, struct plan_evidence *evidence, struct berth_err *err)
-{
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    struct plan_evidence found = {0};
-    struct plan_warnings said = {0};
-    size_t kept = 0;
-    for (size_t f = 0; f < price->flow_count; f++) {
-        if (f != load.last && (load.shared == NULL || price->part[f].shared != load.shared))
-            continue;
-        struct load_flow flow = price->load[f];
-        if (f == load.last) {
-            price->load[kept] = price->load[0];
-            price->load[0] = flow;
-        } else {
-            price->load[kept] = flow;
-        }
-        kept++;
-    }
-    enum berth_code code = plan_load_cite(price->table, price->load, kept, price->scratch, &found, 0, &said, err);
-    if (code == BERTH_OK && !take_few(&found, most, evidence))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    plan_evidence_done(&found);
-    return code;
-}
-
-enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
-                                     struct plan_warnings *warnings, struct berth_err *err)
-{
-    struct plan_evidence unsaid = {0};
-    size_t unknown = make_load(price, slot, memory);
-    enum berth_code code = BERTH_OK;
-    if (warnings != NULL)
-        code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid, 0, warnings, err);
-    plan_evidence_done(&unsaid);
-    if (code == BERTH_OK && warnings != NULL && unknown > 0)
-        plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take", unknown, price->flow_count);
-    return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }
 
 /* ---- the search ---- */

@@ -279,7 +279,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
         double bound_ns = traffic->bound_ns;
         answer->is_proven = traffic->found.is_proven && is_as_searched && traffic->by_ns[traffic->by] <= bound_ns * (1 + SEARCH_SAME);
         answer->gap = answer->is_proven ? 0 : is_as_searched && bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : NAN;
-        code = plan_bind_mechanism(traffic, snap, answer, err);
+        code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
     }
     if (code == BERTH_OK)

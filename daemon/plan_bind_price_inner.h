@@ -1,0 +1,41 @@
+/* What plan_bind_price.h works with: private to its parts. */
+#pragma once
+#include "plan_bind_price.h"
+
+#define KINDS_MAX  64   /* more sizes of flows than that are taken for the nearest below, in what the search knows beside prices */
+
+/* Flows of a kind have the same bytes and the same sort of other end. */
+enum outside { OUTSIDE_NONE, OUTSIDE_TO_HOST, OUTSIDE_FROM_HOST, OUTSIDE_TO_NIC, OUTSIDE_FROM_NIC, OUTSIDES };
+
+struct kind {
+    enum outside outside;
+    double bytes;
+};
+
+struct bind_price {
+    struct snapshot *snap;
+    struct bind_price_request request;
+    struct load_table *table;
+    struct load_scratch *scratch;
+    place_id *place;          /* of the table: gpus, then memories and nics, each once */
+    size_t place_count;
+    uint16_t *memory, *nic;   /* by gpu: index of place; NOWHERE */
+    struct search_flow *flow; /* traffic by berth */
+    double *bytes;            /* by flow */
+    size_t flow_count;
+    struct kind kind[KINDS_MAX + OUTSIDES];
+    size_t kind_count;
+    bool is_rounded;          /* flows are of kinds with fewer bytes */
+    struct load_flow *load;   /* the same between places */
+    struct load_part *part;
+    /* For the search. */
+    struct search_arc *arc;
+    struct search_use *use;
+    size_t use_count, use_room;
+    uint16_t *sort;
+};
+
+#define NOWHERE ((uint16_t)-1)
+
+/* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then. */
+size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory);
