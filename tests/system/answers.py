@@ -1,0 +1,283 @@
+"""Answers that are known to be right, of whole nodes and where some gpus or cores are not allowed, and what holds for every answer. Prints TAP."""
+import itertools
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from varlink import Connection  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+MB, GIB = 1_000_000, 1 << 30
+LITTLE_SLACK = 1 + 1e-9
+# On a node of Frontier: which NUMA node is next to the two GCDs of a module, and which CCX (eight cores) is next to a GCD.
+NUMA_OF_MODULE = [3, 1, 0, 2]
+CCX_OF_GCD = [6, 7, 2, 3, 0, 1, 4, 5]
+RING_HALVES = [{0, 1, 6, 7}, {2, 3, 4, 5}]
+PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
+
+
+class Node:
+    """A daemon over a test node."""
+
+    def __init__(self, name):
+        self.daemon = Daemon("--node", NODES / name)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
+        self.cpus = sorted(int(place["name"][2:]) for place in places if place["kind"] == "pu")
+        self.gpus = sorted(int(place["name"][3:]) for place in places if place["kind"] == "gpu")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.socket.close()
+        self.daemon.__exit__()
+
+    def allowed(self, gpus=None, cpus=None, memory=None):
+        allowed = {"gpus": [f"gpu{g}" for g in sorted(self.gpus if gpus is None else gpus)], "cpus": ",".join(map(str, sorted(self.cpus if cpus is None else cpus)))}
+        return allowed if memory is None else {**allowed, "memory": memory}
+
+    def ask(self, method, request, **part):
+        return self.peer.call("io.berth.Placement." + method, {**request, "allowed": self.allowed(**part)})
+
+    def bind(self, tasks, *, gpus=None, cpus=None, **request):
+        error, answer = self.ask("Bind", {"tasks": tasks, **request}, gpus=gpus, cpus=cpus)
+        assert error is None, (tasks, request, gpus, error, answer)
+        self.is_valid(answer, tasks, gpus, cpus, request)
+        return answer
+
+    def is_valid(self, answer, tasks, gpus, cpus, request):
+        """Every task has what is its own and nothing that is not allowed, and nothing is worse than in order."""
+        assert [task["task"] for task in answer["tasks"]] == list(range(tasks)), answer
+        own = [gpu_numbers(task) for task in answer["tasks"]]
+        cores = [numbers(task["cpus"]) for task in answer["tasks"]]
+        assert all(len(some) == request.get("gpus_per_task", 1) or not self.gpus for some in own), (own, request)
+        assert len(set(sum(own, []))) == len(sum(own, [])) and set(sum(own, [])) <= set(self.gpus if gpus is None else gpus), (own, gpus)
+        assert all(cores) and len(set().union(*cores)) == sum(map(len, cores)) and set().union(*cores) <= set(self.cpus if cpus is None else cpus), (cores, cpus)
+        if answer["predicted"] is not None and answer["baseline"] is not None:
+            assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"] * LITTLE_SLACK, (request, gpus, answer["predicted"], answer["baseline"])
+
+    def first_way(self, start, target, size, gpus=None, **more):
+        error, answer = self.ask("Route", {"from": start, "to": target, "bytes": size, **more}, gpus=gpus)
+        assert error is None, (start, target, size, error, answer)
+        return answer["options"][0]
+
+    def first_memory(self, size, *accesses, **part):
+        error, answer = self.ask("Allocate", {"bytes": size, "accesses": list(accesses)}, **part)
+        assert error is None, (size, accesses, error, answer)
+        return answer["options"][0]
+
+
+def numbers(text):
+    """The cpus of a list such as 0-3,8."""
+    found = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def gpu_numbers(task):
+    return [int(gpu[3:]) for gpu in task["gpus"]]
+
+
+def chosen(answer):
+    return [gpu for task in answer["tasks"] for gpu in gpu_numbers(task)]
+
+
+def time_of(answer):
+    return answer["predicted"]["time_ns"]
+
+
+def ccx(number):
+    """Its eight cores, and the second thread of each."""
+    return {cpu + other for cpu in range(8 * number, 8 * number + 8) for other in (0, 64)}
+
+
+def command(*arguments):
+    done = subprocess.run([BIN / "berth", *map(str, arguments)], capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+def one_task_per_gcd_gets_its_own_ccx():
+    draw = random.Random(1)
+    with Node("mi250x") as node:
+        for gpus in [range(8)] + [sorted(draw.sample(range(8), k)) for k in (1, 2, 3, 5, 6, 7)]:
+            for request in ({}, {"order": "rank"}, {"host_bytes": GIB}, {"pattern": "ring", "bytes": GIB}):
+                answer = node.bind(len(gpus), gpus=gpus, **request)
+                for task in answer["tasks"]:
+                    gpu, = gpu_numbers(task)
+                    assert numbers(task["cpus"]) <= ccx(CCX_OF_GCD[gpu]), (gpus, request, task)
+                    assert task["memory"] == [f"numa{NUMA_OF_MODULE[gpu // 2]}"] and task["memory_policy"] == "preferred", task
+                assert request.get("order") != "rank" or chosen(answer) == list(gpus), answer
+        # The first core of each CCX is the system's, as on Frontier: seven are left, and none of another CCX.
+        cpus = [cpu for cpu in range(64) if cpu % 8]
+        for tasks in (1, 2, 5, 8):
+            for task in node.bind(tasks, cpus=cpus, cores_per_task=7)["tasks"]:
+                assert numbers(task["cpus"]) == ccx(CCX_OF_GCD[gpu_numbers(task)[0]]) & set(cpus), task
+        # A CCX that is somebody else's: the task of its GPU, and no other, leaves it, and stays in the same NUMA node.
+        tasks = node.bind(8, cpus=set(range(128)) - ccx(6), cores_per_task=4, order="rank")["tasks"]
+        assert numbers(tasks[0]["cpus"]) <= ccx(7) and all(numbers(task["cpus"]) <= ccx(CCX_OF_GCD[g]) for g, task in enumerate(tasks) if g > 0), tasks
+
+
+def the_line_that_sites_write_by_hand():
+    cpus = ",".join(f"{first + 1}-{first + 7}" for first in range(0, 64, 8))
+    masks = ["0xfe000000000000", "0xfe00000000000000", "0xfe0000", "0xfe000000", "0xfe", "0xfe00", "0xfe00000000", "0xfe0000000000"]
+    arguments = ("--node", NODES / "mi250x", "bind", "-n", 8, "-c", 7, "--order", "rank", "--cpus", cpus)
+    assert f"--cpu-bind=mask_cpu:{','.join(masks)}" in command(*arguments, "--format", "slurm").split(), command(*arguments, "--format", "slurm")
+    assert chosen(json.loads(command("--json", *arguments))) == list(range(8))
+    # Of a part of the gpus each task has the same cores, though no options of srun would be right for it.
+    answer = json.loads(command("--json", *arguments[:3], "-n", 4, *arguments[5:], "--gpus", "2,3,6-7"))
+    assert chosen(answer) == [2, 3, 6, 7] and [task["cpu_mask"] for task in answer["tasks"]] == [masks[g] for g in (2, 3, 6, 7)], answer
+    assert "slurm" not in answer["launcher"], answer["launcher"]
+
+
+def host_traffic_parts_tasks_and_exchange_brings_them_together():
+    with Node("mi250x") as node:
+        draw = random.Random(2)
+        for gpus in [range(8)] + [sorted(draw.sample(range(8), draw.randint(3, 7))) for _ in range(20)]:
+            modules = {gpu // 2 for gpu in gpus}
+            whole = [m for m in modules if {2 * m, 2 * m + 1} <= set(gpus)]
+            for tasks in (2, 3, 4):
+                if tasks <= len(gpus):
+                    used = [gpu // 2 for gpu in chosen(node.bind(tasks, gpus=gpus, host_bytes=GIB))]
+                    assert len(set(used)) == min(tasks, len(modules)), ("each its own port", gpus, used)
+            used = {gpu // 2 for gpu in chosen(node.bind(2, gpus=gpus, pattern="pairs", bytes=GIB, mechanism="kernel"))}
+            assert not whole or len(used) == 1, ("those that exchange", gpus, used)
+        assert chosen(node.bind(2, pattern="pairs", bytes=GIB)) == [0, 1]
+
+
+def a_ring_of_four_belongs_on_one_half():
+    with Node("mi250x") as node:
+        answer = node.bind(4, pattern="ring", bytes=100 * MB, mechanism="kernel")
+        assert set(chosen(answer)) in RING_HALVES and answer["proven_optimal"], answer
+        assert 1.95 < answer["baseline"]["time_ns"] / time_of(answer) < 2.05, (answer["predicted"], answer["baseline"])
+        for without in range(8):  # the other half is whole
+            answer = node.bind(4, gpus=set(range(8)) - {without}, pattern="ring", bytes=100 * MB, mechanism="kernel")
+            assert set(chosen(answer)) == next(half for half in RING_HALVES if without not in half), (without, answer["tasks"])
+        # Four that mostly copy to the host belong on four modules, though they are a ring as well.
+        for gpus in (range(8), range(0, 8, 2), (1, 3, 4, 5, 7), (0, 1, 2, 4, 7)):
+            answer = node.bind(4, gpus=gpus, pattern="ring", bytes=MB, host_bytes=GIB, mechanism="kernel")
+            assert {gpu // 2 for gpu in chosen(answer)} == {0, 1, 2, 3}, (gpus, answer["tasks"])
+
+
+def a_task_stays_inside_one_superchip():
+    for name, cores in (("gh200-quad", 72), ("mi300a", 24)):
+        with Node(name) as node:
+            for gpus in [range(4), (1, 2, 3), (0, 3), (2,)]:
+                for request in ({}, {"host_bytes": GIB}, {"pattern": "alltoall", "bytes": GIB}):
+                    answer = node.bind(len(gpus), gpus=gpus, **request)
+                    for task in answer["tasks"]:
+                        gpu, = gpu_numbers(task)
+                        assert {cpu // cores for cpu in numbers(task["cpus"]) if cpu < 4 * cores} == {gpu}, (name, gpus, request, task)
+                        assert task["memory"] == [f"numa{gpu}"], (name, task)
+            # Two tasks without a GPU each take a chip of their own rather than half of each.
+            for task in node.bind(2, gpus=(), gpus_per_task=0, cores_per_task=cores)["tasks"] if name == "gh200-quad" else ():
+                assert len({cpu // cores for cpu in numbers(task["cpus"])}) == 1, task
+
+
+def four_that_write_to_the_host():
+    """Two get what they get alone, three and four share what the memory takes; reading it, four share nothing."""
+    with Node("h200x4-hand") as node:
+        def each(count, start, target):
+            meanwhile = [{"from": start.format(g), "to": target.format(g), "bytes": GIB} for g in range(1, count)]
+            return GIB / node.first_way(start.format(0), target.format(0), GIB, meanwhile=meanwhile)["predicted"]["time_ns"]
+
+        for count, together in ((1, 55.4), (2, 110.7), (3, 157), (4, 164.5)):
+            assert abs(count * each(count, "gpu{}", "numa0") / together - 1) < 0.02, (count, count * each(count, "gpu{}", "numa0"))
+        assert abs(4 * each(4, "numa0", "gpu{}") / 220.5 - 1) < 0.02, 4 * each(4, "numa0", "gpu{}")
+
+
+def twice_the_bytes_leave_the_choice():
+    compared = 0
+    for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
+        with Node(name) as node:
+            draw = random.Random(name)
+            for _ in range(25):
+                gpus = draw.sample(node.gpus, draw.randint(2, len(node.gpus)))
+                size, host, mechanism = draw.choice([0, GIB, 2 * GIB]), draw.choice([0, GIB]), draw.choice(["best", "kernel", "copy_engine"])
+                request = {"pattern": draw.choice(PATTERNS), "bytes": max(size, 1 if host else GIB), "mechanism": mechanism}
+                if size == 0 and host:
+                    request = {"mechanism": mechanism}
+                if host:
+                    request["host_bytes"] = host
+                tasks = draw.randint(2, len(gpus))
+                once = node.bind(tasks, gpus=gpus, **request)
+                twice = node.bind(tasks, gpus=gpus, **{**request, **{key: 2 * request[key] for key in ("bytes", "host_bytes") if key in request}})
+                assert chosen(once) == chosen(twice), (name, gpus, tasks, request, chosen(once), chosen(twice))
+                compared += 1
+            for _ in range(10):
+                start, target = draw.sample([f"gpu{g}" for g in node.gpus] + ["numa0"], 2)
+                ways = [node.first_way(start, target, size) for size in (GIB, 2 * GIB, 4 * GIB)]
+                shape = [[(segment["mechanism"], segment["via"]) for segment in way["segments"]] for way in ways]
+                assert shape[0] == shape[1] == shape[2], (name, start, target, shape)
+                access = {"by": start, "reads_bytes": 4 * GIB, "writes_bytes": draw.choice([0, GIB])}
+                memories = [node.first_memory(GIB, {**access, **{key: twice * access[key] for key in ("reads_bytes", "writes_bytes")}}) for twice in (1, 2)]
+                assert [memories[0][key] for key in ("memory", "kind")] == [memories[1][key] for key in ("memory", "kind")], (name, access, memories)
+                compared += 2
+    assert compared >= 150, compared
+
+
+def one_more_gpu_never_makes_it_worse():
+    for name, rounds in (("mi250x", 30), ("h200x4", 10), ("gh200-quad", 10), ("mi300a", 10)):
+        with Node(name) as node:
+            draw = random.Random(name)
+            for _ in range(rounds):
+                order = draw.sample(node.gpus, len(node.gpus))
+                tasks = draw.randint(2, min(4, len(order) - 1))
+                request = {"pattern": draw.choice(PATTERNS), "bytes": draw.choice([64 << 10, 8 * MB, GIB]), "mechanism": draw.choice(["best", "kernel", "copy_engine"])}
+                if draw.random() < 0.5:
+                    request["host_bytes"] = draw.choice([MB, GIB])
+                times = [time_of(node.bind(tasks, gpus=order[:count], **request)) for count in range(tasks, len(order) + 1)]
+                assert all(more <= fewer * LITTLE_SLACK for fewer, more in zip(times, times[1:])), (name, order, tasks, request, times)
+
+
+def the_best_of_all_subsets_is_found():
+    """In the order of ranks a subset has one assignment: the answer over all gpus is the least of those over each subset."""
+    with Node("mi250x") as node:
+        for tasks, request in ((2, {"pattern": "pairs", "bytes": GIB}), (3, {"host_bytes": 64 * MB}), (4, {"pattern": "ring", "bytes": 100 * MB, "mechanism": "kernel"}),
+                               (4, {"pattern": "alltoall", "bytes": 64 << 10, "host_bytes": MB}), (6, {"pattern": "grid2d", "bytes": 16 * MB})):
+            for gpus in (range(8), (0, 1, 2, 3, 5, 6, 7)):
+                answer = node.bind(tasks, gpus=gpus, order="rank", **request)
+                least = min(time_of(node.bind(tasks, gpus=some, order="rank", **request)) for some in itertools.combinations(gpus, tasks))
+                assert answer["proven_optimal"] and abs(time_of(answer) / least - 1) < 1e-6, (tasks, request, time_of(answer), least)
+                assert time_of(node.bind(tasks, gpus=gpus, **request)) <= least * LITTLE_SLACK
+
+
+def fewer_tasks_have_a_plan_as_well():
+    for name in ("mi250x", "h200x4", "gh200-quad", "mi300a", "epyc-2s", "h200x1"):
+        with Node(name) as node:
+            draw = random.Random(name)
+            for _ in range(4):
+                gpus = draw.sample(node.gpus, draw.randint(1, len(node.gpus))) if node.gpus else []
+                cpus = draw.sample(node.cpus, max(len(node.cpus) // 2, 8 * max(1, len(gpus))))
+                for tasks in range(len(gpus) or 8, 0, -1):  # is_valid() looks at each
+                    node.bind(tasks, gpus=gpus, cpus=cpus, cores_per_task=1)
+                    node.bind(tasks, gpus=gpus, cpus=cpus, cores_per_task=1, host_bytes=GIB)
+
+
+def the_answer_depends_on_nothing_else():
+    """The same question has the same answer, also of another daemon, and in whatever order what is allowed is named."""
+    request = {"tasks": 4, "pattern": "ring", "bytes": 100 * MB, "mechanism": "kernel"}
+    answers = []
+    for _ in range(2):
+        with Node("mi250x") as node:
+            for gpus in (range(8), range(7, -1, -1)):
+                allowed = {"cpus": "0-127", "gpus": [f"gpu{g}" for g in gpus]}
+                error, answer = node.peer.call("io.berth.Placement.Bind", {**request, "allowed": allowed})
+                assert error is None, answer
+                answer.pop("basis")
+                answers.append(answer)
+    assert all(answer == answers[0] for answer in answers)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
+                        a_ring_of_four_belongs_on_one_half, a_task_stays_inside_one_superchip, four_that_write_to_the_host, twice_the_bytes_leave_the_choice,
+                        one_more_gpu_never_makes_it_worse, the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)
