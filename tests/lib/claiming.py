@@ -1,10 +1,8 @@
-"""What tests of claims share: asking for them, as root and as an ordinary user, and telling in TAP how it went."""
+"""What tests of claims share: asking for them, as root and as an ordinary user."""
 import contextlib
 import json
 import os
 import subprocess
-import sys
-import traceback
 
 from berthd import BIN
 from varlink import call
@@ -62,19 +60,3 @@ def command(daemon, *arguments):
                           env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
     assert done.stderr.count("\n") <= 1, done.stderr
     return done.returncode, done.stdout, done.stderr
-
-
-def run(tests):
-    """Runs those that the command line names, or all, and prints TAP; a test gives the reason why it is left out, or nothing."""
-    failed = 0
-    for number, test in enumerate(tests, 1):
-        if sys.argv[1:] and test.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            why = test()
-            print(f"ok {number} - {test.__name__}" + (f" # SKIP {why}" if why else ""), flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    return failed > 0

@@ -8,13 +8,10 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 
 from berthd import BIN, RUN
 from varlink import Connection
@@ -143,25 +140,6 @@ def record(**fields):
 
 def value(metric, source, target, number, **axes):
     return record(record="value", metric=metric, **{"from": source, "to": target}, value=number, low=number, high=number, n=9, axes={name: str(axis) for name, axis in axes.items()})
-
-
-def run_tap(tests):
-    """Runs functions in order and prints TAP; exits 1 when one failed."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    failed = 0
-    wanted = sys.argv[1:]
-    for number, test in enumerate(tests, 1):
-        if wanted and test.__name__ not in wanted:
-            continue
-        begin = time.monotonic()
-        try:
-            test()
-            print(f"ok {number} - {test.__name__.replace('_', ' ')} # {time.monotonic() - begin:.1f} s", flush=True)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            print(f"not ok {number} - {test.__name__.replace('_', ' ')}", flush=True)
-            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), flush=True)
-    sys.exit(failed > 0)
 
 
 def seeded(name):

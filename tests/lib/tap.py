@@ -1,14 +1,27 @@
 """Runs tests in order and prints TAP."""
+import signal
+import sys
+import time
 import traceback
 
 
+class LeftOut(Exception):
+    """What a test cannot do here, and why."""
+
+
 def run_tests(tests):
-    """The number of those that failed, whatever they raised."""
-    failed = 0
+    """Runs the functions that the command line names, or all; the number of those that failed, whatever they raised. One that raises LeftOut counts as neither."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what the tests started ends with them
+    failed, wanted = 0, sys.argv[1:]
     for number, test in enumerate(tests, 1):
+        if wanted and test.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
         try:
             test()
-            print(f"ok {number} - {test.__name__}", flush=True)
+            print(f"ok {number} - {test.__name__} # {time.monotonic() - begin:.1f} s", flush=True)
+        except LeftOut as why:
+            print(f"ok {number} - {test.__name__} # SKIP {why}", flush=True)
         except Exception:  # every failure is told, whatever it was
             failed += 1
             print(f"not ok {number} - {test.__name__}", flush=True)

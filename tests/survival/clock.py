@@ -8,7 +8,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, fake_probe, until  # noqa: E402
-from survival import Control, Survivor, examine, record, run_tap, scratch, value  # noqa: E402
+from survival import Control, Survivor, examine, record, scratch, value  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 DAY = 86400
 JUMPS = [DAY, -DAY, 3650 * DAY, -3650 * DAY, 1, -1, 0]
@@ -121,4 +122,4 @@ def a_silent_probe_is_stopped_after_its_time_whatever_the_clock_says():
 
 
 if __name__ == "__main__":
-    run_tap([jumps_while_it_serves, jumps_while_it_measures, a_silent_probe_is_stopped_after_its_time_whatever_the_clock_says])
+    sys.exit(run_tests([jumps_while_it_serves, jumps_while_it_measures, a_silent_probe_is_stopped_after_its_time_whatever_the_clock_says]) > 0)

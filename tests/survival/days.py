@@ -10,7 +10,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, fake_probe, until  # noqa: E402
-from survival import Control, Survivor, examine, record, run_tap, scratch, value  # noqa: E402
+from survival import Control, Survivor, examine, record, scratch, value  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 DAYS = int(os.environ.get("BERTH_DAYS", 120))
 EVERY_S = 4 * 3600
@@ -112,4 +113,4 @@ def days_without_growth():
 
 
 if __name__ == "__main__":
-    run_tap([days_without_growth])
+    sys.exit(run_tests([days_without_growth]) > 0)

@@ -14,7 +14,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import fake_probe, until  # noqa: E402
-from survival import KINDS, RUN, TABLES, Control, Survivor, examine, record, run_tap, scratch, seeded, value  # noqa: E402
+from survival import KINDS, RUN, TABLES, Control, Survivor, examine, record, scratch, seeded, value  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 EXHAUSTIVE = bool(os.environ.get("BERTH_LONG"))
@@ -358,9 +359,9 @@ def many_connections_need_no_larger_table():
 
 
 if __name__ == "__main__":
-    run_tap([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
+    sys.exit(run_tests([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
              many_connections_need_no_larger_table,
              a_start_on_a_stored_run_survives_every_access, a_first_start_survives_every_access,
              a_start_survives_that_every_access_fails_from_there,
              a_start_on_a_stored_run_survives_every_allocation, a_first_start_survives_every_allocation,
-             a_start_survives_that_memory_stays_exhausted])
+             a_start_survives_that_memory_stays_exhausted]) > 0)

@@ -13,7 +13,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, fake_probe  # noqa: E402
-from survival import Control, Survivor, examine, examine_copy, record, run_tap, scratch, seeded, value  # noqa: E402
+from survival import Control, Survivor, examine, examine_copy, record, scratch, seeded, value  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 KILLS = int(os.environ.get("BERTH_KILLS", 500))
@@ -213,4 +214,4 @@ def killed_at_random_moments():
 
 
 if __name__ == "__main__":
-    run_tap([killed_at_random_moments])
+    sys.exit(run_tests([killed_at_random_moments]) > 0)

@@ -15,7 +15,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, RUN, alive, children, probe_of, until  # noqa: E402
 from varlink import call  # noqa: E402
-from survival import Survivor, run_tap, scratch, seeded  # noqa: E402
+from survival import Survivor, scratch, seeded  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 KILLS = int(os.environ.get("BERTH_KILLS", 60))
 LATEST_S = 0.3
@@ -173,7 +174,7 @@ def a_probe_whose_daemon_was_gone_before_it_looked_ends_at_once():
 
 
 if __name__ == "__main__":
-    run_tap([no_probe_outlives_a_killed_daemon, nothing_that_a_probe_started_does, nothing_outlives_a_stopped_daemon_either,
+    sys.exit(run_tests([no_probe_outlives_a_killed_daemon, nothing_that_a_probe_started_does, nothing_outlives_a_stopped_daemon_either,
              what_a_probe_left_is_gone_when_its_run_is_over, a_stopped_probe_that_is_stuck_goes_with_the_daemon,
              a_stopped_guardian_is_woken_by_the_death_of_the_daemon, a_killed_guardian_takes_the_probe_along_and_the_daemon_tells,
-             a_probe_whose_daemon_was_gone_before_it_looked_ends_at_once])
+             a_probe_whose_daemon_was_gone_before_it_looked_ends_at_once]) > 0)

@@ -12,7 +12,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, fake_probe  # noqa: E402
-from survival import Survivor, record, run_tap, scratch, value  # noqa: E402
+from survival import Survivor, record, scratch, value  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 SECONDS = float(os.environ.get("BERTH_SECONDS", 4))
@@ -85,4 +86,4 @@ def every_worker_at_once():
 
 
 if __name__ == "__main__":
-    run_tap([every_worker_at_once])
+    sys.exit(run_tests([every_worker_at_once]) > 0)

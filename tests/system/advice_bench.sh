@@ -4,4 +4,4 @@ set -eu
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build} BIN=${BIN:-build/bin}
 make --no-print-directory standins "$BUILD/bench/advice_run" BUILD="$BUILD" >/dev/null
-exec python3 tests/system/advice_bench.py
+exec python3 tests/system/advice_bench.py "$@"

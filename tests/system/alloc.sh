@@ -4,4 +4,4 @@ set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}
 make --no-print-directory standins BUILD="$BUILD" >/dev/null
-STANDIN=$(readlink -m "$BUILD/standin") exec python3 tests/system/alloc.py
+STANDIN=$(readlink -m "$BUILD/standin") exec python3 tests/system/alloc.py "$@"

@@ -13,7 +13,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, until  # noqa: E402
-from claiming import DENIED, INVALID, PLACEMENT, as_nobody, bind, claim, claimed, command, listed, release, run  # noqa: E402
+from claiming import DENIED, INVALID, PLACEMENT, as_nobody, bind, claim, claimed, command, listed, release  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -289,7 +290,7 @@ def users_claim_what_is_theirs():
                             ask("Claim", places=["core1"], key="same", **compute), ask("Claim", places=["nic0"], **compute),
                             ask("Claim", places=["core1"], owner_pid=os.getpid(), **compute), ask("ListClaims"))
         if replies is None:
-            return "not root: cannot become somebody else"
+            raise LeftOut("not root: cannot become somebody else")
         errors = [error for error, _ in replies]
         node = daemon.call("io.berth.Fabric.GetNode")
         nic = PLACEMENT + "NoSuchPlace" if not any(p["name"] == "nic0" for p in node["places"]) else DENIED
@@ -306,7 +307,7 @@ def users_claim_what_is_theirs():
 def users_are_kept_to_their_cpus():
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        return "one cpu only"
+        raise LeftOut("one cpu only")
     with Daemon("--no-probe") as daemon:
         os.chmod(daemon.directory, 0o755)
         ask = lambda *places: [daemon.socket, PLACEMENT + "Claim", {"places": places, "purpose": "compute", "ttl_s": 60}]  # noqa: E731
@@ -316,7 +317,7 @@ def users_are_kept_to_their_cpus():
         finally:
             os.sched_setaffinity(0, cpus)
         if replies is None:
-            return "not root: cannot become somebody else"
+            raise LeftOut("not root: cannot become somebody else")
         assert [error for error, _ in replies] == [DENIED, DENIED, None], replies
 
 
@@ -326,7 +327,7 @@ def a_user_has_a_quota():
         ask = lambda place: [daemon.socket, PLACEMENT + "Claim", {"places": [place], "purpose": "compute", "ttl_s": 60}]  # noqa: E731
         replies = as_nobody(ask("core0"), ask("core1"))
         if replies is None:
-            return "not root: cannot become somebody else"
+            raise LeftOut("not root: cannot become somebody else")
         assert [error for error, _ in replies] == [None, PLACEMENT + "NotEnough"], replies
         claimed(daemon, "core1")
 
@@ -362,7 +363,7 @@ def the_command_claims_lists_and_releases():
 
 def the_command_says_what_is_not_permitted():
     if os.geteuid() != 0:
-        return "not root: cannot become somebody else"
+        raise LeftOut("not root: cannot become somebody else")
     with Daemon("--no-probe") as daemon:
         os.chmod(daemon.directory, 0o755)
         got = claimed(daemon, "core0")
@@ -413,4 +414,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run(TESTS))
+    sys.exit(run_tests(TESTS) > 0)

@@ -13,7 +13,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
-from claiming import PLACEMENT, bind, claimed, release, run  # noqa: E402
+from claiming import PLACEMENT, bind, claimed, release  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -264,4 +265,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run(TESTS))
+    sys.exit(run_tests(TESTS) > 0)

@@ -10,7 +10,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, until  # noqa: E402
-from claiming import PLACEMENT, claim, claimed, command, listed, release, run  # noqa: E402
+from claiming import PLACEMENT, claim, claimed, command, listed, release  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 
@@ -139,4 +140,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run(TESTS))
+    sys.exit(run_tests(TESTS) > 0)

@@ -12,7 +12,9 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from tap import LeftOut, run_tests  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
@@ -336,10 +338,6 @@ def probing_shows_progress_and_what_was_left_out():
         assert berth("probe", "--json", socket_path=service.path)[0] == 69
 
 
-class LeftOut(Exception):
-    """What this machine lacks for a test."""
-
-
 def open_terminal():
     try:
         return pty.openpty()
@@ -422,17 +420,6 @@ TESTS = [
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
     colour_is_for_terminals,
 ]
-failed = 0
-for number, test in enumerate(TESTS, 1):
-    name = test.__name__.replace("_", " ")
-    try:
-        test()
-        print(f"ok {number} - {name}", flush=True)
-    except LeftOut as why:
-        print(f"ok {number} - {test.__name__} # SKIP {why}", flush=True)
-    except Exception:  # noqa: BLE001 - every failure is reported and the next test runs
-        failed += 1
-        print(f"not ok {number} - {name}")
-        print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
-print(f"1..{len(TESTS)}")
-sys.exit(failed > 0)
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, RUN, alive, cells, fake_probe, findings, probe_of, until  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -225,7 +225,7 @@ def sighup_reads_the_configuration_again():
 
 def others_may_read_but_not_probe():
     if os.geteuid() != 0:
-        return "not root: cannot become somebody else"
+        raise LeftOut("not root: cannot become somebody else")
     with Daemon("--no-probe") as daemon:
         os.chmod(daemon.directory, 0o755)
         reader, writer = os.pipe()
@@ -424,21 +424,5 @@ TESTS = [
 ]
 
 
-def main():
-    wanted = sys.argv[1:]
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        if wanted and test.__name__ not in wanted:
-            continue
-        try:
-            why = test()
-            print(f"ok {number} - {test.__name__}" + (f" # SKIP {why}" if why else ""), flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, RUN, fake_probe, findings, until  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 PLACE = ("llc0", "numa0")
@@ -432,21 +432,5 @@ TESTS = [
 ]
 
 
-def main():
-    wanted = sys.argv[1:]
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        if wanted and test.__name__ not in wanted:
-            continue
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)

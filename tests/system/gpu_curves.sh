@@ -4,4 +4,4 @@ set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}
 make --no-print-directory standins "$BUILD/bench/gpu_curves" BUILD="$BUILD" >/dev/null
-exec python3 tests/system/gpu_curves.py
+exec python3 tests/system/gpu_curves.py "$@"

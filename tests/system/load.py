@@ -9,11 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import large_node  # noqa: E402
 from berthd import Daemon, fake_probe  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 SECONDS = float(os.environ.get("LOAD_SECONDS", "6"))
@@ -115,15 +115,6 @@ def a_recorded_node_with_many_values():
 
 TESTS = [a_live_daemon_that_measures, a_recorded_node_with_many_values]
 
+
 if __name__ == "__main__":
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # noqa: BLE001
-            failed += 1
-            print(f"not ok {number} - {test.__name__}")
-            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
-    sys.exit(failed != 0)
+    sys.exit(run_tests(TESTS) > 0)

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import large_node  # noqa: E402
 from berthd import BIN, Daemon, NODES, until  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 NOBODY = 65534
@@ -215,15 +215,6 @@ def a_shorter_idle_timeout_holds_at_once():
 TESTS = [busy_clients_are_not_slowed_by_idle_and_half_open_ones, half_open_ones_are_let_go_and_idle_ones_stay,
          who_never_reads_costs_a_bounded_amount_and_holds_up_nobody, a_shorter_idle_timeout_holds_at_once]
 
+
 if __name__ == "__main__":
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # noqa: BLE001
-            failed += 1
-            print(f"not ok {number} - {test.__name__}")
-            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
-    sys.exit(failed != 0)
+    sys.exit(run_tests(TESTS) > 0)

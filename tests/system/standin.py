@@ -6,12 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
+from tap import run_tests
 from virtual_node import ENVIRONMENT, NODES, command, described, measured, probe_folder, put_in
 
 WITHIN = 0.01
-NUMBER = 0
 
 
 def flows_of(record):
@@ -371,16 +372,4 @@ def test_nothing_installed():
 
 
 if __name__ == "__main__":
-    failed = 0
-    wanted = os.environ.get("TESTS", "").split()
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (wanted and name not in wanted):
-            continue
-        NUMBER += 1
-        try:
-            test()
-            print(f"ok {NUMBER} - {name[5:]}", flush=True)
-        except Exception as error:  # pylint: disable=broad-except
-            failed = 1
-            print(f"not ok {NUMBER} - {name[5:]}\n# {type(error).__name__}: {str(error)[:1500]}", flush=True)
-    raise SystemExit(failed)
+    sys.exit(run_tests([test for name, test in list(globals().items()) if name.startswith("test_")]) > 0)

@@ -6,4 +6,4 @@ if [ ! -e "$BIN/../standin/paths" ]; then
     echo "the stand-in drivers are not built: make standins"
     exit 77
 fi
-BIN=$BIN PYTHONPATH=tests/lib exec python3 tests/system/standin.py
+BIN=$BIN PYTHONPATH=tests/lib exec python3 tests/system/standin.py "$@"

@@ -8,20 +8,16 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core0"}
 VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core0","value":51.5,"low":50.5,"high":52.5,"n":9}'
 END = '{"record":"end","status":"complete","elapsed_ns":1000}'
 SCRIPT = f"echo '{RUN}'\necho '{VALUE}'\necho '{END}'\n"
-
-
-class Skip(Exception):
-    """With the reason."""
 
 
 @contextlib.contextmanager
@@ -78,12 +74,12 @@ def is_back(daemon, runs):
 @contextlib.contextmanager
 def small_disk():
     if not os.environ.get("BERTH_MOUNTS"):
-        raise Skip("no namespace for mounts here")
+        raise LeftOut("no namespace for mounts here")
     folder = tempfile.mkdtemp(prefix="berth-test-")
     state = pathlib.Path(folder) / "state"
     state.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k,mode=0755", "none", state], stderr=subprocess.DEVNULL).returncode != 0:
-        raise Skip("mounting is not permitted here")
+        raise LeftOut("mounting is not permitted here")
     try:
         yield folder, state
     finally:
@@ -442,23 +438,5 @@ TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_l
          another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
 
 
-def main():
-    wanted = sys.argv[1:]
-    failed = 0
-    for number, test in enumerate(TESTS, 1):
-        if wanted and test.__name__ not in wanted:
-            continue
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Skip as reason:
-            print(f"ok {number} - {test.__name__} # SKIP {reason}", flush=True)
-        except Exception:  # every failure is told, whatever it was
-            failed += 1
-            print(f"not ok {number} - {test.__name__}", flush=True)
-            print("".join("# " + line for line in traceback.format_exc().splitlines(True)), flush=True)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(TESTS) > 0)
