@@ -6,10 +6,10 @@ import statistics
 import sys
 import threading
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import GPU_RUN, NODES, Daemon, cells, fake_gpu_probe  # noqa: E402
+from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 BIND = "io.berth.Placement.Bind"
@@ -186,14 +186,6 @@ def under_a_key_the_first_plan_stands():
 TESTS = [others_are_answered_meanwhile, the_calls_of_a_connection_stay_in_order, the_same_question_has_the_same_answer_on_any_thread, who_leaves_leaves_nothing_behind,
          it_ends_while_plans_are_made, many_plans_do_not_hold_up_measuring, under_a_key_the_first_plan_stands]
 
+
 if __name__ == "__main__":
-    failed = 0
-    print(f"1..{len(TESTS)}")
-    for number, test in enumerate(TESTS, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except Exception:  # noqa: BLE001
-            failed += 1
-            print(f"not ok {number} - {test.__name__}\n# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
-    sys.exit(1 if failed else 0)
+    sys.exit(run_tests(TESTS) > 0)
