@@ -68,9 +68,27 @@ static const char *name_of(const struct collect *collect, const char *text)
     return place == PLACE_NONE ? text : graph_place(collect->graph, place)->name;
 }
 
+/* "METRIC gpu0 to gpu1, gpu2 to gpu3: WHY" of a set, which has no places of its own. */
+static void take_skipped_set(struct collect *collect, const struct record *record)
+{
+    char text[1024];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", metric_info(record->skip.metric)->name), i;
+    json_t *flow;
+    json_array_foreach((json_t *)(uintptr_t)record->skip.flows, i, flow)
+    {
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s to %s", i > 0 ? "," : "",
+                                     name_of(collect, json_string_value(json_object_get(flow, "from"))),
+                                     name_of(collect, json_string_value(json_object_get(flow, "to"))));
+    }
+    json_array_append_new(collect->skipped, json_sprintf("%s: %s", text, record->skip.why));
+}
+
 static void take_skip(struct collect *collect, const struct record *record)
 {
-    if (json_array_size(collect->skipped) < SKIPPED_MAX)
+    if (json_array_size(record->skip.flows) > 0 && json_array_size(collect->skipped) < SKIPPED_MAX)
+        take_skipped_set(collect, record);
+    else if (json_array_size(collect->skipped) < SKIPPED_MAX)
         json_array_append_new(collect->skipped,
                               json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name, name_of(collect, record->skip.from),
                                            name_of(collect, record->skip.to),

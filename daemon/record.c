@@ -284,6 +284,12 @@ static void read_skip(const struct cursor *cursor, struct record *record)
     record->skip.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
     record->skip.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
     record->skip.why = read_text(cursor, "why", WHY_MAX_LENGTH);
+    record->skip.flows = get(cursor, "flows", false, "an array", is_array);
+    for (size_t i = 0; i < json_array_size(record->skip.flows); i++) {
+        const struct cursor at = {json_array_get(record->skip.flows, i), "flow", cursor->err};
+        read_word(&at, "from", PLACE_MAX_LENGTH);
+        read_word(&at, "to", PLACE_MAX_LENGTH);
+    }
     if (cursor->err->code == BERTH_OK)
         read_axes(cursor, record->skip.metric, 0, record->skip.axes, sizeof record->skip.axes);
 }

@@ -50,7 +50,12 @@ struct record {
             size_t sample_count;
         } value;
         struct { enum metric metric; struct record_flow *flows; size_t flow_count; } set;
-        struct { enum metric metric; const char *from, *to, *why; char axes[256]; } skip;
+        struct {
+            enum metric metric;
+            const char *from, *to, *why;
+            char axes[256];
+            const json_t *flows; /* array of objects with from and to: the set that was not measured; NULL it is none */
+        } skip;
         struct { const char *code, *from, *to, *why; } finding; /* code: one of record_findings */
         struct {
             int64_t done, total;

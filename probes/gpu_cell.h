@@ -37,13 +37,19 @@ typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, in
 /* So that a cell that is left out says so as well. */
 typedef struct probe_axes (*gpu_axes)(const struct gpu_cell *cell);
 
+
+/* Which flows a cell is a set of, so that one that is left out says it: gives their ends, at most GPU_CELL_FLOWS_MAX, and how many. */
+#define GPU_CELL_FLOWS_MAX 128
+typedef size_t (*gpu_flows_of)(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2]);
+
 struct gpu_cell {
     enum probe_metric metric;
     enum gpu_phase phase;
     int rank;     /* within the phase, lower comes first */
     int from, to; /* devices of the node, or GPU_CELL_NUMA(index of a NUMA node), or GPU_CELL_NONE */
     gpu_measure measure;
-    gpu_axes axes; /* NULL: none */
+    gpu_axes axes;      /* NULL: none */
+    gpu_flows_of flows; /* NULL: it is no set */
     bool is_more;  /* of what another cell has the value of, as a curve is: left out without a word */
     bool is_spare; /* another cell stands for it: left out for time, the run is complete all the same */
     int variant;   /* what measure makes of it: a mechanism, an operation, a kind */

@@ -11,6 +11,8 @@
 #define QUICK_PAIRS   64 /* of pairs */
 #define FULL_PAIRS    1600
 
+_Static_assert(GPU_CELL_FLOWS_MAX == GPU_TRIAL_FLOWS_MAX, "a set is run as a whole");
+
 enum { TO_DEVICES, TO_HOST, BOTH, DIRECTION_COUNT };
 #define VARIANT(mechanism, direction) ((int)(mechanism)*DIRECTION_COUNT + (direction))
 #define VARIANT_COUNT                 (2 * DIRECTION_COUNT)
@@ -112,15 +114,21 @@ int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *rando
     return numbers;
 }
 
-/* Measures the flows together and reports them as a set. ends[i] are from and to of flow i. */
-static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_flow *flows, const int (*ends)[2],
-                        size_t count, int64_t budget_ns)
+/* The flows between these ends, measured together. */
+static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, int64_t budget_ns)
 {
+    struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
     struct probe_summary rates[GPU_TRIAL_FLOWS_MAX];
     struct gpu_report_flow results[GPU_TRIAL_FLOWS_MAX];
+    int ends[GPU_TRIAL_FLOWS_MAX][2];
+    struct gpu_path path = {.mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true};
     struct probe_axes axes = {0};
     struct probe_why why = {0};
     enum gpu_fault fault;
+    size_t count = cell->flows(run, cell, ends);
+    for (size_t i = 0; i < count; i++)
+        if (!gpu_path_flow(run, &path, ends[i][0], ends[i][1], &flows[i], &why))
+            return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
     if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)
@@ -128,48 +136,41 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, struct
     return gpu_report_set(run->report, run->node, cell->metric, &axes, results, count);
 }
 
-static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
 {
-    struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
-    int ends[GPU_TRIAL_FLOWS_MAX][2], direction = cell->variant % DIRECTION_COUNT;
-    struct gpu_path path = {.mechanism = (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT),
-                            .how = GPU_HOW_COPY,
-                            .shared = true};
-    struct probe_axes axes = {0};
-    struct probe_why why = {0};
+    int direction = cell->variant % DIRECTION_COUNT, index = cell->variant / VARIANT_COUNT - 1;
     size_t count = 0;
     for (int device = 0; device < run->node->device_count; device++) {
-        if (!((uint64_t)cell->bytes >> device & 1))
-            continue;
-        int index = cell->variant / VARIANT_COUNT - 1, numa = GPU_CELL_NUMA(index >= 0 ? index : gpu_run_near(run, device));
+        int numa = GPU_CELL_NUMA(index >= 0 ? index : gpu_run_near(run, device));
         for (int back = 0; back < 2; back++) {
-            if (direction == (back ? TO_DEVICES : TO_HOST))
+            if (!((uint64_t)cell->bytes >> device & 1) || direction == (back ? TO_DEVICES : TO_HOST))
                 continue;
-            ends[count][0] = back ? device : numa;
-            ends[count][1] = back ? numa : device;
-            if (!gpu_path_flow(run, &path, ends[count][0], ends[count][1], &flows[count], &why))
-                return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+            ret_ends[count][0] = back ? device : numa;
+            ret_ends[count][1] = back ? numa : device;
             count++;
         }
     }
-    return measure_set(run, cell, flows, ends, count, budget_ns);
+    return count;
+}
+
+static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), budget_ns);
+}
+
+static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
+{
+    struct gpu_cells_set set = gpu_cells_sets_flows(cell->bytes, run->node->device_count);
+    for (int i = 0; i < set.count; i++) {
+        ret_ends[i][0] = set.from[i];
+        ret_ends[i][1] = set.to[i];
+    }
+    return (size_t)set.count;
 }
 
 static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
-    int ends[GPU_TRIAL_FLOWS_MAX][2];
-    struct gpu_cells_set set = gpu_cells_sets_flows(cell->bytes, run->node->device_count);
-    struct gpu_path path = {.mechanism = (enum gpu_mechanism)cell->variant, .how = GPU_HOW_COPY, .shared = true};
-    struct probe_axes axes = {0};
-    struct probe_why why = {0};
-    for (int i = 0; i < set.count; i++) {
-        ends[i][0] = set.from[i];
-        ends[i][1] = set.to[i];
-        if (!gpu_path_flow(run, &path, set.from[i], set.to[i], &flows[i], &why))
-            return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
-    }
-    return measure_set(run, cell, flows, ends, (size_t)set.count, budget_ns);
+    return measure_set(run, cell, (enum gpu_mechanism)cell->variant, budget_ns);
 }
 
 static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
@@ -191,7 +192,8 @@ static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct
                                         .to = GPU_CELL_NONE,
                                         .variant = VARIANT(mechanism, direction),
                                         .bytes = (int64_t)masks[i],
-                                        .measure = measure_host};
+                                        .measure = measure_host,
+                                        .flows = host_flows};
                 ok = gpu_cells_add(run, cells, &cell);
             }
     free(masks);
@@ -214,7 +216,8 @@ static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
                                     .to = GPU_CELL_NONE,
                                     .variant = VARIANT_NUMA(index) + VARIANT(GPU_BY_ENGINE, direction),
                                     .bytes = (int64_t)(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1),
-                                    .measure = measure_host};
+                                    .measure = measure_host,
+                                    .flows = host_flows};
             ok = gpu_cells_add(run, cells, &cell);
         }
     }
@@ -238,7 +241,8 @@ static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct
                                     .to = GPU_CELL_NONE,
                                     .variant = mechanism,
                                     .bytes = numbers[i],
-                                    .measure = measure_peer};
+                                    .measure = measure_peer,
+                                    .flows = peer_flows};
             ok = gpu_cells_add(run, cells, &cell);
         }
     free(numbers);

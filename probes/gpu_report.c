@@ -170,6 +170,31 @@ bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enu
     return probe_line_write(&line, report->out);
 }
 
+bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const int (*ends)[2], size_t count,
+                         const char *why)
+{
+    struct probe_line line;
+    struct probe_axes axes = {0};
+    begin(report, &line, "skip", node, metric, GPU_CELL_NONE, GPU_CELL_NONE, &axes);
+    probe_line_text(&line, "why", why);
+    probe_line_open_list(&line, "flows");
+    if (report->out == NULL)
+        printf("%s not measured, %s:", probe_metric_name(metric), why);
+    for (size_t i = 0; i < count; i++) {
+        char names[2][24];
+        gpu_report_place(node, ends[i][0], names[0], sizeof names[0]);
+        gpu_report_place(node, ends[i][1], names[1], sizeof names[1]);
+        if (report->out == NULL)
+            printf("%s %s to %s", i > 0 ? "," : "", names[0], names[1]);
+        probe_line_open(&line, NULL);
+        probe_line_text(&line, "from", names[0]);
+        probe_line_text(&line, "to", names[1]);
+        probe_line_close(&line);
+    }
+    probe_line_close_list(&line);
+    return report->out == NULL ? printf("\n") > 0 : probe_line_write(&line, report->out);
+}
+
 bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,
                         const char *why)
 {

@@ -68,8 +68,13 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
     struct probe_axes own = {0};
     if (axes == NULL && cell->axes != NULL)
         own = cell->axes(cell);
-    bool ok = cell->is_more ||
-              gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes == NULL ? &own : axes, why->text);
+    int ends[GPU_CELL_FLOWS_MAX][2];
+    bool ok = true;
+    if (cell->flows != NULL)
+        ok = gpu_report_skip_set(run->report, run->node, cell->metric, ends, cell->flows(run, cell, ends), why->text);
+    else if (!cell->is_more)
+        ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes == NULL ? &own : axes,
+                             why->text);
     if (fault == GPU_FAULT_LOST)
         run->lost = *why;
     return ok && fault != GPU_FAULT_LOST;

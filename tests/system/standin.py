@@ -205,12 +205,16 @@ def test_quick():
 
 
 def test_left_out():
-    """Of what the time does not reach each cell is said, once, with its axes; sets have no places to tell them apart by."""
+    """Of what the time does not reach each cell is said, once, with its axes, and each set with its flows."""
     records = ended(measured(NODES / "h200x4.node", "--profile", "full", "--budget-ns", "1000000000"), "budget")
     late = [(record["metric"], record["from"], record["to"], tuple(sorted(record["axes"].items()))) for record in records
             if record["record"] == "skip" and record["why"] == "time budget" and not record["metric"].endswith("_concurrent")]
     assert len(late) > 300 and {"gpu_stream", "memory_latency", "matrix_product", "gpu_pingpong", "memory_bandwidth", "kind_copy"} <= {cell[0] for cell in late}
     assert len(late) == len(set(late)), [cell for cell in late if late.count(cell) > 1][:5]
+    sets = [(record["metric"], *(f"{flow['from']} {flow['to']}" for flow in record["flows"])) for record in records
+            if record["record"] == "skip" and record["why"] == "time budget" and record["metric"].endswith("_concurrent")]
+    assert len(sets) > 50 and len(sets) == len(set(sets)), len(sets)
+    assert max(len(flows) for flows in sets) == 1 + 8 and all(end == "numa0" or end.startswith("0000:") for flows in sets for flow in flows[1:] for end in flow.split())
 
 
 def test_repeatable():

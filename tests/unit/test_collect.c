@@ -229,10 +229,40 @@ static void a_finding_counts_the_paths_of_its_place(void **state)
     graph_unref(graph);
 }
 
+/* A set has no places: its flows are named, by the node's names, however many they are. */
+static void a_skipped_set_says_its_flows(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+#define SET_SKIP "{\"record\":\"skip\",\"metric\":\"gpu_gpu_copy_engine_concurrent\",\"from\":\"machine0\",\"to\":\"machine0\",\"why\":\"time budget\",\"flows\":"
+    assert_true(feed(&collect, SET_SKIP "[{\"from\":\"core0\",\"to\":\"core1\"},{\"from\":\"core1\",\"to\":\"0000:01:00.0\"}]}"));
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
+                        "gpu_gpu_copy_engine_concurrent core0 to core1, core1 to 0000:01:00.0: time budget");
+    assert_true(feed(&collect, SET_SKIP "[]}"));
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 1)), "gpu_gpu_copy_engine_concurrent machine0 machine0: time budget");
+    assert_int_equal(collect.bad_lines, 0);
+    assert_true(feed(&collect, SET_SKIP "[{\"from\":\"core0\"}]}"));
+    assert_true(feed(&collect, SET_SKIP "[7]}"));
+    assert_true(feed(&collect, SET_SKIP "\"core0\"}"));
+    assert_int_equal(collect.bad_lines, 3);
+    assert_int_equal(json_array_size(collect.skipped), 2);
+    char line[20000] = SET_SKIP "[";
+    for (int i = 0; i < 128; i++)
+        strcat(line, i > 0 ? ",{\"from\":\"core0\",\"to\":\"core1\"}" : "{\"from\":\"core1\",\"to\":\"core0\"}");
+    assert_true(feed(&collect, strcat(line, "]}")));
+    const char *said = json_string_value(json_array_get(collect.skipped, 2));
+    assert_int_equal(strncmp(said, "gpu_gpu_copy_engine_concurrent core1 to core0, core0 to core1, ", 63), 0);
+    assert_non_null(strstr(said, ": time budget"));
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_run), cmocka_unit_test(conditions_of_the_end), cmocka_unit_test(nothing_counts_after_the_end),
+        cmocka_unit_test(a_good_run), cmocka_unit_test(conditions_of_the_end), cmocka_unit_test(a_skipped_set_says_its_flows), cmocka_unit_test(nothing_counts_after_the_end),
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),
