@@ -181,6 +181,24 @@ static void add_conditions(struct collect *collect, json_t *more)
     collect->run.conditions = text;
 }
 
+/* What in the statistics is a time; what is below 5 ms is not worth a word. */
+static void take_times(struct collect *collect, const json_t *statistics)
+{
+    char text[sizeof collect->spent - 4] = "";
+    const char *key;
+    json_t *value;
+    size_t used = 0;
+    json_object_foreach((json_t *)(uintptr_t)statistics, key, value)
+    {
+        size_t length = strlen(key);
+        if (length < 4 || length > 40 || strcmp(key + length - 3, "_ns") != 0 || json_integer_value(value) < 5000000 || used >= sizeof text)
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s %.2f", used > 0 ? ", " : "", (int)length - 3, key, (double)json_integer_value(value) / 1e9);
+    }
+    if (used > 0)
+        snprintf(collect->spent, sizeof collect->spent, " (%s)", text);
+}
+
 static void take(struct collect *collect, const struct record *record, struct berth_err *err)
 {
     if (!collect->begun && record->kind != RECORD_RUN) {
@@ -211,6 +229,7 @@ static void take(struct collect *collect, const struct record *record, struct be
         take_cell(collect, "");
         snprintf(collect->run.status, sizeof collect->run.status, "%s", record->end.status);
         add_conditions(collect, record->end.conditions);
+        take_times(collect, json_object_get(record->object, "statistics"));
         break;
     case RECORD_DEVICE:
     case RECORD_LINK:

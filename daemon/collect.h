@@ -45,6 +45,7 @@ struct collect {
         char text[200]; /* of the first */
     } wrong[COLLECT_PLACES_MAX];
     size_t wrong_count;
+    char spent[240]; /* " (driver 0.25, rates 1.31)", in seconds, as the end record has it; "" it says nothing */
     struct collect_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */

@@ -246,8 +246,8 @@ static void probe_ended(void *arg, const struct runner_end *end)
         probe->best_measured = measured;
         probe->best_left_out = left_out;
     }
-    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s", file, run->status, measured,
-             left_out, (double)elapsed_ns / 1e9, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
+    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file, run->status, measured,
+             left_out, (double)elapsed_ns / 1e9, probe->collect.spent, run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
              run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
              again ? "; it is started again without that" : "");
     if (!again) {

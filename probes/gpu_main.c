@@ -214,7 +214,7 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
 static int measure(const struct options *options, struct probe_out *out)
 {
     struct gpu_report report = {.out = out, .variant = {options->variant[0], options->variant[1]}};
-    struct gpu_probe_times times;
+    struct gpu_times times = gpu_times_from(options->run.started_ns);
     struct probe_why why = {0};
     struct gpu_node *node = calloc(1, sizeof *node);
     struct gpu_api *api = node == NULL ? NULL : open_node(options, node, &why);
@@ -234,12 +234,14 @@ static int measure(const struct options *options, struct probe_out *out)
         free(node);
         return PROBE_OPTIONS_USAGE;
     }
+    gpu_times_opened(&times, node->driver_ns, node->open_ns, probe_clock_ns());
     enum gpu_probe_status status = gpu_probe_run(node, &options->run, &report, &times, &why);
     if (status == GPU_PROBE_FAILED)
         fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
+    int64_t elapsed_ns = probe_clock_ns() - options->run.started_ns;
     if (status != GPU_PROBE_GONE)
-        gpu_probe_end(&report, node, status, probe_clock_ns() - options->run.started_ns, &times);
-    if (options->table && status != GPU_PROBE_FAILED && !gpu_report_print(&report, stdout))
+        gpu_probe_end(&report, node, status, elapsed_ns, &times);
+    if (options->table && status != GPU_PROBE_FAILED && !(gpu_report_print(&report, stdout) && gpu_times_say(&times, elapsed_ns, stdout)))
         status = GPU_PROBE_FAILED;
     fflush(stdout);
     if (status == GPU_PROBE_FAILED || status == GPU_PROBE_GONE)

@@ -50,8 +50,6 @@ static const gpu_list groups[] = {
     gpu_cells_stream, gpu_cells_chase, gpu_cells_pingpong, gpu_cells_product,    gpu_cells_allocation,
 };
 
-static const char *const phase_names[GPU_PHASE_COUNT] = {"verify", "tune", "rates", "sets", "latency", "curves", "detail"};
-
 /* When each phase ends, as a share of the budget. */
 static const double phase_ends[GPU_PHASE_COUNT] = {0.06, 0.18, 0.48, 0.68, 0.76, 0.97, 1};
 
@@ -245,7 +243,7 @@ static const char *left_out(const struct gpu_run *run, const struct gpu_cell *ce
     return now_ns >= time_at(run, phase_ends[cell->phase]) ? "time budget" : NULL;
 }
 
-static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_probe_times *times)
+static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_cells *cells, struct gpu_times *times)
 {
     size_t left[GPU_PHASE_COUNT] = {0};
     for (size_t i = 0; i < cells->count; i++)
@@ -263,9 +261,11 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
         } else {
             ok = gpu_report_begin(run->report, run->node, cell->metric, cell->from, cell->to) &&
                  cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
-            times->phase_ns[cell->phase] += probe_clock_ns() - now_ns;
-            times->phase_cells[cell->phase]++;
         }
+        if (out == NULL)
+            gpu_times_cell(times, cell->phase, cell->metric, probe_clock_ns());
+        else
+            gpu_times_add(times, (enum gpu_time)(GPU_TIME_PHASE + (int)cell->phase), probe_clock_ns());
         if (!ok)
             return run->lost.text[0] != '\0' && report_lost(run, cell) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
         left[cell->phase]--;
@@ -303,19 +303,20 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
 }
 
 static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_probe_options *options, int driver,
-                                       struct gpu_probe_times *times, struct probe_why *why)
+                                       struct gpu_times *times, struct probe_why *why)
 {
     struct gpu_cells cells = {0};
     enum gpu_probe_status status = GPU_PROBE_FAILED;
-    int64_t begin_ns = probe_clock_ns();
-    if (!list_cells(run, &cells)) {
+    bool listed = list_cells(run, &cells), printed = listed && print_run(run, options, driver);
+    gpu_times_add(times, GPU_TIME_LIST, probe_clock_ns());
+    if (!listed) {
         probe_why_write(why, "out of memory");
-    } else if (!print_run(run, options, driver)) {
+    } else if (!printed) {
         status = GPU_PROBE_GONE;
     } else if (!warm_up(run)) {
         *why = run->lost;
     } else {
-        times->prepare_ns += probe_clock_ns() - begin_ns;
+        gpu_times_add(times, GPU_TIME_WARM, probe_clock_ns());
         run->leg_ns = find_leg_ns(run, &cells);
         run->report->total = cells.count;
         status = skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
@@ -327,12 +328,11 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
 }
 
 enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
-                                    struct gpu_probe_times *ret_times, struct probe_why *why)
+                                    struct gpu_times *times, struct probe_why *why)
 {
     struct gpu_run *run = calloc(1, sizeof *run);
     int driver = 0;
     enum gpu_probe_status status = GPU_PROBE_FAILED;
-    *ret_times = (struct gpu_probe_times){0};
     if (run == NULL) {
         probe_why_write(why, "out of memory");
         return status;
@@ -349,8 +349,8 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
         gpu_tune_take(node, driver, options->shapes);
     size_t host_bytes = HOST_BYTES * (node->device_count < 2 ? 2 : node->device_count > 8 ? 8 : (size_t)node->device_count);
     if (gpu_trial_new(node, &run->trial, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
-        ret_times->prepare_ns = probe_clock_ns() - run->started_ns;
-        status = run_cells(run, options, driver, ret_times, why);
+        gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
+        status = run_cells(run, options, driver, times, why);
     }
     if (status != GPU_PROBE_FAILED || run->lost.text[0] == '\0') {
         gpu_buffers_free(run->buffers);
@@ -361,12 +361,11 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
 }
 
 bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
-                   const struct gpu_probe_times *times)
+                   const struct gpu_times *times)
 {
     if (report->out == NULL)
         return true;
     struct probe_line line;
-    char key[32];
     char shapes[SHAPES_SIZE];
     int driver = 0;
     (void)node->api->version(node->api, &driver); /* stays 0 */
@@ -380,21 +379,9 @@ bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
         probe_line_close(&line);
     }
     probe_line_open(&line, "statistics");
-    probe_line_integer(&line, "driver_ns", node->driver_ns);
-    probe_line_integer(&line, "open_ns", node->open_ns);
-    if (times != NULL) {
-        probe_line_integer(&line, "prepare_ns", times->prepare_ns);
-        probe_line_integer(&line, "paths_verified", (int64_t)report->paths);
-        probe_line_integer(&line, "paths_wrong", (int64_t)report->wrong);
-    }
-    for (int i = 0; times != NULL && i < GPU_PHASE_COUNT; i++) {
-        if (times->phase_cells[i] == 0)
-            continue;
-        snprintf(key, sizeof key, "%s_ns", phase_names[i]);
-        probe_line_integer(&line, key, times->phase_ns[i]);
-        snprintf(key, sizeof key, "%s_cells", phase_names[i]);
-        probe_line_integer(&line, key, (int64_t)times->phase_cells[i]);
-    }
+    gpu_times_print(times, &line);
+    probe_line_integer(&line, "paths_verified", (int64_t)report->paths);
+    probe_line_integer(&line, "paths_wrong", (int64_t)report->wrong);
     probe_line_close(&line);
     return probe_line_write(&line, report->out);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "gpu_run.h"
+#include "gpu_times.h"
 
 struct gpu_probe_options {
     struct gpu_wanted wanted;
@@ -22,17 +23,10 @@ enum gpu_probe_status {
 
 const char *gpu_probe_status_name(enum gpu_probe_status status);
 
-/* Where the time went, for the end record. */
-struct gpu_probe_times {
-    int64_t prepare_ns; /* events, buffers' bookkeeping, warming up */
-    int64_t phase_ns[GPU_PHASE_COUNT];
-    size_t phase_cells[GPU_PHASE_COUNT];
-};
-
-/* Prints the run record, measures, and reports each cell. why is set when it failed. */
+/* Prints the run record, measures, and reports each cell; times go on from opening the devices. why is set when it failed. */
 enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
-                                    struct gpu_probe_times *ret_times, struct probe_why *why);
+                                    struct gpu_times *times, struct probe_why *why);
 
-/* The end record. times NULL: nothing was measured. */
+/* The end record. */
 bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
-                   const struct gpu_probe_times *times);
+                   const struct gpu_times *times);

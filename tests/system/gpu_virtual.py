@@ -106,6 +106,7 @@ def a_boot_with_the_defaults():
         daemon.wait_ready(300)
         ended = [line for line in daemon.said().splitlines() if "berth-probe-gpu: complete, " in line or "berth-probe-gpu: budget, " in line]
         assert len(ended) == 1, daemon.said()
+        assert all(word in ended[0].split(" s (")[1].split(")")[0] for word in ("driver 0.25", "open ", "tune ", "rates ", "sets ", "curves ")), ended
         check = daemon.call("io.berth.Health.Check")
         assert check["verdict"] == "healthy" and not check["drain"], check["findings"][:4]
         out_of_time = 0

@@ -189,6 +189,11 @@ def test_quick():
         spent = records[-1]["statistics"]
         begun_ns = spent["driver_ns"] + (spent["open_ns"] if devices > 4 else 0)
         assert records[-1]["elapsed_ns"] - begun_ns <= 5e9, (name, records[-1])
+        phases = {key: ns for key, ns in spent.items() if key.endswith("_ns") and key != "metric_ns"}
+        assert abs(sum(phases.values()) / records[-1]["elapsed_ns"] - 1) < 0.02 and {"driver_ns", "open_ns", "verify_ns", "rates_ns", "sets_ns", "curves_ns"} <= set(phases), spent
+        in_phases = sum(ns for key, ns in phases.items() if key.removesuffix("ns") + "cells" in spent)
+        assert abs(sum(spent["metric_ns"].values()) / in_phases - 1) < 0.001 and spent["metric_ns"]["gpu_gpu_kernel"] > spent["metric_ns"]["copy_latency"] > 0, spent
+        assert spent["rates_cells"] >= 100 * devices / 4 and spent["paths_verified"] > devices, spent
         late = {record["metric"] for record in records if record["record"] == "skip" and record["why"] == "time budget"}
         assert late <= ({"memory_latency"} if devices > 4 else set()), (name, late)
         assert any(record["record"] == "value" and record["metric"] == "memory_latency" and record["to"] == to for record in records for to in ("numa3", "numa0")), name

@@ -92,6 +92,13 @@ static void conditions_of_the_end(void **state)
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"conditions\":{\"thp\":\"never\",\"at_once\":32}}"));
     assert_string_equal(collect.run.conditions, "{\"thp\":\"never\",\"at_once\":32}");
+    assert_string_equal(collect.spent, "");
+    collect_done(&collect);
+    collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":7,\"statistics\":{\"driver_ns\":250000000,\"_ns\":9000000,\"list_ns\":4000000,\"paths\":9000000,"
+                               "\"odd_ns\":\"9\",\"rates_ns\":1314999999,\"metric_ns\":{\"a_ns\":5000000000}}}"));
+    assert_string_equal(collect.spent, " (driver 0.25, rates 1.31)");
     assert_int_equal(collect.bad_lines, 0);
     collect_done(&collect);
     graph_unref(graph);
