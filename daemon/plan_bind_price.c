@@ -179,6 +179,14 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
     return unknown;
 }
 
+bool plan_bind_price_has_host(const struct bind_price *price)
+{
+    bool has_host = false;
+    for (size_t k = 0; k < price->kind_count; k++)
+        has_host = has_host || price->kind[k].outside == OUTSIDE_TO_HOST || price->kind[k].outside == OUTSIDE_FROM_HOST;
+    return has_host;
+}
+
 static struct search_cost price_of(void *context, const uint16_t *slot)
 {
     struct bind_price *price = context;
@@ -287,6 +295,14 @@ static bool make_arcs(struct bind_price *price)
     return ok;
 }
 
+/* What differs by less takes equally long as far as is known. */
+static double error_of(struct bind_price *price, const uint16_t *slot)
+{
+    struct prediction step = plan_bind_price_of(price, slot, NULL).step;
+    double interval = step.high_ns / step.time_ns - 1;
+    return isnan(interval) ? PRICE_SAME_LEAST : fmin(fmax(interval, PRICE_SAME_LEAST), PRICE_SAME_MOST);
+}
+
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
 {
     const struct bind_price_request *request = &price->request;
@@ -298,7 +314,7 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
         .resources = plan_load_resource_count(price->table), .sort = price->sort, .far = choice->far, .apart = choice->apart, .price = price_of, .context = price,
     };
     struct search_result result;
-    if (!plan_search(&problem, ret_slot, &result))
+    if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     if (price->is_rounded) {
         result.is_proven = false;

@@ -8,6 +8,9 @@
 #include "plan_search.h"
 #include "plan_traffic.h"
 
+/* Steps that differ by less than their interval take equally long as far as is known; at least, and at most, by these fractions. */
+#define PRICE_SAME_LEAST 0.01
+#define PRICE_SAME_MOST  0.03
 #define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
 
 struct bind_price;
@@ -50,6 +53,9 @@ struct bind_priced {
     double slowest_bytes, slowest_ns, slowest_alone_ns;
 };
 
+/* Whether anything is moved to or from the tasks' memory: else it makes no difference which that is. */
+bool plan_bind_price_has_host(const struct bind_price *price);
+
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
 
@@ -78,5 +84,5 @@ struct bind_price_choice {
     const double *apart;
 };
 
-/* The slots for which the step takes least; bound_ns is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
+/* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err);

@@ -240,7 +240,7 @@ enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bin
 static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpus, const struct bind_answer *answer)
 {
     size_t each = (size_t)answer->gpus_per_task;
-    bool is_as_searched = traffic->is_chosen;
+    bool is_as_searched = traffic->is_chosen, has_host = plan_bind_price_has_host(traffic->price);
     for (size_t t = 0; t < answer->task_count; t++) {
         traffic->task_memory[t] = answer->task[t].memory;
         for (size_t i = 0; i < each; i++) {
@@ -248,7 +248,7 @@ static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpu
             while (g + 1 < gpus->count && gpus->gpu[g] != answer->task[t].gpus[i])
                 g++;
             traffic->slot[t * each + i] = (uint16_t)g;
-            is_as_searched = is_as_searched && (i > 0 || traffic->memory[g] == answer->task[t].memory);
+            is_as_searched = is_as_searched && (i > 0 || !has_host || traffic->memory[g] == answer->task[t].memory);
         }
     }
     return is_as_searched;
@@ -259,6 +259,26 @@ static void say_shared_gpus(const struct graph *graph, const struct bind_gpus *g
     if ((size_t)answer->gpus_per_task * answer->task_count > gpus->count)
         plan_warn(&answer->warnings, "%zu tasks share %zu gpus, %s among them: what tasks on one gpu send each other is taken to cost nothing", answer->task_count, gpus->count,
                   graph_place(graph, gpus->gpu[0])->name);
+}
+
+/* A task whose gpus would fit on one module, but are not on one. */
+static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gpus, struct bind_answer *answer)
+{
+    size_t each = (size_t)answer->gpus_per_task;
+    for (size_t t = 0; t < answer->task_count; t++) {
+        const place_id *gpu = answer->task[t].gpus;
+        place_id module = plan_above(graph, gpu[0], PLACE_MODULE), other = PLACE_NONE;
+        size_t room = 0;
+        for (size_t g = 0; g < gpus->count; g++)
+            room += plan_above(graph, gpus->gpu[g], PLACE_MODULE) == module;
+        for (size_t i = 1; i < each && other == PLACE_NONE; i++)
+            other = plan_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
+        if (module == PLACE_NONE || other == PLACE_NONE || room < each)
+            continue;
+        plan_warn(&answer->warnings, "task %zu has gpus of several modules (%s, %s), because a step takes less so; what it moves between them itself is not in the traffic", t,
+                  graph_place(graph, gpu[0])->name, graph_place(graph, other)->name);
+        return;
+    }
 }
 
 enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
@@ -274,11 +294,13 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
     snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s", ours.bottleneck);
     snprintf(answer->baseline_bottleneck, sizeof answer->baseline_bottleneck, "%s", order.bottleneck);
     say_shared_gpus(snap->graph, gpus, answer);
+    if (traffic->is_chosen)
+        say_torn_tasks(snap->graph, gpus, answer);
     enum berth_code code = BERTH_OK;
     if (!isnan(ours.step.time_ns)) {
         double bound_ns = traffic->bound_ns;
-        answer->is_proven = traffic->found.is_proven && is_as_searched && traffic->by_ns[traffic->by] <= bound_ns * (1 + SEARCH_SAME);
-        answer->gap = answer->is_proven ? 0 : is_as_searched && bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : NAN;
+        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + PRICE_SAME_MOST);
+        answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
         code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
     }

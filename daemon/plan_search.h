@@ -2,8 +2,8 @@
  * Search: which berth goes to which slot, so that a step takes least time. Berths are the gpus of tasks, slots the gpus of a node; here both are numbers, and what a
  * choice costs is asked of the caller.
  *
- * What is less: the time of the step; among equals the sum of the flows' times; then how far the slots are from what their tasks need; then the lowest numbers,
- * berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
+ * What is less: the time of the step; among equals how far the slots of each task are apart; then the sum of the flows' times; then how far the slots are from what
+ * their tasks need; then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
  *
  * Up to SEARCH_EXACT_SLOTS slots every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
  * apart merged. Once the least time is found and proven, those that take as long are told apart among choices of SEARCH_TIES_FLOWS flows in all. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
@@ -23,7 +23,9 @@
 #define SEARCH_TIES_FLOWS    2500
 
 struct search_cost {
-    double time_ns, sum_ns;
+    double time_ns;
+    double apart; /* of the slots of each task */
+    double sum_ns;
     double far;
 };
 
@@ -59,7 +61,7 @@ struct search_problem {
     const uint16_t *sort; /* by resource: those of different sorts are not alike, even if they are used alike */
     const double *far;    /* by slot */
     const double *apart;  /* by slot and slot: of one task */
-    struct search_cost (*price)(void *context, const uint16_t *slot); /* far is not looked at */
+    struct search_cost (*price)(void *context, const uint16_t *slot); /* apart and far are not looked at */
     void *context;
 };
 
@@ -72,3 +74,7 @@ struct search_result {
 
 /* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots * share. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret);
+
+/* Of choices that take as long as that one to within same, a fraction of it, takes the one whose tasks' slots are closer to each other; then the slots in order, if they take as
+ * long, their flows do together, and they are no farther. slot and result are plan_search's; the bound stays, so that the cost may be above it by same. False when out of memory. */
+bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result);

@@ -21,7 +21,7 @@
 #define SAME_LOOKS    20000
 
 struct level {
-    double time_ns, sum_ns, far;
+    double time_ns, apart, sum_ns, far;
     uint64_t renamings; /* that leave all slots taken so far */
 };
 
@@ -203,9 +203,9 @@ static bool is_open(struct dive *dive, size_t berth)
     }
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)
-        after->far += problem->apart[dive->slot[other] * problem->slots + slot];
+        after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     after->renamings &= dive->alike.keeps[slot];
-    struct search_cost least = {fmax(after->time_ns, dive->rest_time[berth + 1]), after->sum_ns + dive->rest_sum[berth + 1], after->far};
+    struct search_cost least = {fmax(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far};
     int order = plan_search_work_compare(&least, &work->result.cost);
     return order < 0 || (order == 0 && !work->is_final);
 }

@@ -93,7 +93,9 @@ static void rebuild(struct shake *shake)
         fill(shake, shake->slot[b]);
     for (size_t f = 0; f < problem->flow_count; f++)
         put(shake, &problem->flow[f], 1);
-    shake->sum += FAR_WEIGHT * plan_search_work_far(problem, shake->slot);
+    struct search_cost cost;
+    plan_search_work_far(problem, shake->slot, &cost);
+    shake->sum += FAR_WEIGHT * (cost.apart + cost.far);
 }
 
 /* ---- moves: a berth to a slot with room, or two berths for each other ---- */
@@ -328,21 +330,12 @@ static void start(struct shake *shake)
         hand_out(shake);
 }
 
-/* The first slots, in order: what a launcher does that knows nothing. */
-static void try_in_order(struct shake *shake)
-{
-    const struct search_work *work = shake->work;
-    for (size_t s = 0; s < work->problem->slots; s++)
-        shake->taken[s] = s < work->full ? work->fullest : work->fullest - 1;
-    hand_out(shake);
-    plan_search_work_try(shake->work, shake->slot);
-}
-
 static void run(struct shake *shake, bool thorough)
 {
     struct search_work *work = shake->work;
     double flows = (double)work->problem->flow_count + 1, prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
-    try_in_order(shake);
+    plan_search_work_order(work->problem, shake->slot);
+    plan_search_work_try(work, shake->slot);
     shake->scale = 1 / fmax(work->result.cost.time_ns, 1e-3);
     start(shake);
     put_in_order(shake);

@@ -10,7 +10,7 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY};
+    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY};
     work->first = calloc(berths + 1, sizeof *work->first);
     work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
     work->best = calloc(berths, sizeof *work->best);
@@ -58,6 +58,8 @@ int plan_search_work_compare(const struct search_cost *a, const struct search_co
 {
     int order = compare(a->time_ns, b->time_ns);
     if (order == 0)
+        order = compare(a->apart, b->apart);
+    if (order == 0)
         order = compare(a->sum_ns, b->sum_ns);
     return order != 0 ? order : compare(a->far, b->far);
 }
@@ -79,15 +81,22 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     return isinf(least) ? 0 : least;
 }
 
-double plan_search_work_far(const struct search_problem *problem, const uint16_t *slot)
+void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret)
 {
-    double far = 0;
+    ret->far = ret->apart = 0;
     for (size_t b = 0; b < problem->tasks * problem->each; b++) {
-        far += problem->far[slot[b]];
+        ret->far += problem->far[slot[b]];
         for (size_t other = b - b % problem->each; other < b; other++)
-            far += problem->apart[slot[other] * problem->slots + slot[b]];
+            ret->apart += problem->apart[slot[other] * problem->slots + slot[b]];
     }
-    return far;
+}
+
+void plan_search_work_order(const struct search_problem *problem, uint16_t *ret_slot)
+{
+    size_t berths = problem->tasks * problem->each, least = berths / problem->slots, more = berths % problem->slots, b = 0;
+    for (size_t s = 0; s < problem->slots; s++)
+        for (size_t i = 0; i < least + (s < more); i++)
+            ret_slot[b++] = (uint16_t)s;
 }
 
 /* Less than 0: a has the lower numbers. */
@@ -102,7 +111,8 @@ static int compare_slots(const uint16_t *a, const uint16_t *b, size_t count)
 int plan_search_work_try(struct search_work *work, const uint16_t *slot)
 {
     struct search_cost cost = work->problem->price(work->problem->context, slot);
-    cost.far = plan_search_work_far(work->problem, slot);
+    cost.time_ns = fmax(cost.time_ns, work->floor_ns);
+    plan_search_work_far(work->problem, slot, &cost);
     work->result.priced++;
     int order = plan_search_work_compare(&cost, &work->result.cost);
     if (order < 0 || (order == 0 && compare_slots(slot, work->best, work->berths) < 0)) {

@@ -11,6 +11,7 @@ struct search_work {
     size_t *first;        /* by berth and one more: where its flows begin in touching */
     uint32_t *touching;   /* flows; one between two berths is there twice */
     uint16_t *best;
+    double floor_ns;      /* less than that counts as that; set it before anything is tried */
     struct search_result result; /* cost is of best */
     bool is_final;        /* best is the one with the lowest numbers of those that cost as much, as far as was looked */
 };
@@ -28,8 +29,11 @@ const struct search_arc *plan_search_work_arc(const struct search_problem *probl
 /* The least that a flow takes anywhere. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 
-/* How far these slots are from what their tasks need. */
-double plan_search_work_far(const struct search_problem *problem, const uint16_t *slot);
+/* How far these slots are from what their tasks need, and those of each task apart: far and apart. */
+void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret);
+
+/* The first slots in order, as evenly as it goes: what a launcher does that knows nothing. */
+void plan_search_work_order(const struct search_problem *problem, uint16_t *ret_slot);
 
 /* Asks what these slots cost and takes them if that is less than what the best costs, or as much and their numbers are lower. Less than 0: it was less; 0: as much. */
 int plan_search_work_try(struct search_work *work, const uint16_t *slot);

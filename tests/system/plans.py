@@ -183,8 +183,37 @@ def under_a_key_the_first_plan_stands():
         well_ended(daemon)
 
 
-TESTS = [others_are_answered_meanwhile, the_calls_of_a_connection_stay_in_order, the_same_question_has_the_same_answer_on_any_thread, who_leaves_leaves_nothing_behind,
-         it_ends_while_plans_are_made, many_plans_do_not_hold_up_measuring, under_a_key_the_first_plan_stands]
+def gpus_of(reply):
+    return [gpu for task in reply["tasks"] for gpu in task["gpus"]]
+
+
+def nothing_is_shuffled_for_nothing():
+    """Four gpus of one sort: whatever the last digits of what was measured of them, one choice is as good as another."""
+    with Daemon("--node", str(NODES / "h200x4")) as daemon:
+        for tasks in (1, 2, 3, 4):
+            for traffic in ({"host_bytes": 1 << 20}, {"host_bytes": 1 << 30}, {"pattern": "ring", "bytes": 1 << 28}, {"pattern": "alltoall", "bytes": 1 << 20, "host_bytes": 1 << 20}):
+                if tasks == 1 and "pattern" in traffic:
+                    continue
+                reply = daemon.call(BIND, {"tasks": tasks, **traffic})
+                assert gpus_of(reply) == [f"gpu{i}" for i in range(tasks)], (tasks, traffic, gpus_of(reply))
+                assert reply["predicted"]["time_ns"] == reply["baseline"]["time_ns"]
+                assert reply["proven_optimal"] and 0 <= reply["gap"] <= 0.03, (tasks, traffic, reply["gap"])
+
+
+def several_gpus_a_task_are_proven_and_stay_together():
+    with node() as daemon:
+        for tasks, each in ((4, 2), (3, 2), (2, 2), (2, 3), (2, 4)):
+            for traffic in ({"pattern": "ring", "bytes": 1 << 26}, {"pattern": "alltoall", "bytes": 1 << 26}, {"host_bytes": 1 << 26}):
+                reply = daemon.call(BIND, {"tasks": tasks, "gpus_per_task": each, **traffic})
+                torn = [task["gpus"] for task in reply["tasks"] if each == 2 and int(task["gpus"][0][3:]) // 2 != int(task["gpus"][1][3:]) // 2]
+                assert reply["predicted"]["time_ns"] <= reply["baseline"]["time_ns"] * (0.99 if torn else 1 + 1e-9), (tasks, each, traffic)
+                assert each > 2 or bool(torn) == any("several modules" in warning for warning in reply["warnings"]), (torn, reply["warnings"])
+                if each == 2 and not torn or "host_bytes" not in traffic:  # else its memory is none that the search could know
+                    assert reply["proven_optimal"] and reply["gap"] <= 0.03, (tasks, each, traffic, reply["gap"])
+
+
+TESTS = [others_are_answered_meanwhile, the_calls_of_a_connection_stay_in_order, the_same_question_has_the_same_answer_on_any_thread, nothing_is_shuffled_for_nothing,
+         several_gpus_a_task_are_proven_and_stay_together, who_leaves_leaves_nothing_behind, it_ends_while_plans_are_made, many_plans_do_not_hold_up_measuring, under_a_key_the_first_plan_stands]
 
 
 if __name__ == "__main__":
