@@ -65,6 +65,28 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
+/* A comment for whoever wonders why no variable says which gpus the task sees. */
+static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
+{
+    const json_t *environment = json_object_get(task, "environment"), *warning;
+    size_t i;
+    if (json_array_size(json_object_get(task, "gpus")) == 0) {
+        ui_put(ui, "# task %lld has no gpus: no variable is to be set\n", (long long)json_integer_value(json_object_get(task, "task")));
+        return;
+    }
+    if (json_object_get(environment, "ROCR_VISIBLE_DEVICES") != NULL || json_object_get(environment, "CUDA_VISIBLE_DEVICES") != NULL)
+        return;
+    ui_put(ui, "# no variable would surely show the right gpus\n");
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        if (json_is_string(warning) && strstr(json_string_value(warning), "not set for tasks") != NULL) {
+            ui_put(ui, "# ");
+            ui_text(ui, json_string_value(warning));
+            ui_put(ui, "\n");
+        }
+    }
+}
+
 static int print_environment(struct cmd *cmd, const json_t *reply)
 {
     const json_t *tasks = json_object_get(reply, "tasks");
@@ -75,7 +97,9 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     if (text != NULL && !cmd_parse_count(text, 0, most, &task))
         return cmd_usage(cmd, "--task takes a number from 0 to %ld, not %.40s", most, text);
     struct ui ui = {0};
-    if (!ui_bind_environment(&ui, json_array_get(tasks, (size_t)task))) {
+    const json_t *its = json_array_get(tasks, (size_t)task);
+    put_unset(&ui, reply, its);
+    if (!ui_bind_environment(&ui, its)) {
         ui_done(&ui);
         return cmd_fail(CMD_BUG, "the daemon sent a variable that no shell has");
     }

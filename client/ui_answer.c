@@ -18,6 +18,13 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* One that rounds to a single figure says nothing. */
+static void put_interval(struct ui *ui, const char *low, const char *high)
+{
+    if (strcmp(low, high) != 0)
+        ui_put(ui, " (%s to %s)", low, high);
+}
+
 void ui_prediction(struct ui *ui, const json_t *prediction)
 {
     char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
@@ -28,7 +35,7 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
     }
     ui_put(ui, "%s", ui_time(ui, time, time_ns));
     if (!isnan(low_ns) && !isnan(high_ns))
-        ui_put(ui, " (%s to %s)", ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
+        put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
 }
 
 static void put_axes(struct ui *line, const json_t *axes)
@@ -61,7 +68,7 @@ static void put_one(struct ui *ui, const json_t *item)
     put_axes(&line, json_object_get(item, "axes"));
     ui_put(&line, ": %s", ui_value(ui, value, number_of(item, "value"), unit));
     if (!isnan(number_of(item, "low")) && !isnan(number_of(item, "high")))
-        ui_put(&line, " (%s to %s)", ui_value(ui, low, number_of(item, "low"), unit), ui_value(ui, high, number_of(item, "high"), unit));
+        put_interval(&line, ui_value(ui, low, number_of(item, "low"), unit), ui_value(ui, high, number_of(item, "high"), unit));
     ui_put(&line, ", ");
     ui_text(&line, source);
     if (json_integer_value(at) > 0)

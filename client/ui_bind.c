@@ -1,9 +1,11 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ui_answer.h"
 
 #define JOINED_BYTES 512
+#define SAME         0.005 /* nobody reads a smaller difference out of two decimals */
 
 /* "numa0,numa1"; - for none. */
 static const char *join(const json_t *array, char *text)
@@ -74,12 +76,14 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, ", limited by ");
         ui_text(ui, ui_member(predicted, "bottleneck"));
     }
-    if (ours > 0 || theirs > 0) {
+    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME) {
+        ui_put(ui, ", as long as in the launcher's own order");
+    } else if (ours > 0 || theirs > 0) {
         ui_put(ui, "; in the launcher's own order: ");
         ui_prediction(ui, baseline);
+        if (ours > 0 && theirs > 0)
+            ui_put(ui, ", %.2f times as long", theirs / ours);
     }
-    if (ours > 0 && theirs > 0)
-        ui_put(ui, ", %.2f times as long", theirs / ours);
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");
     if (json_is_true(json_object_get(reply, "proven_optimal")))

@@ -1,9 +1,12 @@
 #include "plan.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ALIKE 0.05 /* values of which one stands for the other */
 
 void plan_allowed_done(struct allowed *allowed)
 {
@@ -26,6 +29,19 @@ void plan_warn(struct plan_warnings *warnings, const char *format, ...)
         memcpy(warnings->line[warnings->count++], line, sizeof line);
     else
         snprintf(warnings->line[PLAN_WARNINGS - 1], PLAN_WARNING_LENGTH, "there are more warnings than fit here");
+}
+
+void plan_warn_task(struct plan_warnings *warnings, size_t task, const char *text)
+{
+    for (size_t i = 0; i < warnings->count; i++) {
+        size_t first, more = 0;
+        const char *said = strstr(warnings->line[i], ": ");
+        if (said == NULL || strcmp(said + 2, text) != 0 || sscanf(warnings->line[i], "task %zu and %zu more", &first, &more) < 1)
+            continue;
+        snprintf(warnings->line[i], PLAN_WARNING_LENGTH, "task %zu and %zu more: %s", first, more + 1, text);
+        return;
+    }
+    plan_warn(warnings, "task %zu: %s", task, text);
 }
 
 static bool add_fact(struct plan_evidence *evidence, size_t start, const struct value *value, const struct set *set)
@@ -52,6 +68,45 @@ static bool add_fact(struct plan_evidence *evidence, size_t start, const struct 
 
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value) { return add_fact(evidence, start, value, NULL); }
 bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set) { return add_fact(evidence, start, NULL, set); }
+
+static void swap_facts(struct plan_evidence *evidence, size_t a, size_t b)
+{
+    const struct value *item = evidence->item[a];
+    const struct set *set = evidence->set[a];
+    evidence->item[a] = evidence->item[b];
+    evidence->set[a] = evidence->set[b];
+    evidence->item[b] = item;
+    evidence->set[b] = set;
+}
+
+static void reverse_facts(struct plan_evidence *evidence, size_t begin, size_t end)
+{
+    while (begin + 1 < end)
+        swap_facts(evidence, begin++, --end);
+}
+
+static bool is_said(const struct plan_evidence *evidence, size_t count, const struct value *value)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct value *said = evidence->item[i];
+        if (said != NULL && value != NULL && said->metric == value->metric && said->axes == value->axes && said->source == value->source &&
+            fabs(said->value - value->value) <= ALIKE * fabs(said->value))
+            return true;
+    }
+    return false;
+}
+
+void plan_evidence_few(struct plan_evidence *evidence, size_t first, size_t most)
+{
+    size_t count = evidence->count, begin = count - first, kept = begin;
+    reverse_facts(evidence, 0, first);
+    reverse_facts(evidence, first, count);
+    reverse_facts(evidence, 0, count);
+    for (size_t i = begin; i < count; i++)
+        if (!is_said(evidence, kept, evidence->item[i]))
+            swap_facts(evidence, kept++, i);
+    evidence->count = kept < most ? kept : most;
+}
 
 void plan_evidence_done(struct plan_evidence *evidence)
 {

@@ -41,6 +41,9 @@ struct plan_warnings {
 /* Adds a line, once. When there is no room, the last line becomes one that says so. */
 void plan_warn(struct plan_warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* "task 3: text", or "task 3 and 2 more: text" when it was said of others already. */
+void plan_warn_task(struct plan_warnings *warnings, size_t task, const char *text);
+
 /* The values an answer rests on, and the sets of transfers measured together, of the snapshot. Zero-initialise. */
 struct plan_evidence {
     const struct value **item; /* NULL: it is set */
@@ -51,6 +54,9 @@ struct plan_evidence {
 /* Adds value unless it stands at or after index start already. False when out of memory. */
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
 bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set);
+
+/* What stands from index first on comes before the rest, of which those that say the same as one before (metric, axes, and a value within 5 %) are left out; then at most that many. */
+void plan_evidence_few(struct plan_evidence *evidence, size_t first, size_t most);
 void plan_evidence_done(struct plan_evidence *evidence);
 
 /* NotEnough; the detail says what there is. */

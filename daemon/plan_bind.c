@@ -10,6 +10,8 @@
 #include "plan_bind_nics.h"
 #include "plan_bind_traffic.h"
 
+#define WHY_MAX 6 /* numbers that are cited */
+
 /* What is done for one request. */
 struct work {
     struct snapshot *snap;
@@ -143,8 +145,11 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         code = plan_bind_memory(work->snap, request->allowed, &work->cores, t, answer, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
+    size_t places = answer->evidence.count;
     if (code == BERTH_OK)
         code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);
+    if (code == BERTH_OK)
+        plan_evidence_few(&answer->evidence, places, WHY_MAX);
     bool is_only_choice = request->tasks == 1 && request->threads_per_core == 0 && (size_t)answer->gpus_per_task == work->gpus.count && answer->cores_per_task == cores;
     if (is_only_choice) {
         answer->is_proven = true;

@@ -317,7 +317,7 @@ static void take_same_numa(struct hand *hand, size_t task)
     }
     if (best == SIZE_MAX)
         return;
-    plan_warn(hand->warnings, "task %zu: the llc nearest to its gpus has too few cores left: its cores are in another of that NUMA node", task);
+    plan_warn_task(hand->warnings, task, "the llc nearest to its gpus has too few cores left: its cores are in another of that NUMA node");
     take(hand, task, best);
 }
 
@@ -330,7 +330,7 @@ static void take_what_is_left(struct hand *hand, size_t task)
         if (cores->group[g].free > 0 && (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
             best = g;
     if (!is_nearest(hand, task, best))
-        plan_warn(hand->warnings, "task %zu: not all of its cores are next to its gpus: too few are left there", task);
+        plan_warn_task(hand->warnings, task, "not all of its cores are next to its gpus: too few are left there");
     take(hand, task, best);
 }
 
@@ -391,7 +391,7 @@ static void hand_out_evenly(struct hand *hand)
         if (group == SIZE_MAX) {
             group = least_loaded(hand, 1);
             enum place_kind kind = graph_place(hand->snap->graph, cores->group[group].place)->kind;
-            plan_warn(hand->warnings, "task %zu: no %s has enough free cores for it: they come from several", t, kind == PLACE_NUMA ? "NUMA node" : "llc");
+            plan_warn_task(hand->warnings, t, kind == PLACE_NUMA ? "no NUMA node has enough free cores for it: they come from several" : "no llc has enough free cores for it: they come from several");
         }
         place_id start = cores->group[group].place;
         for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {

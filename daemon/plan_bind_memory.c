@@ -1,6 +1,7 @@
 #include "plan_bind_memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,9 +103,12 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
     if (code == BERTH_OK)
         code = rates_of(work, &who, task->memory, &answer->evidence, &latency, err);
     memrate_done(&who);
-    if (home != PLACE_NONE && task->memory != home)
-        plan_warn(&answer->warnings, "task %zu: memory of %s is used, as %s next to its cores has none, is not allowed or is slower", t,
-                  graph_place(work->snap->graph, task->memory)->name, graph_place(work->snap->graph, home)->name);
+    if (home != PLACE_NONE && task->memory != home) {
+        char text[120];
+        snprintf(text, sizeof text, "memory of %s is used, as %s next to its cores has none, is not allowed or is slower", graph_place(work->snap->graph, task->memory)->name,
+                 graph_place(work->snap->graph, home)->name);
+        plan_warn_task(&answer->warnings, t, text);
+    }
     return code;
 }
 

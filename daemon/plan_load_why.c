@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNEXPLAINED_MAX 3 /* sets that are named */
+#define UNEXPLAINED_MAX 3  /* sets that are named */
+#define STATED_MAX      64 /* resources of structure that are looked at */
 #define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
 #define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
 
@@ -87,18 +88,81 @@ static unsigned kinds_in(const struct asked *asked, size_t resource)
     return kinds;
 }
 
-/* Of structure: what stands for what was not measured. */
-static void warn_of_nominal(const struct asked *asked, size_t resource)
+/* A resource of structure that slows flows: nobody measured what several get through it. */
+struct stated {
+    const struct load_resource *resource;
+    unsigned kinds; /* of flows through it */
+};
+
+/* Whether the same is to be said of both, but for their names. */
+static bool is_same_stated(const struct stated *a, const struct stated *b)
 {
-    const struct load_resource *shared = &asked->table->resource[resource];
-    unsigned kinds = kinds_in(asked, resource);
+    const struct resource_nominal *x = a->resource->nominal, *y = b->resource->nominal;
+    return x->role.part == y->role.part && x->is_measured == y->is_measured && a->resource->step[0].bytes_per_s == b->resource->step[0].bytes_per_s && a->kinds == b->kinds;
+}
+
+/* alike: of how many more the same is to be said. */
+static void warn_of_stated(const struct asked *asked, const struct stated *stated, size_t alike)
+{
+    const struct load_resource *shared = stated->resource;
+    unsigned kinds = stated->kinds;
     const char *whose = shared->nominal->is_measured ? "as others were measured to get" : shared->nominal->role.part == RESOURCE_HOST_PORT ? "what one gets" : "as is said of it";
     double rate = shared->step[0].bytes_per_s / 1e9;
+    char more[40] = "";
+    if (alike > 0)
+        snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
-        plan_warn(asked->warnings, "%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name,
+        plan_warn(asked->warnings, "%s%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name, more,
                   (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, whose);
     else
-        plan_warn(asked->warnings, "what several get through %s was not measured: they count as sharing %.4g GB/s, %s", shared->name, rate, whose);
+        plan_warn(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, whose);
+}
+
+/* Those alike in one line. */
+static void warn_of_nominal(const struct asked *asked)
+{
+    struct stated stated[STATED_MAX];
+    bool said[STATED_MAX] = {false};
+    size_t count = 0;
+    for (size_t i = 0; i < asked->count && count < STATED_MAX; i++) {
+        uint16_t at = asked->scratch->stream[i].shared;
+        size_t s = 0;
+        if (asked->scratch->ride[i] == NULL || at == LOAD_NO_LIMIT || !asked->table->resource[at].is_nominal)
+            continue;
+        while (s < count && stated[s].resource != &asked->table->resource[at])
+            s++;
+        if (s == count)
+            stated[count++] = (struct stated){&asked->table->resource[at], kinds_in(asked, at)};
+    }
+    for (size_t s = 0; s < count; s++) {
+        size_t alike = 0;
+        for (size_t other = s + 1; other < count && !said[s]; other++) {
+            bool same = !said[other] && is_same_stated(&stated[s], &stated[other]);
+            said[other] = said[other] || same;
+            alike += same;
+        }
+        if (!said[s])
+            warn_of_stated(asked, &stated[s], alike);
+    }
+}
+
+/* Flows for which it is not known which of several ways they take, where a link slows them. */
+static void warn_of_ways(const struct asked *asked)
+{
+    size_t first = 0, count = 0;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct load_ride *ride = asked->scratch->ride[i];
+        uint16_t at = asked->scratch->stream[i].shared;
+        const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal && shared->nominal->role.part == RESOURCE_LINK)
+            first = count++ == 0 ? i : first;
+    }
+    char more[40] = "";
+    if (count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", count - 1);
+    if (count > 0)
+        plan_warn(asked->warnings, "from %s to %s%s several ways are as wide and as short: which one the driver takes is not known", name_of(asked, asked->flow[first].from),
+                  name_of(asked, asked->flow[first].to), more);
 }
 
 /* Two flows of different kinds that meet at a gpu: what they do to each other nobody measured. */
@@ -151,13 +215,8 @@ static bool cite_shared(const struct asked *asked, size_t i, struct plan_evidenc
     const struct load_ride *ride = asked->scratch->ride[i];
     if (shared == NULL || ride == NULL)
         return true;
-    if (shared->is_nominal) {
-        warn_of_nominal(asked, at);
-        if (ride->several && shared->nominal->role.part == RESOURCE_LINK)
-            plan_warn(asked->warnings, "from %s to %s several ways are as wide and as short: which one the driver takes is not known", name_of(asked, asked->flow[i].from),
-                      name_of(asked, asked->flow[i].to));
+    if (shared->is_nominal)
         return true;
-    }
     if (shared->value != NULL)
         return plan_evidence_add(evidence, start, shared->value);
     const struct set *set = find_set(asked, shared->found, &ride->move);
@@ -225,6 +284,8 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
         if (!cite_shared(&asked, i, evidence, start))
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
+    warn_of_nominal(&asked);
+    warn_of_ways(&asked);
     warn_of_rates(&asked);
     warn_of_kinds(&asked);
     warn_of_unexplained(&asked);

@@ -88,7 +88,8 @@ static bool set_text(json_t *object, const char *key, const char *text) { return
 static bool put_environment(json_t *json, const struct bind_task *task, const struct visible *visible)
 {
     json_t *environment = json_object(), *unset = json_array();
-    bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda);
+    bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda) &&
+              set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order);
     for (size_t i = 0; ok && i < task->variable_count; i++)
         ok = set_text(environment, task->variable[i].name, task->variable[i].value);
     for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
@@ -133,7 +134,7 @@ static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth
         struct visible visible = {0};
         enum berth_code code = shown_gpus(reply, &reply->answer.task[t], &gpus, &count, err);
         if (code == BERTH_OK)
-            code = visible_make(reply->snap->graph, gpus, count, &reply->answer.warnings, &visible, err);
+            code = visible_make(reply->snap->graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings, &visible, err);
         free(gpus);
         if (code == BERTH_OK && !answer_append(tasks, task_json(reply, t, &visible)))
             code = no_memory(err);

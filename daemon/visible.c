@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pci.h"
+
 #define NAME_SIZE 64
 
 static bool is_hex(const char *text, size_t least, size_t most)
@@ -79,32 +81,68 @@ static bool rocr_uuid(const struct place *gpu, char name[NAME_SIZE])
     return number != 0;
 }
 
-static bool gpu_name(const struct graph *graph, place_id id, enum gpu_vendor vendor, char name[NAME_SIZE])
+static bool is_whole(const struct place *gpu)
 {
-    const struct place *gpu = graph_place(graph, id);
-    bool is_unique = gpu->uuid != NULL && !is_uuid_shared(graph, id);
-    if (vendor == VENDOR_AMD)
-        return (is_unique && rocr_uuid(gpu, name)) || rocr_index(graph, id, name);
-    if (!is_unique || strlen(gpu->uuid) >= NAME_SIZE || (strncmp(gpu->uuid, "GPU-", 4) != 0 && strncmp(gpu->uuid, "MIG-", 4) != 0))
+    const char *partition = place_detail(gpu, "partition");
+    return (partition == NULL || strcmp(partition, "none") == 0) && (gpu->uuid == NULL || strncmp(gpu->uuid, "MIG-", 4) != 0);
+}
+
+/* By PCI address among all of NVIDIA. Those before it must be visible where the task runs: they are counted. */
+static bool cuda_index(const struct graph *graph, const struct allowed *allowed, place_id gpu, char name[NAME_SIZE])
+{
+    uint64_t mine = graph_place(graph, gpu)->pci != NULL ? pci_parse(graph_place(graph, gpu)->pci) : PCI_NONE;
+    unsigned index = 0;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct place *other = graph_place(graph, g);
+        if (visible_vendor(other) != VENDOR_NVIDIA)
+            continue;
+        uint64_t pci = other->pci != NULL ? pci_parse(other->pci) : PCI_NONE;
+        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) || (pci < mine && !plan_allows_gpu(allowed, g)))
+            return false;
+        index += pci < mine;
+    }
+    snprintf(name, NAME_SIZE, "%u", index);
+    return mine != PCI_NONE;
+}
+
+static bool cuda_uuid(const struct graph *graph, place_id id, char name[NAME_SIZE])
+{
+    const char *uuid = graph_place(graph, id)->uuid;
+    if (uuid == NULL || is_uuid_shared(graph, id) || strlen(uuid) >= NAME_SIZE || (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0))
         return false;
-    snprintf(name, NAME_SIZE, "%s", gpu->uuid);
+    snprintf(name, NAME_SIZE, "%s", uuid);
     return true;
 }
 
-/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot be named. */
-static enum berth_code list(const struct graph *graph, const place_id *gpus, size_t count, enum gpu_vendor vendor,
-                            struct plan_warnings *warnings, char **ret, struct berth_err *err)
+enum naming { NAMING_ROCR, NAMING_CUDA_UUID, NAMING_CUDA_INDEX };
+
+static bool gpu_name(const struct graph *graph, const struct allowed *allowed, place_id id, enum naming naming, char name[NAME_SIZE])
 {
+    const struct place *gpu = graph_place(graph, id);
+    switch (naming) {
+    case NAMING_ROCR: return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) || rocr_index(graph, id, name);
+    case NAMING_CUDA_UUID: return cuda_uuid(graph, id, name);
+    case NAMING_CUDA_INDEX: return cuda_index(graph, allowed, id, name);
+    }
+    return false;
+}
+
+/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot be named: that one is in ret_unnamed, else NONE. */
+static enum berth_code list(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, enum naming naming, place_id *ret_unnamed, char **ret,
+                            struct berth_err *err)
+{
+    enum gpu_vendor vendor = naming == NAMING_ROCR ? VENDOR_AMD : VENDOR_NVIDIA;
     char *text = malloc(count * (NAME_SIZE + 1) + 1);
     size_t used = 0;
+    *ret_unnamed = PLACE_NONE;
     if (text == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for device names");
     for (size_t i = 0; i < count; i++) {
         char name[NAME_SIZE];
         if (visible_vendor(graph_place(graph, gpus[i])) != vendor)
             continue;
-        if (!gpu_name(graph, gpus[i], vendor, name)) {
-            plan_warn(warnings, "a gpu has no uuid of its own by which its runtime knows it: that task's visible devices are not set");
+        if (!gpu_name(graph, allowed, gpus[i], naming, name)) {
+            *ret_unnamed = gpus[i];
             used = 0;
             break;
         }
@@ -118,20 +156,35 @@ static enum berth_code list(const struct graph *graph, const place_id *gpus, siz
     return BERTH_OK;
 }
 
-enum berth_code visible_make(const struct graph *graph, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+                                struct visible *visible, struct berth_err *err)
+{
+    place_id amd, nvidia = PLACE_NONE;
+    enum berth_code code = list(graph, allowed, gpus, count, NAMING_ROCR, &amd, &visible->rocr, err);
+    if (code == BERTH_OK)
+        code = list(graph, allowed, gpus, count, NAMING_CUDA_UUID, &nvidia, &visible->cuda, err);
+    if (code == BERTH_OK && nvidia != PLACE_NONE) {
+        code = list(graph, allowed, gpus, count, NAMING_CUDA_INDEX, &nvidia, &visible->cuda, err);
+        visible->cuda_order = visible->cuda != NULL ? "PCI_BUS_ID" : NULL;
+    }
+    place_id unnamed = amd != PLACE_NONE ? amd : nvidia;
+    if (unnamed != PLACE_NONE)
+        plan_warn(warnings, "%s has no uuid of its own, and is not counted surely: visible devices are not set for tasks that see it", graph_place(graph, unnamed)->name);
+    return code;
+}
+
+enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
-    enum berth_code code = list(graph, gpus, count, VENDOR_AMD, warnings, &visible.rocr, err);
-    if (code == BERTH_OK)
-        code = list(graph, gpus, count, VENDOR_NVIDIA, warnings, &visible.cuda, err);
+    enum berth_code code = name_all(graph, allowed, gpus, count, warnings, &visible, err);
     if (code != BERTH_OK) {
         visible_done(&visible);
         return code;
     }
     for (size_t i = 0; i < count; i++)
         if (visible_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            plan_warn(warnings, "a gpu's vendor is not known, or has no variable for visible devices: that task's are not set");
+            plan_warn(warnings, "the vendor of %s is not known, or has no variable for visible devices: they are not set for tasks that see it", graph_place(graph, gpus[i])->name);
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";

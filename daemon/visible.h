@@ -1,7 +1,8 @@
 /**
  * What a task's environment must say so that its runtime sees its gpus and no others, or its own first: AMD's
  * ROCR_VISIBLE_DEVICES alone, because the variables of the layers above it count within what it leaves; NVIDIA's
- * CUDA_VISIBLE_DEVICES. By UUID, because every runtime counts in an order of its own.
+ * CUDA_VISIBLE_DEVICES. By UUID, because every runtime counts in an order of its own; NVIDIA's gpus without one by their place among all in the order of PCI addresses, which
+ * CUDA_DEVICE_ORDER asks for, where it is the same whether or not those that are not allowed are hidden.
  *
  * Pure; any thread.
  */
@@ -14,13 +15,14 @@ enum gpu_vendor { VENDOR_UNKNOWN, VENDOR_AMD, VENDOR_NVIDIA };
 
 struct visible {
     char *rocr, *cuda;                 /* owned values of the two variables; NULL: not set */
+    const char *cuda_order;            /* of CUDA_DEVICE_ORDER; static; NULL: not set */
     const char *unset[VISIBLE_UNSET + 1]; /* variables to remove, NULL-terminated; static strings */
 };
 
 /* From its "vendor" detail, else its uuid, else its model. */
 enum gpu_vendor visible_vendor(const struct place *gpu);
 
-/* The variables for these gpus in this order. What cannot be named surely is left out with a warning. NO_MEMORY. */
-enum berth_code visible_make(const struct graph *graph, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+/* The variables for these gpus in this order. allowed: what else of the node may be visible. What cannot be named surely is left out with a warning. NO_MEMORY. */
+enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
                              struct visible *ret, struct berth_err *err);
 void visible_done(struct visible *visible);

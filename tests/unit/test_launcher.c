@@ -136,8 +136,9 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
 static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count, struct plan_warnings *warnings)
 {
     struct visible visible = {0};
+    struct allowed allowed = {.given = true};
     struct berth_err err = {0};
-    assert_int_equal(visible_make(graph, gpus, count, warnings, &visible, &err), BERTH_OK);
+    assert_int_equal(visible_make(graph, &allowed, gpus, count, warnings, &visible, &err), BERTH_OK);
     return visible;
 }
 
@@ -200,6 +201,43 @@ static void nvidia_gpus_and_others(void **state)
     graph_unref(graph);
 }
 
+static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
+{
+    (void)state;
+    static const char *const pci[] = {"0019:01:00.0", "0009:01:00.0", "10009:01:00.0"};
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, INT64_C(1) << 34});
+    struct plan_warnings warnings = {0};
+    place_id gpus[3];
+    for (int g = 0; g < 3; g++) {
+        gpus[g] = nodes_add(graph, PLACE_GPU, g, 0, PLACE_NONE, NULL);
+        place_set_text(&graph->places[gpus[g]].pci, pci[g]);
+        place_set_detail(&graph->places[gpus[g]], "vendor", "nvidia");
+    }
+    struct visible visible = visible_of(graph, (place_id[]){gpus[2], gpus[0]}, 2, &warnings);
+    assert_string_equal(visible.cuda, "2,1");
+    assert_string_equal(visible.cuda_order, "PCI_BUS_ID");
+    assert_int_equal(warnings.count, 0);
+    visible_done(&visible);
+    /* The first of all is not allowed: nobody knows whether it is hidden and not counted. */
+    struct allowed allowed = {.given = true, .gpus = calloc(graph->place_count, sizeof(bool))};
+    struct berth_err err = {0};
+    assert_non_null(allowed.gpus);
+    allowed.gpus[gpus[0]] = allowed.gpus[gpus[2]] = true;
+    assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
+    assert_true(visible.cuda == NULL && visible.cuda_order == NULL && warnings.count == 1 && strncmp(warnings.line[0], "gpu0 ", 5) == 0);
+    allowed.gpus[gpus[1]] = true;
+    allowed.gpus[gpus[2]] = false; /* one behind does not matter */
+    assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
+    assert_string_equal(visible.cuda, "1");
+    visible_done(&visible);
+    plan_allowed_done(&allowed);
+    /* A slice counts otherwise. */
+    place_set_detail(&graph->places[gpus[2]], "partition", "mig");
+    visible = visible_of(graph, gpus, 1, &warnings);
+    assert_null(visible.cuda);
+    graph_unref(graph);
+}
+
 static void vendors(void **state)
 {
     (void)state;
@@ -228,6 +266,7 @@ int main(void)
         cmocka_unit_test(slurm_is_for_the_whole_node_only), cmocka_unit_test(gpus_count_by_minor),
         cmocka_unit_test(lines_for_other_launchers),        cmocka_unit_test(a_rank_file_counts_as_hwloc_does),
         cmocka_unit_test(amd_gpus_by_uuid_or_by_index),     cmocka_unit_test(nvidia_gpus_and_others),
+        cmocka_unit_test(gpus_without_uuids_by_pci_address_where_that_is_sure),
         cmocka_unit_test(vendors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
