@@ -284,10 +284,7 @@ static void take_call(struct conn *conn, const char *text, size_t length)
     }
     conn->outcome = outcome;
     if (outcome.kind == OUTCOME_RESULT) {
-        if (outcome.write != NULL)
-            answer_written(conn);
-        else
-            answer_result(conn, outcome.result, false);
+        outcome.write != NULL ? answer_written(conn) : answer_result(conn, outcome.result, false);
         end_call(conn);
         return;
     }

@@ -298,7 +298,8 @@ static bool make_arcs(struct bind_price *price)
 /* What differs by less takes equally long as far as is known. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
-    struct prediction step = plan_bind_price_of(price, slot, NULL).step;
+    plan_bind_price_load(price, slot, NULL);
+    struct prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, NULL).step;
     double interval = step.high_ns / step.time_ns - 1;
     return isnan(interval) ? PRICE_SAME_LEAST : fmin(fmax(interval, PRICE_SAME_LEAST), PRICE_SAME_MOST);
 }
