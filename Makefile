@@ -185,7 +185,7 @@ $(BUILD)/bench/year $(BUILD)/bench/plan $(BUILD)/bench/bind: $(BUILD)/bench/%: $
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-$(BUILD)/bench/advice_run: $(BUILD)/obj/tests/bench/advice_run.o $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+$(BUILD)/bench/advice_run: $(BUILD)/obj/tests/bench/advice_run.o $(BUILD)/obj/tests/bench/advice_step.o $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl

@@ -88,19 +88,34 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     }
 }
 
+/* A task begins what it sends, and what it exchanges with the host or a nic, one after the other. */
+static bool take_turns(struct bind_price *price)
+{
+    uint16_t *begun = calloc(price->request.tasks + 1, sizeof *begun);
+    for (size_t f = 0; begun != NULL && f < price->flow_count; f++) {
+        uint16_t *its = &begun[(size_t)price->flow[f].from / price->request.each];
+        price->turn[f] = *its;
+        *its = (uint16_t)(*its + (*its < UINT16_MAX));
+    }
+    bool ok = begun != NULL;
+    free(begun);
+    return ok;
+}
+
 static bool find_flows(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
     size_t most = request->traffic->count * request->each * request->each;
     price->flow = calloc(most + 1, sizeof *price->flow);
     price->bytes = calloc(most + 1, sizeof *price->bytes);
+    price->turn = calloc(most + 1, sizeof *price->turn);
     price->load = calloc(most + 1, sizeof *price->load);
     price->part = calloc(most + 1, sizeof *price->part);
-    if (price->flow == NULL || price->bytes == NULL || price->load == NULL || price->part == NULL)
+    if (price->flow == NULL || price->bytes == NULL || price->turn == NULL || price->load == NULL || price->part == NULL)
         return false;
     for (size_t i = 0; i < request->traffic->count; i++)
         add_flow(price, &request->traffic->flow[i]);
-    return true;
+    return take_turns(price);
 }
 
 enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err)
@@ -133,6 +148,7 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->nic);
     free(price->flow);
     free(price->bytes);
+    free(price->turn);
     free(price->load);
     free(price->part);
     free(price->arc);
@@ -148,14 +164,14 @@ static struct load_flow between(const struct bind_price *price, enum outside out
 {
     uint16_t slot = (uint16_t)from, host = memory != NOWHERE ? memory : price->memory[from], nic = price->nic[from];
     switch (outside) {
-    case OUTSIDE_TO_HOST: return (struct load_flow){slot, host, bytes};
-    case OUTSIDE_FROM_HOST: return (struct load_flow){host, slot, bytes};
-    case OUTSIDE_TO_NIC: return (struct load_flow){slot, nic, bytes};
-    case OUTSIDE_FROM_NIC: return (struct load_flow){nic, slot, bytes};
+    case OUTSIDE_TO_HOST: return (struct load_flow){.from = slot, .to = host, .bytes = bytes};
+    case OUTSIDE_FROM_HOST: return (struct load_flow){.from = host, .to = slot, .bytes = bytes};
+    case OUTSIDE_TO_NIC: return (struct load_flow){.from = slot, .to = nic, .bytes = bytes};
+    case OUTSIDE_FROM_NIC: return (struct load_flow){.from = nic, .to = slot, .bytes = bytes};
     case OUTSIDE_NONE:
     case OUTSIDES: break;
     }
-    return (struct load_flow){slot, (uint16_t)to, bytes};
+    return (struct load_flow){.from = slot, .to = (uint16_t)to, .bytes = bytes};
 }
 
 static bool is_known(const struct bind_price *price, const struct load_flow *flow)
@@ -174,7 +190,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
         struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
         bool known = is_known(price, &load);
         unknown += !known;
-        price->load[f] = known ? load : (struct load_flow){0, 0, 0};
+        load.turn = price->turn[f];
+        price->load[f] = known ? load : (struct load_flow){.bytes = 0};
     }
     return unknown;
 }

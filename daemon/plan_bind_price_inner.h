@@ -22,6 +22,7 @@ struct bind_price {
     uint16_t *memory, *nic;   /* by gpu: index of place; NOWHERE */
     struct search_flow *flow; /* traffic by berth */
     double *bytes;            /* by flow */
+    uint16_t *turn;           /* by flow: how many its task begins before it */
     size_t flow_count;
     struct kind kind[KINDS_MAX + OUTSIDES];
     size_t kind_count;

@@ -103,7 +103,7 @@ unsigned plan_bind_price_takes(struct bind_price *price)
         return sizes > 0 ? both : 0;
     for (size_t k = 0; k < price->kind_count && takes != both; k++)
         for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE && takes != both; pair++) {
-            struct load_flow flow = {(uint16_t)(pair / n), (uint16_t)(pair % n), price->kind[k].bytes};
+            struct load_flow flow = {.from = (uint16_t)(pair / n), .to = (uint16_t)(pair % n), .bytes = price->kind[k].bytes};
             struct load_part part;
             plan_load_predict(price->table, &flow, 1, price->scratch, &part);
             takes |= part.move != NULL ? 1U << part.move->by : 0;

@@ -45,7 +45,7 @@ enum load_known plan_load_known(const struct load_table *table, size_t from, siz
 double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes)
 {
     const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes) : 0;
+    return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes, NULL) : 0;
 }
 
 size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
@@ -98,10 +98,10 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
         *stream = (struct load_stream){.bytes_per_s = 1};
         if (ride == NULL)
             continue;
-        double time_ns = plan_load_table_alone_ns(ride, flows[i].bytes);
-        stream->start_ns = fmin(plan_move_start_ns(&ride->move), time_ns);
+        double bytes_ns, time_ns = plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) + flows[i].turn * ride->launch_ns;
+        stream->start_ns = fmax(time_ns - bytes_ns, 0);
         stream->bytes = flows[i].bytes;
-        stream->bytes_per_s = stream->bytes / fmax(time_ns - stream->start_ns, 1e-3) * 1e9;
+        stream->bytes_per_s = stream->bytes / fmax(bytes_ns, 1e-3) * 1e9;
         stream->use = &table->use[ride->use];
         stream->use_count = ride->use_count;
         stream->kind = ride->kind;
@@ -159,7 +159,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         whole.is_known = whole.is_known && (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
         whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
         if (ret_parts != NULL)
-            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes) : 0,
+            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, NULL) : 0,
                                               .move = ride != NULL ? &ride->move : NULL, .shared = shared};
     }
     whole.step = load_interval_last(scratch->end, count);

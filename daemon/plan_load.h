@@ -1,8 +1,8 @@
 /**
- * Load: how long transfers take that all begin at the same moment, between the places that a request is about. A table is made once for a request; what it
+ * Load: how long a step takes, transfers that all are begun at the same moment, each by its caller, between the places that a request is about. A table is made once for a request; what it
  * answers then costs well under a microsecond for a handful of flows and allocates nothing, so that a search can ask for each of its candidates.
  *
- * A flow waits for what starting it costs and moves its bytes at the rate that it has alone (plan_move.h), or at less while resources that it uses with others are full:
+ * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for the launches of what the same caller begins before it; it moves its bytes at the rate that it has alone (plan_move.h), or at less while resources that it uses with others are full:
  * they share those max-min fairly, and rates are found anew whenever a flow ends (load_share.h). Resources are what concurrent runs showed (resource_model.h), and
  * where nothing was measured together, what structure shows (load_nominal.h), which is labelled so.
  *
@@ -25,6 +25,7 @@ enum load_known { LOAD_NOTHING, LOAD_NOMINAL, LOAD_PUBLISHED, LOAD_MEASURED };
 struct load_flow {
     uint16_t from, to;
     double bytes;
+    uint16_t turn; /* how many transfers its caller begins before it */
 };
 
 /* What flows share. */
@@ -76,7 +77,7 @@ place_id plan_load_place(const struct load_table *table, size_t index);
 
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to);
 
-/* Alone, queued behind others already. 0 from a place to itself, and where nothing is known. */
+/* Alone, as its caller's clock sees it. 0 from a place to itself, and where nothing is known. */
 double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes);
 
 size_t plan_load_resource_count(const struct load_table *table);

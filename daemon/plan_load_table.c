@@ -99,6 +99,8 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     if (!found)
         return;
     ride->known = known_of(&ride->move);
+    ride->start_ns = plan_move_start_ns(&ride->move);
+    ride->launch_ns = isnan(ride->move.t0_queue_ns) ? 0 : ride->move.t0_queue_ns;
     ride->kind = network ? RESOURCE_NETWORK : plan_move_kind(graph, &ride->move);
     (void)resource_structure_width(structure, from, to, &ride->several);
 }
@@ -243,12 +245,13 @@ void plan_load_table_empty(struct load_table *table)
 
 /* ---- one flow ---- */
 
-double plan_load_table_alone_ns(const struct load_ride *ride, double bytes)
+double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, double *ret_bytes_ns)
 {
     const struct move *move = &ride->move;
-    if (move->curve != NULL)
-        return curve_time_ns(move->curve, bytes);
-    return (isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns) + bytes / move->bytes_per_s * 1e9;
+    double queued_ns = plan_move_queued_ns(move, bytes);
+    if (ret_bytes_ns != NULL)
+        *ret_bytes_ns = fmax(queued_ns - ride->start_ns, 0);
+    return isnan(move->t0_call_ns) ? queued_ns : curve_fit_called_ns(queued_ns, move->t0_call_ns, ride->start_ns);
 }
 
 const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes)
@@ -262,5 +265,5 @@ const struct load_ride *plan_load_table_choose(const struct load_table *table, s
     if (knows != plan_move_knows(&kernel->move, bytes))
         return knows ? engine : kernel;
     double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1; /* a program copies to the host by engine unless it has kernels for that */
-    return plan_load_table_alone_ns(kernel, bytes) < worth * plan_load_table_alone_ns(engine, bytes) ? kernel : engine;
+    return plan_load_table_alone_ns(kernel, bytes, NULL) < worth * plan_load_table_alone_ns(engine, bytes, NULL) ? kernel : engine;
 }

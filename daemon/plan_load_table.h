@@ -14,6 +14,8 @@ struct load_ride {
     bool several;       /* which way its bytes go is not known: others are as wide and as short */
     uint32_t use;       /* the first of its resources in the table's use */
     uint16_t use_count;
+    double start_ns;    /* of a queued one's time, what passes before its first byte moves */
+    double launch_ns;   /* what starting it keeps its caller from starting the next */
 };
 
 struct load_table {
@@ -40,8 +42,8 @@ static inline struct load_ride *plan_load_table_ride(const struct load_table *ta
 bool plan_load_table_fill(struct load_table *table, const place_id *places);
 void plan_load_table_empty(struct load_table *table);
 
-/* Queued behind others already. */
-double plan_load_table_alone_ns(const struct load_ride *ride, double bytes);
+/* As its caller's clock sees it. ret_bytes_ns: the part of it in which bytes move; NULL fine. */
+double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, double *ret_bytes_ns);
 
 /* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from and to are the same. */
 const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes);

@@ -202,8 +202,18 @@ static bool fit_limit(const struct resource_problem *problem, const struct total
     return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE;
 }
 
+/* What all flows of a run get together, by rates that are predicted or measured. */
+static double sum_of(const double *rate, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += rate[i];
+    return sum;
+}
+
 /* What is carried through the search. */
 struct search {
+    bool by_total; /* runs are explained when all their flows together are */
     struct resource_problem *problem;
     struct total *total; /* one for each run */
     bool *is_given_up;   /* likewise */
@@ -274,8 +284,11 @@ static long gain_of(struct search *search, const struct resource_run *explained,
             continue; /* it does not bind */
         resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow, run->count, rate);
         search->work += (double)(run->count * run->count * (problem->limit_count + 1));
+        double measured = sum_of(run->rate, run->count);
+        bool is_whole = is_near(sum_of(rate, run->count), measured), was_whole = is_near(sum_of(run->predicted, run->count), measured);
         for (size_t i = 0; i < run->count; i++) {
-            bool is_good = is_near(rate[i], run->rate[i]), was_good = is_near(run->predicted[i], run->rate[i]);
+            bool was_good = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]);
+            bool is_good = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
             gain += is_good && !was_good ? 1 : was_good && !is_good ? -2 : 0;
             helps = helps || (run == explained && is_good && !was_good);
         }
@@ -294,16 +307,16 @@ static void predict(struct resource_problem *problem)
     }
 }
 
-/* The run with the fewest flows of those with a flow that is slower than predicted; NULL none. */
+/* The run with the fewest flows of those with a flow, or by total all flows, slower than predicted; NULL none. */
 static const struct resource_run *next_run(const struct search *search)
 {
     const struct resource_run *next = NULL;
     for (size_t r = 0; r < search->problem->run_count; r++) {
         const struct resource_run *run = &search->problem->run[r];
-        bool slower = false;
-        for (size_t i = 0; i < run->count && !search->is_given_up[r]; i++)
+        bool slower = search->by_total && sum_of(run->predicted, run->count) > sum_of(run->rate, run->count) * (1 + RESOURCE_TOLERANCE);
+        for (size_t i = 0; i < run->count && !search->by_total; i++)
             slower = slower || is_slower(run, i);
-        if (slower && (next == NULL || run->count < next->count))
+        if (slower && !search->is_given_up[r] && (next == NULL || run->count < next->count))
             next = run;
     }
     return next;
@@ -395,6 +408,37 @@ static long nameless(struct search *search, const struct resource_run *run, stru
     return try_limit(search, run, trial);
 }
 
+/* How far off the last end is of flows of a run with as many bytes each that share as they were measured to, not evenly: those that got less go on alone when the fastest
+ * has ended. */
+static double uneven(const struct resource_problem *problem, const struct resource_run *run, const unsigned char *users)
+{
+    double first_s = INFINITY, last_s = 0, even_s = 0;
+    for (size_t i = 0; i < run->count; i++)
+        if (users[run->flow[i]])
+            first_s = fmin(first_s, 1 / run->rate[i]);
+    for (size_t i = 0; i < run->count; i++) {
+        if (!users[run->flow[i]])
+            continue;
+        last_s = fmax(last_s, first_s + (1 - run->rate[i] * first_s) / problem->alone[run->flow[i]]);
+        even_s = fmax(even_s, 1 / run->predicted[i]);
+    }
+    return fabs(even_s / last_s - 1);
+}
+
+/* Its interval holds that as well. */
+static void widen_uneven(const struct resource_problem *problem, struct resource_limit *limit)
+{
+    for (size_t r = 0; r < problem->run_count; r++) {
+        const struct resource_run *run = &problem->run[r];
+        unsigned users = users_in(limit, run->flow, run->count);
+        struct resource_step *step = NULL;
+        for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+            step = &limit->step[i];
+        if (step != NULL && users > 1 && !run->is_reproduced && !isnan(step->spread))
+            step->spread = fmax(step->spread, uneven(problem, run, limit->users));
+    }
+}
+
 static bool explain(struct search *search)
 {
     struct resource_problem *problem = search->problem;
@@ -403,9 +447,11 @@ static bool explain(struct search *search)
         struct resource_limit *trial = &problem->limit[problem->limit_count];
         if (trial->users == NULL && (trial->users = calloc(problem->flow_count + 1, 1)) == NULL)
             return false;
-        if (best_candidate(search, run, trial) > 0 || nameless(search, run, trial) > 0) {
+        if (best_candidate(search, run, trial) > 0 || (!search->by_total && nameless(search, run, trial) > 0)) {
             problem->limit_count++;
             predict(problem);
+            if (search->by_total)
+                widen_uneven(problem, trial);
         } else {
             search->is_given_up[run - problem->run] = true;
         }
@@ -423,6 +469,11 @@ bool resource_fit(struct resource_problem *problem)
     bool ok = search.total != NULL && search.is_given_up != NULL && search.group != NULL && search.best.users != NULL && problem->limit != NULL;
     if (ok) {
         predict(problem);
+        ok = explain(&search);
+    }
+    if (ok) {
+        memset(search.is_given_up, 0, problem->run_count * sizeof *search.is_given_up);
+        search.by_total = true;
         ok = explain(&search);
     }
     free(search.total);

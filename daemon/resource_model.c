@@ -154,6 +154,27 @@ static unsigned char *list_candidates(struct building *building, struct resource
     return table;
 }
 
+/* "gpu1+gpu2 to numa0": by who shares it, where all have an end in common; else the first of its users and how many more. */
+static void name_by_users(const struct graph *graph, const struct resource_found *found, char *name, size_t size)
+{
+    const struct set_flow *user = found->user;
+    bool same_from = true, same_to = true;
+    size_t length = 0;
+    for (size_t i = 1; i < found->user_count; i++) {
+        same_from = same_from && user[i].from == user[0].from;
+        same_to = same_to && user[i].to == user[0].to;
+    }
+    const char *common = graph_place(graph, same_to ? user[0].to : user[0].from)->name;
+    if (same_from && !same_to)
+        length = (size_t)snprintf(name, size, "%s to ", common);
+    for (size_t i = 0; i < found->user_count && length < size && (same_from || same_to); i++)
+        length += (size_t)snprintf(name + length, size - length, "%s%s", i > 0 ? "+" : "", graph_place(graph, same_to ? user[i].from : user[i].to)->name);
+    if (same_to && length < size)
+        length += (size_t)snprintf(name + length, size - length, " to %s", common);
+    if (length == 0 || length >= size)
+        snprintf(name, size, "%s to %s and %zu more", graph_place(graph, user[0].from)->name, graph_place(graph, user[0].to)->name, found->user_count - 1);
+}
+
 static bool take_limit(struct resource_model *model, const struct building *building, const struct resource_limit *limit, const struct resource_role *kept)
 {
     struct resource_found *more = realloc(model->found, (model->found_count + 1) * sizeof *more);
@@ -175,7 +196,7 @@ static bool take_limit(struct resource_model *model, const struct building *buil
         found->role = kept[limit->candidate];
         resource_role_name(building->graph, &found->role, found->name, sizeof found->name);
     } else {
-        snprintf(found->name, sizeof found->name, "shared%zu", model->found_count - 1);
+        name_by_users(building->graph, found, found->name, sizeof found->name);
     }
     for (size_t i = 0; i < limit->twin_count; i++)
         resource_role_name(building->graph, &kept[limit->twin[i]], found->twin[i], sizeof found->twin[i]);

@@ -18,7 +18,7 @@ import advice_bind  # noqa: E402
 import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_route  # noqa: E402
-from advice_execute import BUILD, virtual  # noqa: E402
+from advice_execute import BUILD, Virtual  # noqa: E402
 from advice_node import Node  # noqa: E402
 from advice_requests import METHODS  # noqa: E402
 from berthd import BIN, Daemon  # noqa: E402
@@ -68,14 +68,14 @@ def judge_node(name, discipline, count, options):
         with daemon_over(folder, described, measured) as daemon:
             measure(daemon)
             node = Node(daemon.call("io.berth.Fabric.GetNode"), measured)
-            run = virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
-            noisy = virtual(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))
+            run = Virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
+            noisy = Virtual(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))
             with Connection(daemon.socket, timeout=60) as asker:
                 rows = []
                 for i in range(count):
                     method = options["methods"][i % len(options["methods"])]
                     rows.append(judge_one(node, run, noisy, asker, method, METHODS[method](draw, node), draw, options))
-            steps = run.count + noisy.count
+            steps = run.steps() + noisy.steps()
             run.close()
             noisy.close()
     return [{"node": name, "discipline": discipline, **row} for row in rows], steps

@@ -17,6 +17,8 @@ class Executor:
         self.tries = tries
         self.known = {}
         self.count = 0
+        self.seen_ns = 0
+        self.others = {}
 
     def carry_out(self, lines, times):
         """A list of nanoseconds for each line."""
@@ -28,7 +30,7 @@ class Executor:
                 answer = self.process.stdout.readline().split()
                 assert len(answer) == times, f"advice_run ended at: {line}"
                 self.count += 1
-                yield [float(ns) for ns in answer]
+                yield [float(ns) + self.seen_ns for ns in answer]
 
     def run(self, steps, repeats=1):
         """The nanoseconds of each of the steps, (mode, flows, other flows); lists where they are repeated. A step that was carried out once is not again, unless it is repeated."""
@@ -41,16 +43,41 @@ class Executor:
             self.known[line] = statistics.median(took[warm:])
         return [self.known[line] for line in lines]
 
+    def callers(self, count):
+        """The executor for steps that so many callers begin. Real ones are threads."""
+        return self
+
+    def steps(self):
+        """How many were carried out."""
+        return self.count + sum(other.count for other in self.others.values())
+
     def close(self):
+        for other in self.others.values():
+            other.close()
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait(30)
 
 
-def virtual(path, text, tries=1):
-    """On a node that the description's text says; bytes that really move are few, because only times count here."""
-    path.write_text(text + "bytes 64\n")
-    return Executor([HERE.parent / "standin/run.sh", path, BUILD / "bench/advice_run"], {"STANDIN": str(BUILD / "standin")}, tries)
+class Virtual(Executor):
+    """On a node that the description's text says; bytes that really move are few, because only times count here.
+
+    The virtual clock is one for all threads, so callers take turns, and calls by which one starts transfers and looks at them take as much less as there are callers; what seeing the
+    end takes, which each does for itself, is added once."""
+
+    def __init__(self, path, text, tries=1, seen_ns=0):
+        self.path, self.text = path, text
+        path.write_text(text + "bytes 64\n")
+        super().__init__([HERE.parent / "standin/run.sh", path, BUILD / "bench/advice_run", "--in-turn"], {"STANDIN": str(BUILD / "standin")}, tries)
+        self.seen_ns = seen_ns
+
+    def callers(self, count):
+        if count > 1 and count not in self.others:
+            calls = [line.split() for line in self.text.splitlines() if line.startswith("call ")]
+            shared = "".join(f"call {group} {float(ns) / count:g}\n" for _, group, ns in calls if group in ("copy", "launch", "query", "event", "device"))
+            seen_ns = next((float(ns) for _, group, ns in calls if group == "sync"), 0)
+            self.others[count] = Virtual(self.path.with_suffix(f".{count}.node"), self.text + shared + "call sync 0\n", self.tries, seen_ns)
+        return self.others.get(count, self)
 
 
 def hop(kind, source, target, driver=None):
@@ -59,6 +86,11 @@ def hop(kind, source, target, driver=None):
         driver = source if source.startswith("gpu") else target
     short = [name[3:] if name.startswith("gpu") else "h" + name[4:] for name in (source, target)]
     return f"{kind}:{short[0]}:{short[1]}:{driver[3:]}"
+
+
+def together(callers):
+    """The flows of a step, of which each caller has some."""
+    return [word for i, flows in enumerate(flows for flows in callers if flows) for word in ([";"] if i > 0 else []) + flows]
 
 
 def flow(size, hops, chunk=0):

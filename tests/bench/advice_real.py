@@ -15,7 +15,7 @@ import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_route  # noqa: E402
 from advice import PLACEMENT, daemon_over, measure  # noqa: E402
-from advice_execute import BUILD, Executor, virtual  # noqa: E402
+from advice_execute import BUILD, Executor, Virtual  # noqa: E402
 from advice_node import Node  # noqa: E402
 from berthd import Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
@@ -54,7 +54,7 @@ def machine(args):
         daemon = stack.enter_context(daemon_over(folder, described, text) if described else Daemon("--no-probe"))
         measure(daemon)
         node = Node(daemon.call("io.berth.Fabric.GetNode"), text)
-        run = virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(LARGE)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
+        run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(LARGE)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
         yield daemon, node, run
         run.close()
 

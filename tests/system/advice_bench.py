@@ -12,7 +12,7 @@ import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_requests  # noqa: E402
 import advice_route  # noqa: E402
-from advice_execute import flow, hop, virtual  # noqa: E402
+from advice_execute import Virtual, flow, hop  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SIZE = 1 << 28
@@ -38,7 +38,7 @@ for line in (HERE / "standin/nodes/mi250x.node").read_text().splitlines():
 
 
 def executor(folder, name="mi250x", discipline="maxmin", noise=0.0):
-    return virtual(pathlib.Path(folder) / f"{discipline}{noise}.node", advice_nodes.description(advice_nodes.listed()[name], discipline, noise, 7))
+    return Virtual(pathlib.Path(folder) / f"{discipline}{noise}.node", advice_nodes.description(advice_nodes.listed()[name], discipline, noise, 7))
 
 
 def near(value, expected, share=0.01):

@@ -88,12 +88,12 @@ static void those_that_share_a_port_slow_each_other(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    const struct load_flow apart[] = {{2, NUMA(0), 2 * GB}, {4, NUMA(0), 2 * GB}};
+    const struct load_flow apart[] = {{2, NUMA(0), 2 * GB, 0}, {4, NUMA(0), 2 * GB, 0}};
     struct load_time time = plan_load_time(f.table, apart, 2, f.scratch);
     assert_near(time.step_ns, 100e6);
     assert_near(time.sum_ns, 200e6);
     /* Both at 10 GB/s until the smaller has ended, then the other alone. */
-    const struct load_flow port[] = {{4, NUMA(0), 2 * GB}, {5, NUMA(0), GB}, {2, NUMA(0), GB}};
+    const struct load_flow port[] = {{4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}};
     struct load_part parts[3];
     struct load_prediction whole = plan_load_predict(f.table, port, 3, f.scratch, parts);
     assert_near(whole.step.time_ns, 150e6);
@@ -115,7 +115,7 @@ static void both_directions_share_what_both_get(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    const struct load_flow pair[] = {{0, 1, 3 * GB}, {1, 0, 3 * GB}};
+    const struct load_flow pair[] = {{0, 1, 3 * GB, 0}, {1, 0, 3 * GB, 0}};
     assert_near(plan_load_time(f.table, pair, 1, f.scratch).step_ns, 75e6);
     struct load_prediction whole = plan_load_predict(f.table, pair, 2, f.scratch, NULL);
     assert_near(whole.step.time_ns, 100e6);
@@ -125,11 +125,39 @@ static void both_directions_share_what_both_get(void **state)
     end(&f);
 }
 
+/* A step is begun by callers: the first transfer of each costs what its clock sees, each further one as much more as it keeps its caller. */
+static void each_caller_starts_its_own(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    begin_node(&f);
+    struct values *values = values_new();
+    char axes[TRANSFER_AXES_MAX];
+    assert_non_null(values);
+    for (int g = 0; g < 8; g++)
+        for (int h = 0; h < 8; h++) {
+            if (g == h)
+                continue;
+            nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, f.place[g], f.place[h], "", 40 * GB, 39 * GB, 41 * GB);
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
+            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h], axes, 2000, 2000, 2000);
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
+            nodes_value(values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.place[g], f.place[h], axes, 7000, 7000, 7000);
+        }
+    begin_table(&f, values, NULL, LOAD_COPY_ENGINE);
+    const struct load_flow own[] = {{0, 1, 40000, 0}, {2, 3, 40000, 0}}, one[] = {{0, 1, 40000, 0}, {0, 2, 40000, 1}, {0, 3, 40000, 2}};
+    assert_near(plan_load_alone_ns(f.table, 0, 1, 40000), 8000);
+    assert_near(plan_load_time(f.table, own, 2, f.scratch).step_ns, 8000);
+    assert_near(plan_load_time(f.table, one, 3, f.scratch).step_ns, 12000);
+    assert_near(plan_load_time(f.table, one, 3, f.scratch).sum_ns, 8000 + 10000 + 12000);
+    end(&f);
+}
+
 static void a_place_itself_takes_no_time(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    const struct load_flow flows[] = {{3, 3, 5 * GB}, {3, NUMA(0), 0}};
+    const struct load_flow flows[] = {{3, 3, 5 * GB, 0}, {3, NUMA(0), 0, 0}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
     assert_true(whole.step.time_ns == 0 && whole.is_known);
     assert_true(plan_load_alone_ns(f.table, 3, 3, GB) == 0);
@@ -161,7 +189,7 @@ static void what_is_shared_is_cited(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    const struct load_flow port[] = {{4, NUMA(0), 2 * GB}, {5, NUMA(0), 2 * GB}};
+    const struct load_flow port[] = {{4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), 2 * GB, 0}};
     size_t sets;
     struct plan_warnings warnings = cited(&f, port, 2, &sets);
     assert_int_equal(sets, 1);
@@ -184,7 +212,7 @@ static void what_is_not_explained_is_named(void **state)
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[0], f.place[2]}, host, 30 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (place_id[]){f.place[4], f.place[6]}, host, 20 * GB);
     begin_table(&f, values, sets, LOAD_COPY_ENGINE);
-    const struct load_flow those[] = {{0, NUMA(0), GB}, {2, NUMA(0), GB}}, others[] = {{4, NUMA(0), GB}, {6, NUMA(0), GB}};
+    const struct load_flow those[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}}, others[] = {{4, NUMA(0), GB, 0}, {6, NUMA(0), GB, 0}};
     size_t count;
     assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6); /* of the set of one: nothing else says it */
     struct plan_warnings warnings = cited(&f, those, 2, &count);
@@ -211,7 +239,7 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     }
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &f.place[4], host, 10 * GB);
     begin_table(&f, values, sets, LOAD_BEST);
-    const struct load_flow both[] = {{4, NUMA(0), GB}, {5, NUMA(0), GB}};
+    const struct load_flow both[] = {{4, NUMA(0), GB, 0}, {5, NUMA(0), GB, 0}};
     struct load_part parts[2];
     struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
     assert_true(parts[0].move->by == MOVE_COPY_ENGINE && parts[1].move->by == MOVE_KERNEL);
@@ -245,7 +273,7 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, from + 2, to + 2, 10 * GB);
     together(sets, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, 6 * GB);
     begin_table(&f, values, sets, LOAD_BEST);
-    const struct load_flow flows[] = {{4, NUMA(0), 6 * GB}, {5, NUMA(0), 6 * GB}, {NUMA(0), 4, 6 * GB}, {NUMA(0), 5, 6 * GB}};
+    const struct load_flow flows[] = {{4, NUMA(0), 6 * GB, 0}, {5, NUMA(0), 6 * GB, 0}, {NUMA(0), 4, 6 * GB, 0}, {NUMA(0), 5, 6 * GB, 0}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, NULL);
     assert_near(whole.step.time_ns, 1e9);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && whole.shared->nominal->is_measured);
@@ -297,7 +325,7 @@ static void a_search_can_afford_it(void **state)
     struct fixture f = begin();
     struct load_flow flows[8];
     for (uint16_t i = 0; i < 8; i++)
-        flows[i] = (struct load_flow){i, i < 4 ? NUMA(0) : (uint16_t)((i + 1) % 8), GB};
+        flows[i] = (struct load_flow){i, i < 4 ? NUMA(0) : (uint16_t)((i + 1) % 8), GB, 0};
     double best_ns = INFINITY;
     for (int round = 0; round < 20; round++) {
         struct timespec before, after;
@@ -319,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_share_a_port_slow_each_other),
         cmocka_unit_test(both_directions_share_what_both_get),
+        cmocka_unit_test(each_caller_starts_its_own),
         cmocka_unit_test(a_place_itself_takes_no_time),
         cmocka_unit_test(what_is_shared_is_cited),
         cmocka_unit_test(what_is_not_explained_is_named),

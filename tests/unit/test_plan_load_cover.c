@@ -114,7 +114,7 @@ static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size
 {
     struct load_flow flows[8];
     for (size_t i = 0; i < count; i++)
-        flows[i] = (struct load_flow){gpus[i], 8, bytes};
+        flows[i] = (struct load_flow){gpus[i], 8, bytes, 0};
     struct load_prediction whole = plan_load_predict(w->table, flows, count, w->scratch, NULL);
     assert_true(whole.step.low_ns > 0 && whole.step.low_ns <= whole.step.time_ns && whole.step.high_ns >= whole.step.time_ns);
     for (int repeat = 0; repeat < REPEATS; repeat++) {

@@ -58,7 +58,7 @@ static double ring(struct fixture *f, const int gpus[4])
 {
     struct load_flow flows[4];
     for (int i = 0; i < 4; i++)
-        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]], (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB};
+        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]], (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB, 0};
     return plan_load_time(f->table, flows, 4, f->scratch).step_ns;
 }
 
@@ -78,7 +78,7 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
                     if (a != b && a != c && a != d && b != c && b != d && c != d)
                         assert_true(ring(&f, (int[]){a, b, c, d}) >= first * (1 - 1e-9));
     /* 1 to 7 and 0 to 6 both go from 0 to 6. */
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB}};
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
     struct load_prediction both = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
     assert_near(both.step.time_ns, 20e6);
     assert_non_null(both.shared);
@@ -93,7 +93,7 @@ static double host_copies(struct fixture *f, const int gpus[4], struct load_pred
     struct load_flow flows[4];
     for (int i = 0; i < 4; i++) {
         size_t numa = f->numa[(const int[]){3, 1, 0, 2}[gpus[i] / 2]];
-        flows[i] = (struct load_flow){(uint16_t)numa, (uint16_t)f->gpu[gpus[i]], 2.83 * GB};
+        flows[i] = (struct load_flow){(uint16_t)numa, (uint16_t)f->gpu[gpus[i]], 2.83 * GB, 0};
     }
     *ret_whole = plan_load_predict(f->table, flows, 4, f->scratch, NULL);
     return ret_whole->step.time_ns;
@@ -111,7 +111,7 @@ static void those_of_a_module_share_its_port(void **state)
     assert_non_null(whole.shared);
     assert_true(whole.shared->is_nominal);
     assert_string_equal(whole.shared->name + 7, ":host-port:in");
-    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB}, {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB}};
+    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
     struct plan_evidence evidence = {0};
     struct plan_warnings warnings = {0};
     assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
@@ -131,7 +131,7 @@ static void engines_do_not_fill_wide_links(void **state)
     struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
     assert_near(ring(&f, (int[]){0, 1, 7, 6}), 20e6);
     assert_near(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9);
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB}, {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB}};
+    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}, {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
     assert_near(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6);
     assert_near(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6);
     end(&f);
@@ -146,7 +146,7 @@ static void measurements_go_before_structure(void **state)
     for (int way = 0; way < 2; way++) {
         for (int i = 0; i < 4; i++) {
             uint16_t gpu = (uint16_t)f.gpu[i], numa = (uint16_t)f.numa[0];
-            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB} : (struct load_flow){gpu, numa, GB};
+            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB, 0} : (struct load_flow){gpu, numa, GB, 0};
         }
         struct load_part parts[4];
         struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, parts);
@@ -178,8 +178,8 @@ static void superchips_have_links_of_their_own(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/gh200-quad", LOAD_BEST);
-    const struct load_flow local = {(uint16_t)f.numa[0], (uint16_t)f.gpu[0], GB};
-    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB}};
+    const struct load_flow local = {(uint16_t)f.numa[0], (uint16_t)f.gpu[0], GB, 0};
+    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0}, {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
     double alone = plan_load_time(f.table, all, 1, f.scratch).step_ns;
     assert_near(alone, GB / 150e9 * 1e9);
     assert_near(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone);

@@ -204,13 +204,64 @@ static void what_has_no_name_is_found_too(void **state)
     struct resource_model *model = model_of(graph, sets);
     assert_all_reproduced(model, sets);
     assert_int_equal(model->found_count, 1);
-    const struct resource_found *shared = found(model, "shared0");
+    const struct resource_found *shared = found(model, "gpu0 to gpu4 and 1 more");
     assert_int_equal(shared->user_count, 2);
     assert_false(shared->has_role);
     assert_float_equal(shared->step[0].bytes_per_s, 48 * GB, 1);
     assert_true(shared->step[0].low <= 48 * GB && shared->step[0].high >= 48 * GB);
     assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu2"), graph_find(graph, "gpu6"), ""));
     assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu1"), graph_find(graph, "gpu5"), ""));
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Writes to a memory get more of it than reads, and an engine takes one copy after the other: what all get together is explained, and that the shares are not is said. */
+static void what_is_shared_unevenly_is_found_by_its_total(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=50");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "numa0>gpu2=50");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=50 numa0>gpu2=30");
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu4>gpu0=100");
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu4>gpu2=100");
+    add_set(sets, graph, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, "gpu4>gpu0=100 gpu4>gpu2=10");
+    struct resource_model *model = model_of(graph, sets);
+    assert_int_equal(model->found_count, 2);
+    const struct resource_step *memory = found(model, "numa0:memory")->step, *engine = found(model, "gpu4:out")->step;
+    assert_float_equal(memory->bytes_per_s, 80 * GB, 1);
+    assert_float_equal(engine->bytes_per_s, 110 * GB, 1);
+    for (size_t s = 0; s < sets->count; s++)
+        assert_int_equal(model->set[s].is_reproduced, sets->item[s].flow_count == 1);
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Three of four gpus slow each other on their way to one memory, the fourth does not: no part of the structure says that. */
+static void what_has_no_name_is_named_by_who_shares_it(void **state)
+{
+    (void)state;
+    struct graph *graph = eight_gpus();
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu0=30");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu3>gpu0=30");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu5>gpu0=30");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu0=15 gpu3>gpu0=15");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu1>gpu0=30 gpu5>gpu0=30");
+    add_set(sets, graph, METRIC_GPU_GPU_KERNEL_CONCURRENT, "gpu3>gpu0=30 gpu5>gpu0=30");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu2=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu4=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu6=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu2=10 numa0>gpu4=10");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu2=20 numa0>gpu6=20");
+    add_set(sets, graph, METRIC_HOST_GPU_KERNEL_CONCURRENT, "numa0>gpu4=20 numa0>gpu6=20");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_false(found(model, "gpu1+gpu3 to gpu0")->has_role);
+    assert_false(found(model, "numa0 to gpu2+gpu4")->has_role);
     resource_model_free(model);
     sets_free(sets);
     graph_unref(graph);
@@ -380,6 +431,8 @@ int main(void)
         cmocka_unit_test(limits_stand_behind_limits),
         cmocka_unit_test(directions_share_a_link_only_where_a_run_says_so),
         cmocka_unit_test(what_has_no_name_is_found_too),
+        cmocka_unit_test(what_is_shared_unevenly_is_found_by_its_total),
+        cmocka_unit_test(what_has_no_name_is_named_by_who_shares_it),
         cmocka_unit_test(cores_share_a_memory),
         cmocka_unit_test(what_the_runs_cannot_tell_apart_is_listed),
         cmocka_unit_test(what_is_not_reproduced_is_said),
