@@ -299,16 +299,16 @@ def a_gpu_that_was_in_use_is_measured_when_it_is_free():
 def a_claim_stops_it_and_holds_it_back():
     script = lines(GPU_RUN, begin("gpu_stream gpu0 gpu0")) + "exec sleep 60\n"
     with fake_gpu_probe(script) as (node, probes), StandIn(node, probes) as daemon:
-        probe = probe_of(daemon)
         assert until(lambda: started(probes)), daemon.said()
+        probe = probe_of(daemon)
         with Connection(daemon.socket) as claimer:
             before = time.monotonic()
             error, reply = claimer.call("io.berth.Placement.Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60})
             assert error is None and time.monotonic() - before < 1, (error, reply)
-            assert not any(alive(pid) for pid in probe_of(daemon) or []) and not children(daemon.process.pid), "it has died before the claim is answered"
+            assert probe and not any(alive(pid) for pid in probe) and not children(daemon.process.pid), "it has died before the claim is answered"
             error, why = call(daemon.socket, "io.berth.Health.Probe", {"profile": "quick"})
             assert error == "io.berth.Health.Busy", (error, why)
-        assert len(started(probes)) == 1 and probe
+        assert len(started(probes)) == 1
 
 
 def what_a_stand_in_measures_on_a_live_machine_is_not_stored():

@@ -133,11 +133,11 @@ def ask(count, times, method, parameters, more=False):
         peer.setblocking(False)
         peer.send(times * (json.dumps({"method": method, "parameters": parameters, "more": more}).encode() + b"\\0"))
 peers = []
-ask(60, 20, "io.berth.Fabric.GetMatrix", {"metric": "cpu_pingpong"})
-ask(20, 1, "io.berth.Fabric.Record", {}, True)
+ask(20, 20, "io.berth.Fabric.GetMatrix", {"metric": "cpu_pingpong"})
+ask(6, 1, "io.berth.Fabric.Record", {}, True)
 ask(100, 1, "io.berth.Fabric.Watch", {}, True)
 ask(100, 1, "io.berth.Fabric.GetStatus", {}, True)
-ask(100, 60, "io.berth.Fabric.GetNode", {})
+ask(30, 60, "io.berth.Fabric.GetNode", {})
 print("asked", flush=True)
 sys.stdin.read()
 """
@@ -185,7 +185,7 @@ def who_never_reads_costs_a_bounded_amount_and_holds_up_nobody():
                             daemon.process.send_signal(signal.SIGHUP)
                         time.sleep(0.002)
                     # The streams of little are fine unread, what waits for a reader that does not come is closed.
-                    let_go = until(lambda: daemon.status()["clients"] <= 1 + 200 + 60, 120)
+                    let_go = until(lambda: daemon.status()["clients"] <= 1 + 200 + 20, 120)
                     assert let_go, daemon.status()
                     most = max(most, resident_bytes(pid))
             assert until(lambda: daemon.status()["clients"] <= 1), daemon.status()
