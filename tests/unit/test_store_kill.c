@@ -9,6 +9,8 @@
 
 #define KILLS 30
 #define KILLS_MAX 300 /* on a machine so busy that most writers are killed before they wrote anything */
+#define SPAN_US 60000 /* a writer is killed within that time, or longer if those before it came to nothing */
+#define SPAN_MAX_US 1900000
 #define MANY  20 /* cores, all pairs of which are in every run */
 
 static struct run all_pairs(const struct graph *graph, double base)
@@ -57,7 +59,7 @@ static int64_t killed_after(const struct world *world, const struct graph *graph
     if (child == 0)
         write_for_ever(world, graph, report[1]);
     close(report[1]);
-    nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L}, NULL);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
@@ -73,11 +75,12 @@ static void killed_at_random_moments(void **state)
     struct world *world = *state;
     struct graph *graph = node("0000000000000000000000000000000a", MANY);
     int64_t reported = 0;
-    unsigned seed = (unsigned)getpid();
+    unsigned seed = (unsigned)getpid(), span_us = SPAN_US;
     int grew = 0;
     for (int i = 0; i < KILLS || (grew <= KILLS / 10 && i < KILLS_MAX); i++) {
-        int64_t last = killed_after(world, graph, next_random(&seed) % 60000, reported);
+        int64_t last = killed_after(world, graph, next_random(&seed) % span_us, reported);
         grew += last > reported;
+        span_us = last > reported || span_us > SPAN_MAX_US / 2 ? SPAN_US : span_us * 2;
         reported = last;
 
         struct store *store;
