@@ -4,6 +4,9 @@
 # A test is a program: exit status 0 passed, 77 left out (its last line says why), anything else failed. One that prints TAP
 # lines ("ok 1 - name", "not ok 2 - name", "ok 3 # SKIP name"), as every unit test does, counts as many tests as it has
 # lines. Logs stay in $BUILD/check.
+#
+# What measures time or waits for it runs alone, so that nothing but the machine disturbs it. Programs that compute, and
+# scripts that say "May run beside others.", run as many at a time as there are processors.
 set -u
 cd "$(dirname "$0")/.." || exit 70
 export BUILD=${BUILD:-build} CMOCKA_MESSAGE_OUTPUT=TAP
@@ -12,6 +15,12 @@ LOGS=$BUILD/check
 rm -rf "$LOGS" && mkdir -p "$LOGS"
 passed=0 failed=0 skipped=0
 left_out=() broken=()
+PROCESSORS=$(nproc)
+declare -A begun ended took # by the name of a test: when it began, its exit status, its seconds
+at_work=() # the names of those at work, by process
+trap 'kill "${!at_work[@]}" 2>/dev/null; exit 130' INT TERM
+
+log_of() { echo "$LOGS/${1//[\/ :]/_}.log"; }
 
 # count LOG STATUS: how many passed, failed and were skipped in a finished test
 count() {
@@ -29,15 +38,35 @@ count() {
         }' "$1"
 }
 
-# run NAME COMMAND...: one test program
-run() {
-    local name=$1 log=$LOGS/${1//[\/ :]/_}.log begin=$SECONDS status=0 good bad none
+# start NAME COMMAND...: begins a test program, at most $PROCESSORS at a time
+start() {
+    local name=$1
     shift
-    timeout -k 10 "${TEST_SECONDS:-300}" "$@" >"$log" 2>&1 </dev/null || status=$?
-    read -r good bad none < <(count "$log" "$status")
+    while [ "${#at_work[@]}" -ge "$PROCESSORS" ]; do finish; done
+    timeout -k 10 "${TEST_SECONDS:-300}" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    at_work[$!]=$name
+    begun[$name]=$SECONDS
+}
+
+# finish: waits until one of those begun has ended, and keeps what tell needs
+finish() {
+    local process=0 result=0 name
+    wait -n -p process "${!at_work[@]}" || result=$?
+    name=${at_work[$process]}
+    unset "at_work[$process]"
+    ended[$name]=$result
+    took[$name]=$((SECONDS - begun[$name]))
+}
+
+# tell NAME: waits until that test has ended, and says how it went
+tell() {
+    local name=$1 log good bad none
+    log=$(log_of "$name")
+    while [ -z "${ended[$name]-}" ]; do finish; done
+    read -r good bad none < <(count "$log" "${ended[$name]}")
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
     if [ "$bad" != 0 ]; then
-        echo "FAILED   $name ($((SECONDS - begin)) s, exit status $status)"
+        echo "FAILED   $name (${took[$name]} s, exit status ${ended[$name]})"
         { grep -A 12 '^not ok' "$log" || cat "$log"; } | tail -n 60 | sed 's/^/         | /'
         broken+=("$name")
     elif [ "$good" = 0 ]; then
@@ -46,6 +75,12 @@ run() {
         echo "passed   $name$([ "$good" -gt 1 ] && echo " ($good)")"
     fi
     [ "$none" = 0 ] || left_out+=("$name: $({ grep '# SKIP' "$log" || tail -n 1 "$log"; } | sed 's/.*# SKIP //' | paste -sd ' ')")
+}
+
+# run NAME COMMAND...: one test program, alone
+run() {
+    start "$@"
+    tell "$1"
 }
 
 # build NAME MAKE-ARGUMENTS...: a build that counts as a test when it fails
@@ -59,13 +94,34 @@ build() {
     return 1
 }
 
-# each GLOB COMMAND...: one test per file that matches, run by COMMAND
+# each LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND, one after the other
 each() {
     local label=$1 glob=$2 file
     shift 2
     for file in $glob; do
         [ ! -e "$file" ] || run "$label $(basename "$file")" "$@" "$file"
     done
+}
+
+# together LABEL GLOB COMMAND...: the same, beside each other; told in order
+together() {
+    local label=$1 glob=$2 file name names=()
+    shift 2
+    for file in $glob; do
+        [ -e "$file" ] || continue
+        names+=("$label $(basename "$file")")
+        start "${names[-1]}" "$@" "$file"
+    done
+    for name in ${names[@]+"${names[@]}"}; do tell "$name"; done
+}
+
+# mixed LABEL GLOB COMMAND...: those that may run beside others do so, then the others one after the other
+mixed() {
+    local label=$1 glob=$2 beside
+    shift 2
+    beside=$(grep -l '^# May run beside others\.$' $glob)
+    together "$label" "$beside" "$@"
+    each "$label" "$(for file in $glob; do grep -qx "$file" <<<"$beside" || echo "$file"; done)" "$@"
 }
 
 # skip NAME REASON
@@ -77,20 +133,20 @@ skip() {
 title() { printf '\n== %s\n' "$*"; }
 
 title unit
-build programs all units examples standins BUILD="$BUILD" && each unit "$BUILD/unit/test_*" env
+build programs all units examples standins BUILD="$BUILD" && together unit "$BUILD/unit/test_*" env
 
 title "fault, every allocation and every access to the disk fails in turn"
-build faults faults BUILD="$BUILD" && each fault "$BUILD/fault/test_*" env
+build faults faults BUILD="$BUILD" && together fault "$BUILD/fault/test_*" env
 
 title "survival: whole daemons whose memory, files and clock fail, that are killed, whose probes will not end"
-build survivors survivors BUILD="$BUILD" && each survival "tests/survival/*.py" python3
+build survivors survivors BUILD="$BUILD" && mixed survival "tests/survival/*.py" python3
 
 title structure
 run structure tests/structure.sh
 
 title "wire, system, install"
 each wire "tests/wire/*.sh" env
-each system "tests/system/*.sh" env
+mixed system "tests/system/*.sh" env
 run install tests/install.sh
 
 title "an emulated machine with four NUMA nodes"
@@ -99,10 +155,10 @@ run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 if build sanitizers all units examples standins SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then
-    each asan "$BUILD/san-address-undefined/unit/test_*" env
+    together asan "$BUILD/san-address-undefined/unit/test_*" env
     # This build of the daemon also checks its own replies against the interface files.
     each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"
-    each "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
+    mixed "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
 fi
 
 title "unit, and a daemon whose every thread works, with ThreadSanitizer"
@@ -111,7 +167,7 @@ fixed=(setarch -R) && "${fixed[@]}" true 2>/dev/null || fixed=(env)
 if ! grep -lE 'pthread_create|uv_queue_work' tests/unit/*.c daemon/*.c >/dev/null; then
     skip tsan "nothing here starts a thread"
 else
-    build threads all units SAN=thread BUILD="$BUILD/san-thread" && each tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}" &&
+    build threads all units SAN=thread BUILD="$BUILD/san-thread" && together tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}" &&
         run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/survival/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
         run "tsan load.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin" tests/system/load.sh
 fi
@@ -123,14 +179,13 @@ elif ! command -v clang >/dev/null; then
     skip fuzz "clang is not here"
 else
     build fuzzers fuzzers BUILD="$BUILD/fuzz" CC=clang SAN=address,undefined CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" &&
-        for fuzzer in "$BUILD"/fuzz/fuzzers/fuzz_*; do
-            run "fuzz $(basename "$fuzzer")" tests/lib/fuzz.sh "$fuzzer" "${FUZZ_CHECK_SECONDS:-5}"
-        done
+        together fuzz "$BUILD/fuzz/fuzzers/fuzz_*" tests/lib/fuzz.sh
 fi
 
 title summary
 for name in ${broken[@]+"${broken[@]}"}; do echo "failed: $name"; done
 for name in ${left_out[@]+"${left_out[@]}"}; do echo "left out: $name"; done
+for name in "${!took[@]}"; do [ "${took[$name]}" -le 10 ] || echo "${took[$name]} s: $name"; done | sort -rn
 echo "$((SECONDS / 60)) min $((SECONDS % 60)) s, logs in $LOGS"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

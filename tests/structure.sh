@@ -43,15 +43,16 @@ numa(if)?\.h   probes/*
 uv\.h          daemon/server* daemon/conn* daemon/outbox.* daemon/sched* daemon/claim_watch.* daemon/claim_keep.* daemon/runner* daemon/daemon.* daemon/berthd.c
 '
 check_doors() {
-    local header allowed file pattern inside
+    local header allowed line pattern inside files
+    mapfile -t files < <(ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]')
     while read -r header allowed; do
-        for file in $(ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]'); do
+        grep -HnE "^ *# *include *<$header>" "${files[@]}" | while IFS= read -r line; do
             inside=no
             set -f
             # shellcheck disable=SC2053 # the patterns are meant as patterns
-            for pattern in $allowed; do [[ $file != $pattern ]] || inside=yes; done
+            for pattern in $allowed; do [[ ${line%%:*} != $pattern ]] || inside=yes; done
             set +f
-            [ "$inside" = yes ] || grep -HnE "^ *# *include *<$header>" "$file"
+            [ "$inside" = yes ] || echo "$line"
         done
     done < <(sed '/^$/d' <<<"$doors")
 }
@@ -84,51 +85,39 @@ check_downward() {
 check_cycles() {
     local directory file module used
     for directory in daemon client probes; do
-        for file in $(ours "$directory/*.[ch]"); do
-            module=$(basename "${file%.*}")
-            sed -nE 's/^ *# *include *"([a-z0-9_]+)\.h".*/\1/p' "$file" | while read -r used; do
-                # client/berth.h is the library's; client/berth.c is the command
-                [[ ${module}_ == ${used}_* || $directory/$used == client/berth ]] || echo "$used $module"
-            done
+        ours "$directory/*.[ch]" | xargs grep -HE '^ *# *include *"[a-z0-9_]+\.h"' | sed -E 's/:.*"(.*)\.h".*/ \1/' | while read -r file used; do
+            module=${file##*/} module=${module%.*}
+            # client/berth.h is the library's; client/berth.c is the command
+            [[ ${module}_ == ${used}_* || $directory/$used == client/berth ]] || echo "$used $module"
         done | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
     done
 }
 
 # What one file calls of another, and so on, does not lead back to it, also within a family.
 check_circles() {
-    local directory object
+    local directory
     for directory in daemon client probes; do
-        for object in "$BUILD/obj/$directory"/*.o; do
-            nm -g "$object" | awk -v file="$(basename "$object" .o)" 'NF == 3 { print "has", $3, file } NF == 2 { print "uses", $2, file }'
-        done | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home { print $3, home[$2] }' |
+        nm -gA "$BUILD/obj/$directory"/*.o | awk '
+            { file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); sub(/.*\//, "", file); print ($(NF - 1) == "U" || $(NF - 1) == "w" ? "uses" : "has"), $NF, file }
+            ' | sort | awk '$1 == "has" { home[$2] = $3 } $1 == "uses" && $2 in home { print $3, home[$2] }' |
             sort -u | tsort 2>&1 >/dev/null | sed "s|^tsort: |$directory: |"
     done
 }
 
 check_length() {
-    local file lines
-    for file in $(code); do
-        lines=$(wc -l <"$file")
-        [ "$lines" -le 500 ] || echo "$file has $lines lines"
-    done
+    code | xargs wc -l | awk '$2 != "total" && $1 > 500 { print $2 " has " $1 " lines" }'
 }
 
 check_marks() {
-    local file
-    for file in $(code) $(ours '*.md'); do
-        [ "$file" = tests/structure.sh ] || grep -HnwE 'TODO|FIXME|XXX|HACK|TBD' "$file"
-    done
+    { code && ours '*.md'; } | grep -vx tests/structure.sh | xargs grep -HnwE 'TODO|FIXME|XXX|HACK|TBD'
 }
 
 objects() { find "$BUILD/obj/daemon" "$BUILD/obj/client" "$BUILD/obj/probes" -name '*.o' 2>/dev/null; }
 
 # .data.rel.ro holds constants with addresses in them; the loader makes it read-only.
 check_state() {
-    local object
-    for object in $(objects); do
-        objdump -t "$object" | awk -v object="$object" \
-            '/ O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ { print object ": " $NF }'
-    done
+    objects | xargs objdump -t | awk '/:     file format / { object = $1 }
+        / O / && / (\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && !/\.data\.rel\.ro/ { print object, $NF }'
 }
 
 # The words that the public names of a module begin with: its own name, its family's (plan for plan_route), and for a
@@ -144,10 +133,11 @@ words() {
     esac
 }
 check_names() {
-    local object
-    for object in $(objects); do
-        nm -g --defined-only "$object" | awk '{ print $NF }' |
-            grep -vE "^(main|($(words "$(basename "$object" .o)"))(_.*)?|berth_.*)$" | sed "s|^|$object: |"
+    local object name module=none allowed
+    objects | xargs nm -gA --defined-only | sed -E 's/:.* / /' | while read -r object name; do
+        object=${object##*/} object=${object%.o}
+        [ "$object" = "$module" ] || { module=$object && allowed=$(words "$module"); }
+        [[ $name =~ ^(main|($allowed)(_.*)?|berth_.*)$ ]] || echo "$module: $name"
     done
 }
 
@@ -185,13 +175,7 @@ check_top() {
 }
 
 check_paths() {
-    local file
-    for file in $(ours); do
-        case $file in
-        *.xml | tests/nodes/* | tests/structure.sh) ;;
-        *) grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]' "$file" ;;
-        esac
-    done
+    ours | grep -vE '\.xml$|^tests/nodes/|^tests/structure\.sh$' | xargs grep -HnIE '(^|[^a-z.])/(work|home|root)/[a-z]'
 }
 
 rule "one door per foreign library" check_doors
