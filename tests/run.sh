@@ -119,6 +119,7 @@ together() {
 mixed() {
     local label=$1 glob=$2 beside
     shift 2
+    # shellcheck disable=SC2086 # the pattern is meant as a pattern
     beside=$(grep -l '^# May run beside others\.$' $glob)
     together "$label" "$beside" "$@"
     each "$label" "$(for file in $glob; do grep -qx "$file" <<<"$beside" || echo "$file"; done)" "$@"
@@ -133,7 +134,7 @@ skip() {
 title() { printf '\n== %s\n' "$*"; }
 
 title unit
-build programs all units examples standins BUILD="$BUILD" && together unit "$BUILD/unit/test_*" env
+build programs all units examples standins "$BUILD"/bench/{advice_run,gpu_curves} BUILD="$BUILD" && together unit "$BUILD/unit/test_*" env
 
 title "fault, every allocation and every access to the disk fails in turn"
 build faults faults BUILD="$BUILD" && together fault "$BUILD/fault/test_*" env
@@ -158,7 +159,7 @@ if build sanitizers all units examples standins SAN=address,undefined BUILD="$BU
     together asan "$BUILD/san-address-undefined/unit/test_*" env
     # This build of the daemon also checks its own replies against the interface files.
     each "asan wire" "tests/wire/*.sh" env BIN="$BUILD/san-address-undefined/bin"
-    mixed "asan system" "tests/system/*.sh" env BIN="$BUILD/san-address-undefined/bin"
+    mixed "asan system" "$(grep -lw BIN tests/system/*.sh)" env BIN="$BUILD/san-address-undefined/bin"
 fi
 
 title "unit, and a daemon whose every thread works, with ThreadSanitizer"
@@ -169,7 +170,7 @@ if ! grep -lE 'pthread_create|uv_queue_work' tests/unit/*.c daemon/*.c >/dev/nul
 else
     build threads all units SAN=thread BUILD="$BUILD/san-thread" && together tsan "$BUILD/san-thread/unit/test_*" "${fixed[@]}" &&
         run "tsan pool" env BIN="$BUILD/san-thread/bin" TSAN_OPTIONS="suppressions=$PWD/tests/survival/tsan.supp" "${fixed[@]}" python3 tests/survival/pool.py &&
-        run "tsan load.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin" tests/system/load.sh
+        each "tsan" "tests/system/load.sh tests/system/plans.sh" "${fixed[@]}" env BIN="$BUILD/san-thread/bin"
 fi
 
 title "fuzz, a few seconds each"
