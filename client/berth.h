@@ -264,6 +264,7 @@ struct berth_allocation {
     size_t option_count;
     struct berth_texts warnings;
     struct berth_basis basis;
+    struct berth_texts reasons; /* what decided, a sentence each */
 };
 
 BERTH_PUBLIC void berth_allocate_request_init(struct berth_allocate_request *request);

@@ -8,7 +8,7 @@
 #include "plan_move.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
-#define TRIES 8
+#define TRIES 12
 #define SHARED_AXES "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
 
@@ -20,6 +20,7 @@ struct try {
     place_id from, to;
     const char *axes;
     const char *stands_for; /* NULL: it is what is asked for; else the warning's words */
+    bool is_stated;         /* only what firmware says of it */
 };
 
 struct tries {
@@ -29,15 +30,51 @@ struct tries {
 
 static void add(struct tries *tries, enum metric metric, place_id from, place_id to, const char *axes, const char *stands_for)
 {
-    tries->item[tries->count++] = (struct try){metric, from, to, axes, stands_for};
+    tries->item[tries->count++] = (struct try){metric, from, to, axes, stands_for, false};
 }
 
 static bool is_read(const char *how) { return strcmp(how, "read") == 0; }
 
-static void own_tries(place_id gpu, const char *how, struct tries *tries)
+static bool is_alike(const struct place *a, const struct place *b) { return a->model != NULL && b->model != NULL && strcmp(a->model, b->model) == 0; }
+
+static const struct value *known(const struct snapshot *snap, enum metric metric, place_id gpu, const char *axes)
 {
-    add(tries, METRIC_MEMORY_BANDWIDTH, gpu, gpu, is_read(how) ? "" : "how=write", NULL);
-    add(tries, METRIC_GPU_STREAM, gpu, gpu, "", "what streaming copies get");
+    const struct value *v = values_find(snap->values, metric, gpu, gpu, axes);
+    return v != NULL && v->value > 0 ? v : NULL;
+}
+
+/* Another gpu of the same model of whose own memory that is known, measured rather than not; PLACE_NONE none. */
+static place_id alike(const struct gpurate *at, enum metric metric, const char *axes)
+{
+    const struct graph *graph = at->snap->graph;
+    place_id found = PLACE_NONE;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct value *v = g != at->gpu && is_alike(graph_place(graph, g), graph_place(graph, at->gpu)) ? known(at->snap, metric, g, axes) : NULL;
+        if (v != NULL && v->source == VALUE_MEASURED)
+            return g;
+        found = v != NULL && found == PLACE_NONE ? g : found;
+    }
+    return found;
+}
+
+static void own_tries(const struct gpurate *at, const char *how, struct tries *tries)
+{
+    const char *axes = is_read(how) ? "" : "how=write";
+    const struct value *rate = known(at->snap, METRIC_MEMORY_BANDWIDTH, at->gpu, axes), *copy = known(at->snap, METRIC_GPU_STREAM, at->gpu, "");
+    add(tries, METRIC_MEMORY_BANDWIDTH, at->gpu, at->gpu, axes, NULL);
+    add(tries, METRIC_GPU_STREAM, at->gpu, at->gpu, "", "what streaming copies get");
+    if ((rate != NULL && rate->source == VALUE_MEASURED) || (copy != NULL && copy->source == VALUE_MEASURED))
+        return;
+    place_id like = alike(at, METRIC_MEMORY_BANDWIDTH, axes), copies = alike(at, METRIC_GPU_STREAM, "");
+    if (like != PLACE_NONE)
+        add(tries, METRIC_MEMORY_BANDWIDTH, like, like, axes, "what a gpu of the same model gets of its own");
+    if (copies != PLACE_NONE)
+        add(tries, METRIC_GPU_STREAM, copies, copies, "", "what streaming copies of a gpu of the same model get");
+    place_id numa = at->node->numa_of[at->gpu];
+    if (!memkind_is_one(at->node, at->gpu))
+        return;
+    add(tries, METRIC_MEMORY_BANDWIDTH, numa, numa, axes, "what firmware says of that memory");
+    tries->item[tries->count - 1].is_stated = true;
 }
 
 static void peer_tries(place_id gpu, place_id peer, const char *how, struct tries *tries)
@@ -47,7 +84,7 @@ static void peer_tries(place_id gpu, place_id peer, const char *how, struct trie
     add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? peer : gpu, is_read(how) ? gpu : peer, "", "what copy engines get");
 }
 
-static void host_tries(place_id gpu, place_id numa, enum memkind kind, const char *how, struct tries *tries)
+static void host_kernel_tries(place_id gpu, place_id numa, enum memkind kind, const char *how, struct tries *tries)
 {
     place_id from = is_read(how) ? numa : gpu, to = is_read(how) ? gpu : numa;
     if (kind == MEMKIND_SYSTEM)
@@ -58,7 +95,16 @@ static void host_tries(place_id gpu, place_id numa, enum memkind kind, const cha
     }
     add(tries, METRIC_HOST_GPU_KERNEL, from, to, is_read(how) ? "how=read" : "how=write", kind == MEMKIND_MANAGED ? "what they get of pinned memory" : NULL);
     add(tries, METRIC_HOST_GPU_KERNEL, from, to, "", "what copies by kernels get");
-    add(tries, METRIC_HOST_GPU_COPY_ENGINE, from, to, "", "what copy engines get");
+}
+
+/* The host's memory, and where it is one with another gpu's, that gpu's. */
+static void host_tries(const struct gpurate *at, place_id numa, const char *how, struct tries *tries)
+{
+    place_id gpu = at->gpu, other = memkind_one_of(at->node, numa);
+    host_kernel_tries(gpu, numa, at->place->kind, how, tries);
+    add(tries, METRIC_HOST_GPU_COPY_ENGINE, is_read(how) ? numa : gpu, is_read(how) ? gpu : numa, "", "what copy engines get");
+    if (other != PLACE_NONE)
+        peer_tries(gpu, other, how, tries);
 }
 
 /* The gpu in whose memory it lies, PLACE_NONE the host's. Of a processor and gpu that have one memory, what a gpu's runtime gives is its. */
@@ -67,13 +113,25 @@ static place_id owner_of(const struct gpurate *at)
     return at->place->kind == MEMKIND_DEVICE ? at->place->gpu : memkind_owner(at->node, at->place->memory);
 }
 
+/* Whether a processor's memory is the gpu's as well. */
+static bool is_one_with(const struct gpurate *at, place_id gpu)
+{
+    return memkind_is_one(at->node, gpu) && memkind_numa(at->node, at->place->memory) == at->node->numa_of[gpu];
+}
+
+bool gpurate_is_own(const struct gpurate *at)
+{
+    bool moves = at->place->kind == MEMKIND_MANAGED && at->place->memory == at->place->gpu;
+    return !moves && (owner_of(at) == at->gpu || is_one_with(at, at->gpu));
+}
+
 static const struct try *find(const struct gpurate *at, const struct tries *tries, const struct value **ret)
 {
     const struct try *said = NULL;
     for (size_t i = 0; i < tries->count; i++) {
         const struct try *try = &tries->item[i];
         const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
-        if (v == NULL || !(v->value > 0) || (said != NULL && v->source != VALUE_MEASURED))
+        if (v == NULL || !(v->value > 0) || (try->is_stated && v->source != VALUE_NOMINAL) || (said != NULL && v->source != VALUE_MEASURED))
             continue;
         *ret = v;
         said = try;
@@ -123,8 +181,7 @@ static struct prediction nominal(const struct gpurate *at, const struct try *lik
     struct move move;
     if (like->from == like->to || !plan_move_find(at->snap, like->from, like->to, MOVE_KERNEL, &move))
         return unknown;
-    plan_warn(basis->warnings, "between %s and %s nothing was measured: the rate that their links are said to have stands for it",
-              graph_place(at->snap->graph, like->from)->name, graph_place(at->snap->graph, like->to)->name);
+    basis->by_links = true;
     return (struct prediction){bytes / move.bytes_per_s * 1e9, NAN, NAN};
 }
 
@@ -146,18 +203,24 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
         plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
                   try->stands_for);
     *ret = time_of(at, try, v, bytes);
+    if (try->from == try->to && try->from != at->gpu)
+        ret->low_ns = ret->high_ns = NAN; /* another one's interval */
     return memrate_cite(basis, v, err);
 }
 
 static void list(const struct gpurate *at, const char *how, struct tries *tries)
 {
     place_id owner = owner_of(at);
-    if (owner == at->gpu)
-        own_tries(at->gpu, how, tries);
-    else if (owner != PLACE_NONE)
+    if (owner == at->gpu || (owner != PLACE_NONE && is_one_with(at, at->gpu))) {
+        own_tries(at, how, tries);
+    } else if (owner != PLACE_NONE) {
         peer_tries(at->gpu, owner, how, tries);
-    else
-        host_tries(at->gpu, at->place->memory, at->place->kind, how, tries);
+    } else if (is_one_with(at, at->gpu)) {
+        host_kernel_tries(at->gpu, at->place->memory, at->place->kind, how, tries);
+        own_tries(at, how, tries);
+    } else {
+        host_tries(at, at->place->memory, how, tries);
+    }
 }
 
 static struct prediction sum(struct prediction a, struct prediction b)
@@ -206,6 +269,9 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
 static const struct value *latency_of(const struct gpurate *at, place_id to)
 {
     const struct value *v = values_find(at->snap->values, METRIC_MEMORY_LATENCY, at->gpu, to, "");
+    place_id like = v == NULL && to == at->gpu ? alike(at, METRIC_MEMORY_LATENCY, "") : PLACE_NONE;
+    if (like != PLACE_NONE)
+        v = known(at->snap, METRIC_MEMORY_LATENCY, like, "");
     return v != NULL && v->value > 0 ? v : NULL;
 }
 
@@ -215,10 +281,11 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
     const struct value *rate, *near, *far;
     place_id owner = owner_of(at), to = owner != PLACE_NONE ? owner : at->place->memory;
     struct prediction streamed;
-    own_tries(at->gpu, "read", &own);
+    own_tries(at, "read", &own);
     *ret = unknown;
     near = latency_of(at, at->gpu);
     far = latency_of(at, to);
+    far = far == NULL && gpurate_is_own(at) ? near : far;
     if (find(at, &own, &rate) == NULL || near == NULL || far == NULL)
         return BERTH_OK;
     enum berth_code code = gpurate_stream(at, "read", loads * line_bytes, basis, &streamed, err);

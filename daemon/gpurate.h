@@ -1,6 +1,7 @@
 /**
  * What is known of a gpu's kernels using memory that was allocated in some way, from the values of a snapshot: streams by the curve of just that transfer where
- * there is one, else by its rate, else by what is nearest to it, with a warning; at last by what the links between carry. Measured values go before all others.
+ * there is one, else by its rate, else by what is nearest to it, with a warning; of its own memory at last by what a gpu of the same model gets of its own, and by
+ * what firmware states; of other memory by what the links between carry (basis->by_links). Measured values go before all others.
  *
  * Pure; any thread.
  */
@@ -21,6 +22,9 @@ struct gpurate {
 /* The time of reading (how is "read") or writing ("write") that many bytes, once around the buffer and again. Memory that is touched for the first time by
  * the gpu costs what was measured of just that, once around. NAN when nothing is known. NO_MEMORY. */
 enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err);
+
+/* Whether it is that gpu's own memory, whoever else has it, and stays there. */
+bool gpurate_is_own(const struct gpurate *at);
 
 /* The time of so many loads at random, of line_bytes each. How many a gpu has under way at once was not measured: as many as would have to be for the rate
  * at which it streams its own memory; a warning says so, and there is no interval. */

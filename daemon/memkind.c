@@ -63,6 +63,14 @@ place_id memkind_owner(const struct memkind_node *node, place_id memory)
     return node->numa_of[memory];
 }
 
+place_id memkind_one_of(const struct memkind_node *node, place_id memory)
+{
+    for (place_id g = graph_next(node->graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(node->graph, PLACE_GPU, g + 1))
+        if (node->numa_of[g] == memory && memkind_is_one(node, g))
+            return g;
+    return PLACE_NONE;
+}
+
 place_id memkind_numa(const struct memkind_node *node, place_id memory)
 {
     return graph_place(node->graph, memory)->kind == PLACE_GPU ? node->numa_of[memory] : memory;

@@ -37,6 +37,9 @@ bool memkind_is_one(const struct memkind_node *node, place_id gpu);
 /* The gpu whose memory this is, a NUMA node's or a gpu's; PLACE_NONE when it is a processor's, or one that both have. */
 place_id memkind_owner(const struct memkind_node *node, place_id memory);
 
+/* A gpu that has one memory with a processor, and it is this; PLACE_NONE there is none. */
+place_id memkind_one_of(const struct memkind_node *node, place_id memory);
+
 /* The NUMA node by whose name cores know this memory; PLACE_NONE when they know it by none. */
 place_id memkind_numa(const struct memkind_node *node, place_id memory);
 

@@ -38,6 +38,7 @@ struct memrate_basis {
     struct plan_evidence *evidence;
     size_t start; /* where this memory's evidence begins */
     struct plan_warnings *warnings;
+    bool by_links; /* what links are said to carry stood for a measurement */
 };
 
 /* Adds a value to what the answer rests on, with a warning where it was not measured. NO_MEMORY. */

@@ -40,9 +40,7 @@ static enum berth_code gpu_init(const struct memkind_node *node, const struct sn
         return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's", graph_place(graph, access->by)->name);
     if (memuse_is_lost(snap, access->by))
         return lost(snap, access->by, err);
-    bool is_somewhere = plan_numa(graph, access->by) != PLACE_NONE || plan_above(graph, access->by, PLACE_PACKAGE) != PLACE_NONE;
-    use->gpu = access->by;
-    use->near = is_somewhere ? access->by : PLACE_NONE;
+    use->gpu = use->near = access->by;
     memkind_gpu(node, snap, use->gpu, &use->reached);
     return BERTH_OK;
 }

@@ -17,14 +17,21 @@ struct alloc_request {
     struct memfree_view free;
 };
 
+/* Parts of an option's time behind those of the accesses. */
+enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
+
 struct alloc_option {
     struct memkind_place place;
     bool xnack;         /* only with HSA_XNACK=1 in the environment */
     bool is_unsure;     /* nothing says whether all who use it reach it: no prediction */
     struct prediction predicted;
     struct prediction setup; /* of predicted: until the memory is there; 0 not known */
+    uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
+    double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
+    bool by_links;           /* predicted rests on what links are said to carry */
+    double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown */
-    double distance;    /* plan_distance from who uses it most; NAN when nobody is anywhere */
+    double distance;    /* plan_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is anywhere */
     size_t why, why_count; /* a range of the answer's evidence */
 };
 
@@ -32,8 +39,10 @@ struct alloc_answer {
     struct alloc_option *option; /* owned; best first */
     size_t count;
     struct memkind_node node;    /* owned; for memkind_call */
+    double *part;                /* owned; the options' parts */
     struct plan_evidence evidence;
     struct plan_warnings warnings;
+    struct plan_warnings reasons; /* what decided, a sentence each */
 };
 
 /* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of a place), NOTHING_ALLOWED (no memory or gpu is, or all who use it

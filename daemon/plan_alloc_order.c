@@ -24,15 +24,20 @@ static int compare_nearness(const struct alloc_option *x, const struct alloc_opt
     return order != 0 ? order : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);
 }
 
+/* What it is put in order by: where no time is predicted, what it takes at most. */
+static double time_of(const struct alloc_option *option) { return isnan(option->predicted.time_ns) ? option->at_most_ns : option->predicted.time_ns; }
+
 static int compare_options(const void *a, const void *b, void *arg)
 {
     const struct alloc_option *x = a, *y = b;
     int64_t bytes = *(const int64_t *)arg;
     int order = plan_alloc_is_short(x, bytes) - plan_alloc_is_short(y, bytes);
     if (order == 0)
-        order = isnan(x->predicted.time_ns) - isnan(y->predicted.time_ns);
-    if (order == 0 && !isnan(x->predicted.time_ns))
-        order = compare_doubles(x->predicted.time_ns, y->predicted.time_ns);
+        order = isnan(time_of(x)) - isnan(time_of(y));
+    if (order == 0 && !isnan(time_of(x)))
+        order = compare_doubles(time_of(x), time_of(y));
+    if (order == 0)
+        order = (y->unmeasured != 0) - (x->unmeasured != 0);
     return order != 0 ? order : compare_nearness(x, y);
 }
 

@@ -30,3 +30,13 @@ const char *plan_text_size(double bytes, char text[PLAN_TEXT_SIZE])
     put(text, bytes, unit[i]);
     return text;
 }
+
+const char *plan_text_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
+{
+    static const char *const unit[] = {"bytes/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+    size_t i = 0;
+    for (; bytes_per_s >= 999.5 && i < 4; i++)
+        bytes_per_s /= 1e3;
+    put(text, bytes_per_s, unit[i]);
+    return text;
+}

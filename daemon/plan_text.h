@@ -1,5 +1,5 @@
 /**
- * Times and sizes in sentences for a person.
+ * Times, sizes and rates in sentences for a person.
  *
  * Pure; any thread.
  */
@@ -13,3 +13,6 @@ const char *plan_text_time(double ns, char text[PLAN_TEXT_SIZE]);
 
 /* "64 MiB", "1.5 GiB", "4095 bytes": powers of 1024, three digits. */
 const char *plan_text_size(double bytes, char text[PLAN_TEXT_SIZE]);
+
+/* "4.72 TB/s", three digits: powers of 1000. */
+const char *plan_text_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE]);

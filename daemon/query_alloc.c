@@ -113,6 +113,8 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     for (size_t i = 0; i < reply->answer.count; i++)
         print_option(print, reply, &reply->answer.option[i]);
     print_close(print, ']');
+    print_key(print, "reasons");
+    answer_print_warnings(print, &reply->answer.reasons);
     print_key(print, "warnings");
     answer_print_warnings(print, &reply->answer.warnings);
     print_key(print, "basis");

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -71,18 +72,68 @@ def by(place, reads=0, writes=0, **more):
     return {"by": place, "reads_bytes": reads, "writes_bytes": writes, **more}
 
 
+SCALES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
+TIME, RATE, OPTION = r"([0-9.]+ [num]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
+TAKES = re.compile(rf"{OPTION} takes {TIME}, {OPTION} {TIME}, (?:just as long|([0-9.e+]+) times as long)(.*)")
+
+
+def number(text):
+    """Nanoseconds, or bytes a nanosecond."""
+    return 0 if text == "no time" else float(text.split()[0]) * SCALES[text.split()[1]]
+
+
+def check_reasons(options, reasons, accesses):
+    """Every figure of the sentences is the options' own: times, how many times as long, what a part of them takes, and its rate."""
+    by_name = {(o["kind"], o["memory"]): o for o in options}
+    assert reasons or len(options) == 1 or options[0]["predicted"] is None or not any(o["predicted"] for o in options[1:]), options
+    for reason in reasons:
+        found = TAKES.fullmatch(reason)
+        if found is None:
+            own = re.fullmatch(rf"{OPTION} is the gpu's own, of which no figure is known, and which nothing farther is faster than: {OPTION} takes {TIME}", reason)
+            assert own or reason.endswith("; nothing known predicts its time"), reason
+            kind, memory = reason.split()[0], reason.split()[3].rstrip(";'")
+            assert (options[0]["kind"], options[0]["memory"], options[0]["predicted"]) == (kind, memory, None), (reason, options)
+            if own:
+                near(number(own[5]), time(by_name[own[3], own[4]]), 0.006)
+            continue
+        first, second = by_name[found[1], found[2]], by_name[found[4], found[5]]
+        assert first is options[0] and second is not first, (reason, options)
+        near(number(found[3]), time(first), 0.006)
+        near(number(found[6]), time(second), 0.006)
+        near(float(found[7] or 1), time(second) / time(first), 0.011)
+        alone = re.fullmatch(rf": (\w+|the allowed part of the node) at {RATE} against {RATE}", found[8])
+        part = re.fullmatch(rf", of which (.+) takes {TIME} against {TIME}(?: \({RATE} against {RATE}\))?", found[8])
+        assert alone or part or found[8] == "", reason
+        bytes_of = {access["by"]: access["reads_bytes"] + access["writes_bytes"] for access in accesses}
+        if alone and alone[1] in bytes_of:
+            near(bytes_of[alone[1]] / number(alone[2]), time(first), 0.011)
+            near(bytes_of[alone[1]] / number(alone[3]), time(second), 0.011)
+        if part:
+            ours, theirs = number(part[2]), number(part[3])
+            assert ours <= time(first) * 1.006 and theirs <= time(second) * 1.006, reason
+            assert (theirs > ours) == (time(second) > time(first)), reason  # it is for the same side as the whole
+            if part[4] and len(bytes_of) == len(accesses):
+                near(bytes_of[part[1]] / number(part[4]), ours, 0.011)
+                near(bytes_of[part[1]] / number(part[5]), theirs, 0.011)
+
+
 def answer(daemon, size, *accesses, **request):
     """The options by (memory, kind), the first of them, and the warnings."""
     error, reply = ask(daemon, size, *accesses, **request)
     assert error is None, (error, reply)
     options = reply["options"]
-    known = [o["predicted"]["time_ns"] for o in options if o["predicted"]]
-    assert all(o["predicted"] for o in options[:len(known)]), "what is not predicted stands last"
     warnings = " | ".join(reply["warnings"])
-    assert all(o["why"] or "their links" in warnings for o in options[:len(known)]) and all(o["call"] for o in options), (options, warnings)
+    assert len(reply["warnings"]) < 16, reply["warnings"]  # all of them fit
+    known = [o for o in options if o["predicted"]]
+    # What is not predicted stands last, but a gpu's own memory of which no figure is known: nothing farther is faster.
+    last = max((n for n, o in enumerate(options) if o["predicted"]), default=-1)
+    owns = {o["memory"] for o in options[:last + 1] if not o["predicted"]}
+    assert not owns or all(memory in warnings for memory in owns) and "its own memory is not known of" in warnings, (owns, warnings)
+    assert all(o["why"] or "their links" in warnings for o in known) and all(o["call"] for o in options), (options, warnings)
+    check_reasons(options, reply["reasons"], accesses)
     # Never an option before one that is faster for certain.
     lowest = float("inf")
-    for option in reversed(options[:len(known)]):
+    for option in reversed(known):
         time = option["predicted"]
         assert time["low_ns"] is None or time["low_ns"] <= lowest * (1 + 1e-9), options
         lowest = min(lowest, time["high_ns"] if time["high_ns"] is not None else time["time_ns"])
@@ -123,8 +174,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten():
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3"],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
         text = " ".join(done.stdout.split())
-        assert done.returncode == 0 and "device memory on gpu0 takes 4.64 ms, pinned memory on numa0 50.2 ms, 10.8 times as long: 3.70 TB/s (memory_bandwidth " \
-            "gpu0) against 342 GB/s (host_gpu_kernel numa0 to gpu0)." in text, (done.stderr, done.stdout)
+        assert done.returncode == 0 and "device memory on gpu0 takes 4.64 ms, pinned memory on numa0 50.2 ms, 10.8 times as long: gpu0 at 3.70 TB/s against 342 GB/s" in text, (done.stderr, done.stdout)
 
 
 def on_an_mi300a_there_is_one_memory():
@@ -167,31 +217,76 @@ def on_an_mi250x_pinned_memory_is_the_nodes_own():
         assert first["memory"] == "gpu0", first
 
 
-def every_recorded_node_answers():
+def own_memories(node):
+    """By gpu: the names of its own memory, and its bytes (None unknown)."""
+    places = {p["name"]: p for p in node["places"]}
+    owns = {}
+    for name, place in places.items():
+        if place["kind"] != "gpu":
+            continue
+        is_one = "MI300A" in (place["model"] or "")
+        buses = {end for link in node["links"] if link["kind"] == "membus" and name in (link["from"], link["to"]) for end in (link["from"], link["to"])}
+        owns[name] = {place["numa"]} if is_one else {name} | buses
+    return owns, {name: place.get("capacity_bytes") for name, place in places.items()}
+
+
+@contextlib.contextmanager
+def recorded_nodes():
+    """Daemons over all folders that can be loaded."""
     folders = sorted(path for root in (NODES, SHARED) if root.is_dir() for path in root.iterdir() if path.is_dir() and not path.name.startswith("broken"))
+
+    def nodes():
+        for folder in folders:
+            with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
+                daemon = Daemon("--node", folder, directory=place, wait=False)
+                with contextlib.suppress(AssertionError):
+                    daemon.wait_for_socket()
+                if daemon.process.poll() is not None:
+                    daemon.log.close()
+                    continue  # several files in one folder, or none that can be loaded: it has said so
+                with daemon:
+                    yield folder, daemon
+                    assert daemon.process.poll() is None
+    yield nodes()
+
+
+def on_every_node_a_gpus_own_memory_is_first():
     asked = 0
-    for folder in folders:
-        with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
-            daemon = Daemon("--node", folder, directory=place, wait=False)
-            with contextlib.suppress(AssertionError):
-                daemon.wait_for_socket()
-            if daemon.process.poll() is not None:
-                daemon.log.close()
-                continue  # several files in one folder, or none that can be loaded: it has said so
-            with daemon:
-                places = daemon.call("io.berth.Fabric.GetNode")["places"]
-                gpus = [p["name"] for p in places if p["kind"] == "gpu"]
-                users = [p["name"] for p in places if p["kind"] == "numa" and p["cpus"]][:4] + gpus[:4]
-                for user in users:
-                    error, reply = ask(daemon, 1 << 26, by(user, reads=1 << 28))
-                    assert error is None or error.rsplit(".", 1)[1] in ("NotMeasured", "InvalidParameter"), (folder, user, error, reply)
+    with recorded_nodes() as nodes:
+        for folder, daemon in nodes:
+            owns, bytes_of = own_memories(daemon.call("io.berth.Fabric.GetNode"))
+            for gpu, own in owns.items():
+                for access in (by(gpu, reads=1 << 30), by(gpu, writes=1 << 30), by(gpu, reads=1 << 28, writes=1 << 20), by(gpu, reads=1 << 26, how="random")):
+                    _, first, _ = answer(daemon, 1 << 26, access)
+                    assert first["memory"] in own, (folder, gpu, own, access, first)
                     asked += 1
-                    if error is None:
-                        _, first, _ = answer(daemon, 1 << 26, by(user, reads=1 << 28))
-                        if user in gpus and first["predicted"] is None:  # by distance: its own, or what is next to it
-                            assert first["kind"] in ("device", "pinned", "system"), (folder, user, first)
-                assert daemon.process.poll() is None
-    assert asked > 30, asked
+                # More than it has, and where nothing may be allocated on it: another one, and no error where there is one.
+                others = [other for other in owns if other != gpu]
+                error, reply = ask(daemon, 1 << 26, by(gpu, reads=1 << 28), allowed={"gpus": others})
+                assert (error or "").endswith("NotMeasured") or not any(o["kind"] == "device" and o["memory"] == gpu for o in reply["options"]), (folder, gpu, error, reply)
+                if bytes_of[gpu]:
+                    error, reply = ask(daemon, bytes_of[gpu] + 1, by(gpu, reads=1 << 28), kinds=["device"])
+                    assert (error or "").endswith("NotEnough") or reply["options"][0]["memory"] != gpu, (folder, gpu, error, reply)
+    assert asked > 60, asked
+
+
+def every_recorded_node_answers():
+    asked = 0
+    with recorded_nodes() as nodes:
+        for folder, daemon in nodes:
+            places = daemon.call("io.berth.Fabric.GetNode")["places"]
+            gpus = [p["name"] for p in places if p["kind"] == "gpu"][:4]
+            cores = [p["name"] for p in places if p["kind"] == "numa" and p["cpus"]][:4] + [p["name"] for p in places if p["kind"] == "llc"][:1]
+            requests = [[by(user, reads=1 << 28)] for user in cores + gpus] + [[by(user, reads=1 << 28, writes=1 << 24), by(gpu, reads=1 << 30)] for user in cores[:2] for gpu in gpus[:2]]
+            requests += [[by(gpus[0], reads=1 << 30), by(gpu, reads=bytes_of)] for gpu in gpus[1:] for bytes_of in (1 << 28, 1 << 30)]
+            requests += [[by(user, reads=1 << 28, how="random"), by(user, writes=1 << 28, cores=1)] for user in cores[:2]]
+            for accesses in requests:
+                error, reply = ask(daemon, 1 << 26, *accesses)
+                assert error is None or error.rsplit(".", 1)[1] in ("NotMeasured", "InvalidParameter"), (folder, accesses, error, reply)
+                asked += 1
+                if error is None:
+                    answer(daemon, 1 << 26, *accesses)
+    assert asked > 60, asked
 
 
 def bad_input_gets_a_named_error_that_says_what_there_is():
@@ -219,7 +314,7 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 
 
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
-         on_an_mi250x_pinned_memory_is_the_nodes_own, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
+         on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)

@@ -1,0 +1,240 @@
+#include "plan_alloc_work.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_alloc_order.h"
+#include "plan_text.h"
+
+#define UNMEASURED_MAX 64 /* bits of alloc_option.unmeasured */
+
+static const struct prediction unknown = {NAN, NAN, NAN};
+
+static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
+
+static struct prediction sum(struct prediction a, struct prediction b)
+{
+    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
+}
+
+/* All cores' part, once for each memory: its evidence is copied for the other kinds. */
+static enum berth_code price_cores(struct alloc_work *work, place_id numa, double *part, struct berth_err *err)
+{
+    struct alloc_answer *answer = &work->answer;
+    struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
+    struct alloc_cores_price price = {.numa = numa, .part = part, .why = basis.start};
+    for (size_t i = 0; i < work->use_count && !isnan(price.sum.time_ns); i++) {
+        struct prediction time;
+        if (work->use[i].gpu != PLACE_NONE)
+            continue;
+        enum berth_code code = memuse_cores(&work->use[i], work->snap, numa, (double)work->request->bytes, &basis, &time, err);
+        if (code != BERTH_OK)
+            return code;
+        part[i] = time.time_ns;
+        price.sum = sum(price.sum, time);
+    }
+    price.why_count = answer->evidence.count - price.why;
+    work->cores = price;
+    return BERTH_OK;
+}
+
+static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+{
+    place_id numa = memkind_numa(&work->answer.node, option->place.memory);
+    if (!work->has_cores)
+        return BERTH_OK;
+    if (numa == PLACE_NONE) /* managed memory that a gpu has comes to the host's */
+        numa = plan_numa(work->snap->graph, option->place.gpu);
+    if (numa == PLACE_NONE) {
+        *total = unknown;
+        return BERTH_OK;
+    }
+    if (work->cores.numa != numa) {
+        enum berth_code code = price_cores(work, numa, option->part, err);
+        if (code != BERTH_OK)
+            return code;
+    } else {
+        for (size_t i = 0; i < work->use_count; i++)
+            option->part[i] = work->use[i].gpu == PLACE_NONE ? work->cores.part[i] : option->part[i];
+        for (size_t i = 0; i < work->cores.why_count; i++)
+            if (!plan_evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
+                return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    }
+    *total = sum(*total, work->cores.sum);
+    return BERTH_OK;
+}
+
+/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once. */
+static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at, struct memrate_basis *basis, double *part, struct prediction *total,
+                                  struct berth_err *err)
+{
+    double touched = 0;
+    struct prediction back;
+    for (size_t i = 0; i < work->use_count; i++)
+        touched += work->use[i].gpu == PLACE_NONE ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
+    if (at->place->kind != MEMKIND_MANAGED || memkind_numa(&work->answer.node, at->place->memory) != PLACE_NONE || touched == 0)
+        return BERTH_OK;
+    enum berth_code code = gpurate_return(at, fmin(touched, at->span), basis, &back, err);
+    if (code != BERTH_OK)
+        return code;
+    *part = back.time_ns;
+    *total = sum(*total, back);
+    return BERTH_OK;
+}
+
+/* Memory that goes where it is touched has no known price when several gpus touch it. */
+static bool is_fought_over(const struct alloc_work *work, const struct memkind_place *place)
+{
+    for (size_t i = 0; place->kind == MEMKIND_MANAGED && place->memory == place->gpu && i < work->use_count; i++)
+        if (work->use[i].gpu != PLACE_NONE && work->use[i].gpu != place->gpu)
+            return true;
+    return false;
+}
+
+/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind. */
+static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+{
+    struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes};
+    if (option->is_unsure || is_fought_over(work, &option->place))
+        *total = unknown;
+    for (size_t i = 0; i < work->use_count && !isnan(total->time_ns); i++) {
+        struct prediction time;
+        if (work->use[i].gpu == PLACE_NONE)
+            continue;
+        at.gpu = work->use[i].gpu;
+        enum berth_code code = memuse_gpu(&work->use[i], &at, basis, &time, err);
+        if (code != BERTH_OK)
+            return code;
+        option->part[i] = time.time_ns;
+        if (isnan(time.time_ns) && i < UNMEASURED_MAX && gpurate_is_own(&at)) {
+            option->unmeasured |= UINT64_C(1) << i;
+            continue;
+        }
+        *total = sum(*total, time);
+        work->least[i] = fmin(work->least[i], time.time_ns);
+    }
+    at.gpu = option->place.gpu;
+    return isnan(total->time_ns) ? BERTH_OK : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total, err);
+}
+
+/* What it takes until the memory is there; NULL not known. ret_stands: ordinary memory's first touch, which pinning does as well, stands for it. */
+static const struct value *find_setup(const struct alloc_work *work, const struct memkind_place *place, bool *ret_stands)
+{
+    const struct value *v, *found = NULL;
+    size_t n = values_range(work->snap->values, METRIC_ALLOCATION, PLACE_NONE, &v);
+    for (; n > 0; v++, n--) {
+        const char *axes = values_axes(work->snap->values, v);
+        if (v->to != place->memory || !(v->value > 0))
+            continue;
+        if (strcmp(axes, place->kind == MEMKIND_PINNED ? "kind=pinned" : "") == 0)
+            return v;
+        found = axes[0] == '\0' ? v : found;
+    }
+    *ret_stands = found != NULL;
+    return found;
+}
+
+/* Host memory is touched, or pinned, once. A gpu's own is there at once. */
+static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+{
+    bool stands = false;
+    if (option->place.kind == MEMKIND_DEVICE || option->place.memory == option->place.gpu)
+        return BERTH_OK;
+    const struct value *v = find_setup(work, &option->place, &stands);
+    work->with_setup += v != NULL;
+    work->without_setup += v == NULL;
+    if (v == NULL)
+        return BERTH_OK;
+    double ns = (double)work->request->bytes * 1e9;
+    option->setup = (struct prediction){ns / v->value, ns / v->high, ns / v->low};
+    option->part[work->use_count + ALLOC_SETUP] = option->setup.time_ns;
+    *total = sum(*total, option->setup);
+    if (stands)
+        plan_warn(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
+    return memrate_cite(basis, v, err);
+}
+
+static bool is_own(const struct memkind_node *node, place_id gpu, place_id memory)
+{
+    return gpu == memory || (node->numa_of[gpu] != PLACE_NONE && node->numa_of[gpu] == memory);
+}
+
+static double distance_of(const struct alloc_work *work, place_id at, place_id memory)
+{
+    if (at == PLACE_NONE)
+        return NAN;
+    if (graph_place(work->snap->graph, at)->kind == PLACE_GPU && is_own(&work->answer.node, at, memory))
+        return -1;
+    place_id owner = memkind_owner(&work->answer.node, memory);
+    double distance = plan_distance(work->snap, at, memory);
+    return owner == PLACE_NONE || owner == memory ? distance : fmin(distance, plan_distance(work->snap, at, owner));
+}
+
+/* What a half prediction rested on supports nothing; the order rests on the distance. */
+static enum berth_code take_back(struct alloc_work *work, struct alloc_option *option, size_t warnings, place_id at, struct berth_err *err)
+{
+    struct alloc_answer *answer = &work->answer;
+    answer->evidence.count = option->why;
+    answer->warnings.count = warnings;
+    work->cores.numa = PLACE_NONE;
+    option->by_links = false;
+    place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
+    const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
+    if (stated != NULL && !plan_evidence_add(&answer->evidence, option->why, stated))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    return BERTH_OK;
+}
+
+static enum berth_code price(struct alloc_work *work, struct alloc_option *option, place_id at, struct berth_err *err)
+{
+    struct alloc_answer *answer = &work->answer;
+    struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
+    struct prediction total = {0};
+    size_t warnings = answer->warnings.count;
+    option->why = basis.start;
+    option->distance = distance_of(work, at, option->place.memory);
+    enum berth_code code = add_cores(work, option, &basis, &total, err);
+    if (code == BERTH_OK && !isnan(total.time_ns))
+        code = add_gpus(work, option, &basis, &total, err);
+    if (code == BERTH_OK && !isnan(total.time_ns))
+        code = add_setup(work, option, &basis, &total, err);
+    option->by_links = basis.by_links;
+    option->at_most_ns = option->unmeasured != 0 ? total.time_ns : NAN;
+    option->predicted = option->unmeasured != 0 || isnan(total.time_ns) ? unknown : total;
+    if (code == BERTH_OK && isnan(option->predicted.time_ns))
+        code = take_back(work, option, warnings, at, err);
+    char free_now[PLAN_TEXT_SIZE];
+    if (plan_alloc_is_short(option, work->request->bytes))
+        plan_warn(&answer->warnings, "%s has %s free now: less than asked for", name_of(work, option->place.memory), plan_text_size((double)option->free_bytes, free_now));
+    option->why_count = answer->evidence.count - option->why;
+    return code;
+}
+
+/* No gpu uses any memory faster than its own. */
+static void bound(const struct alloc_work *work, struct alloc_option *option)
+{
+    for (size_t i = 0; i < work->use_count && i < UNMEASURED_MAX; i++)
+        if ((option->unmeasured & UINT64_C(1) << i) != 0)
+            option->at_most_ns += isinf(work->least[i]) ? NAN : work->least[i];
+}
+
+enum berth_code plan_alloc_price(struct alloc_work *work, place_id at, struct berth_err *err)
+{
+    struct alloc_answer *answer = &work->answer;
+    size_t parts = work->use_count + ALLOC_MORE_PARTS;
+    answer->part = calloc(answer->count * parts + work->use_count, sizeof *answer->part);
+    if (answer->part == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
+    work->least = answer->part + answer->count * parts;
+    for (size_t i = 0; i < work->use_count; i++)
+        work->least[i] = INFINITY;
+    enum berth_code code = BERTH_OK;
+    for (size_t i = 0; i < answer->count && code == BERTH_OK; i++) {
+        answer->option[i].part = answer->part + i * parts;
+        code = price(work, &answer->option[i], at, err);
+    }
+    for (size_t i = 0; i < answer->count; i++)
+        bound(work, &answer->option[i]);
+    return code;
+}

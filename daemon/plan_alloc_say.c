@@ -1,0 +1,200 @@
+#include "plan_alloc_say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan_alloc_order.h"
+#include "plan_text.h"
+
+#define LIST_SIZE   112 /* of a warning, the names */
+#define NAME_SIZE   48
+#define LIKE        0.005 /* times that are printed alike */
+
+static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
+
+/* ---- what is not known ---- */
+
+/* Whether a warning is about an option. kind: of the allocation, for those that are about one. */
+typedef bool (*concerns)(const struct alloc_option *option, enum memkind kind);
+
+static bool is_unpredicted(const struct alloc_option *option, enum memkind kind)
+{
+    return option->place.kind == kind && isnan(option->predicted.time_ns) && isnan(option->at_most_ns);
+}
+
+static bool is_bounded(const struct alloc_option *option, enum memkind kind) { return option->place.kind == kind && !isnan(option->at_most_ns); }
+
+static bool is_by_links(const struct alloc_option *option, enum memkind kind)
+{
+    (void)kind;
+    return option->by_links;
+}
+
+/* The memories of such options between commas, each once; how many there are. */
+static size_t list(const struct alloc_work *work, concerns is, enum memkind kind, char text[LIST_SIZE])
+{
+    const struct alloc_answer *answer = &work->answer;
+    size_t count = 0, used = 0, left_out = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct alloc_option *option = &answer->option[i];
+        bool is_new = is(option, kind);
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = !is(&answer->option[k], kind) || answer->option[k].place.memory != option->place.memory;
+        if (!is_new)
+            continue;
+        const char *name = name_of(work, option->place.memory);
+        count++;
+        if (used + strlen(name) + PLAN_TEXT_SIZE < LIST_SIZE)
+            used += (size_t)snprintf(text + used, LIST_SIZE - used, "%s%s", used > 0 ? ", " : "", name);
+        else
+            left_out++;
+    }
+    if (left_out > 0)
+        snprintf(text + used, LIST_SIZE - used, " and %zu more", left_out);
+    return count;
+}
+
+static void warn_of_times(struct alloc_work *work)
+{
+    struct plan_warnings *warnings = &work->answer.warnings;
+    char text[LIST_SIZE];
+    size_t unpredicted = 0;
+    if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
+        plan_warn(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
+    for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
+        if (list(work, is_bounded, kind, text) > 0)
+            plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,
+                      memkind_names[kind]);
+    for (size_t i = 0; i < work->answer.count; i++)
+        unpredicted += is_unpredicted(&work->answer.option[i], work->answer.option[i].place.kind);
+    if (unpredicted == work->answer.count) {
+        plan_warn(warnings, "nothing known predicts these times: the order is by distance alone");
+        return;
+    }
+    for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
+        if (list(work, is_unpredicted, kind, text) > 0)
+            plan_warn(warnings, "nothing known predicts the time of %s memory on %s: it stands by distance", memkind_names[kind], text);
+}
+
+/* Of a processor's memory: of a gpu's, nothing has to be touched. */
+static void warn_of_setup(struct alloc_work *work)
+{
+    struct plan_warnings *warnings = &work->answer.warnings;
+    if (work->with_setup > 0 && work->without_setup > 0)
+        plan_warn(warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
+    else if (work->without_setup > 0 && work->allocator != PLACE_NONE)
+        plan_warn(warnings, "what first touch and pinning of host memory cost was not measured (berth probe --full does): no time here has it");
+    else if (work->without_setup > 0)
+        plan_warn(warnings, "what touching memory for the first time costs was not measured: no time here has it");
+}
+
+/* ---- what decided ---- */
+
+static const char *print_time(char text[PLAN_TEXT_SIZE], double ns) { return ns > 0 ? plan_text_time(ns, text) : "no time"; }
+
+static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
+
+/* The best option of another memory that takes longer, else of another memory, else of another kind; NULL when none is predicted. */
+static const struct alloc_option *runner_up(const struct alloc_answer *answer)
+{
+    const struct alloc_option *first = &answer->option[0], *elsewhere = NULL, *of_kind = NULL;
+    for (size_t i = 1; i < answer->count; i++) {
+        const struct alloc_option *option = &answer->option[i];
+        if (!(time_of(option) > 0))
+            continue;
+        bool is_other = option->place.memory != first->place.memory;
+        if (is_other && (isnan(time_of(first)) || time_of(option) > (1 + LIKE) * time_of(first)))
+            return option;
+        elsewhere = is_other && elsewhere == NULL ? option : elsewhere;
+        of_kind = of_kind == NULL ? option : of_kind;
+    }
+    return elsewhere != NULL ? elsewhere : of_kind;
+}
+
+static const char *name_option(const struct alloc_work *work, const struct alloc_option *option, char text[NAME_SIZE])
+{
+    snprintf(text, NAME_SIZE, "%s memory on %s", memkind_names[option->place.kind], name_of(work, option->place.memory));
+    return text;
+}
+
+static const char *name_part(const struct alloc_work *work, size_t part, char text[NAME_SIZE])
+{
+    if (part == work->use_count + ALLOC_SETUP)
+        return "getting the memory";
+    if (part == work->use_count + ALLOC_RETURN)
+        return "bringing it back to the cores";
+    place_id by = work->request->access_count > 0 ? work->request->access[part].by : PLACE_NONE;
+    if (by == PLACE_NONE)
+        return "the allowed part of the node";
+    snprintf(text, NAME_SIZE, "%s", name_of(work, by));
+    return text;
+}
+
+static double bytes_of(const struct memuse *use) { return use->read_bytes + use->write_bytes; }
+
+/* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0 takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
+static void say_part(const struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second, char *text, size_t size)
+{
+    size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
+    double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 24] = "";
+    for (size_t i = 0; i < parts; i++) {
+        double apart = sign * (second->part[i] - first->part[i]);
+        costly += first->part[i] > 0 || second->part[i] > 0;
+        if (apart > furthest) {
+            furthest = apart;
+            most = i;
+        }
+    }
+    double ours = first->part[most], theirs = second->part[most];
+    text[0] = '\0';
+    if (!(furthest > 0))
+        return;
+    if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
+        snprintf(rates, sizeof rates, "%s against %s", plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a),
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b));
+    if (costly == 1 && rates[0] != '\0')
+        snprintf(text, size, ": %s at %s", name_part(work, most, name), rates);
+    else if (costly > 1)
+        snprintf(text, size, ", of which %s takes %s against %s%s%s%s", name_part(work, most, name), print_time(a, ours), print_time(b, theirs), rates[0] != '\0' ? " (" : "",
+                 rates, rates[0] != '\0' ? ")" : "");
+}
+
+/* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0 at 4.72 TB/s against 376 GB/s" */
+static void say_predicted(struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second)
+{
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 16] = "just as long";
+    double ratio = time_of(second) / time_of(first);
+    if (fabs(ratio - 1) > LIKE) {
+        snprintf(times, sizeof times, "%.3g times as long", ratio);
+        say_part(work, first, second, part, sizeof part);
+    }
+    plan_warn(&work->answer.reasons, "%s takes %s, %s %s, %s%s", name_option(work, first, ours), print_time(a, time_of(first)), name_option(work, second, theirs),
+              print_time(b, time_of(second)), times, part);
+}
+
+static void say_why(struct alloc_work *work)
+{
+    const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
+    struct plan_warnings *reasons = &work->answer.reasons;
+    char ours[NAME_SIZE], theirs[NAME_SIZE], number[PLAN_TEXT_SIZE];
+    if (time_of(first) > 0 && second != NULL)
+        say_predicted(work, first, second);
+    else if (first->unmeasured != 0 && second != NULL)
+        plan_warn(reasons, "%s is the gpu's own, of which no figure is known, and which nothing farther is faster than: %s takes %s", name_option(work, first, ours),
+                  name_option(work, second, theirs), print_time(number, time_of(second)));
+    else if (isnan(time_of(first)) && first->distance < 0)
+        plan_warn(reasons, "%s is the gpu's own; nothing known predicts its time", name_option(work, first, ours));
+    else if (isnan(time_of(first)) && !isnan(first->distance))
+        plan_warn(reasons, "%s is nearest to who uses the buffer most; nothing known predicts its time", name_option(work, first, ours));
+}
+
+void plan_alloc_say(struct alloc_work *work)
+{
+    warn_of_setup(work);
+    warn_of_times(work);
+    if (!plan_alloc_is_short(&work->answer.option[0], work->request->bytes))
+        say_why(work);
+}

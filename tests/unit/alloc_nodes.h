@@ -1,0 +1,118 @@
+/* Built nodes with two processors and a gpu each, for the tests of Allocate. */
+#pragma once
+#include "plan_nodes.h"
+
+#include "plan_alloc.h"
+
+#define GB 1e9
+#define GIB (INT64_C(1) << 30)
+
+/* Two processors with a gpu each, as three kinds of machine have them. */
+enum machine { DISCRETE, SUPERCHIP, ONE_MEMORY };
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct alloc_answer answer;
+    struct berth_err err;
+    place_id numa[2], gpu[2], hbm[2]; /* hbm: a gpu's memory as a NUMA node, of superchips */
+};
+
+static inline void measured(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double value)
+{
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, value, value * 0.99, value * 1.01);
+}
+
+static inline struct fixture begin(enum machine machine)
+{
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 4, 1, 256 * GIB}), .values = values_new()};
+    assert_non_null(f.values);
+    f.allowed.given = true;
+    for (int i = 0; i < 2; i++) {
+        f.numa[i] = nodes_place(f.graph, PLACE_NUMA, i);
+        struct cpuset cpus = *graph_place(f.graph, f.numa[i])->cpus;
+        f.gpu[i] = nodes_add(f.graph, PLACE_GPU, i, f.numa[i], f.numa[i], &cpus);
+        assert_true(place_set_detail(&f.graph->places[f.gpu[i]], "vendor", machine == ONE_MEMORY ? "amd" : "nvidia"));
+        assert_true(place_set_text(&f.graph->places[f.gpu[i]].model, machine == ONE_MEMORY ? "AMD Instinct MI300A" : "NVIDIA"));
+        if (machine != ONE_MEMORY)
+            f.graph->places[f.gpu[i]].capacity_bytes = 96 * GIB;
+    }
+    for (int i = 0; machine == SUPERCHIP && i < 2; i++) {
+        f.hbm[i] = nodes_add(f.graph, PLACE_NUMA, 4 + 4 * i, graph_place(f.graph, f.numa[i])->parent, PLACE_NONE, NULL);
+        f.graph->places[f.hbm[i]].capacity_bytes = 96 * GIB;
+        assert_non_null(graph_add_link(f.graph, f.hbm[i], f.gpu[i], LINK_MEMBUS));
+        assert_non_null(graph_add_link(f.graph, f.numa[i], f.gpu[i], LINK_C2C));
+    }
+    return f;
+}
+
+/* What each gpu gets of its own memory, the other's, and both hosts'. */
+static inline void all_known(struct fixture *f, double near_gb, double far_gb)
+{
+    for (int i = 0; i < 2; i++) {
+        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "", 4000 * GB);
+        measured(f, METRIC_MEMORY_BANDWIDTH, f->gpu[i], f->gpu[i], "how=write", 3000 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=read", 300 * GB);
+        measured(f, METRIC_GPU_GPU_KERNEL, f->gpu[i], f->gpu[!i], "how=write", 250 * GB);
+        measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[i], "", 600);
+        measured(f, METRIC_MEMORY_LATENCY, f->gpu[i], f->gpu[!i], "", 60000);
+        for (int n = 0; n < 2; n++) {
+            double rate = (n == i ? near_gb : far_gb) * GB;
+            measured(f, METRIC_HOST_GPU_KERNEL, f->numa[n], f->gpu[i], "how=read", rate);
+            measured(f, METRIC_HOST_GPU_KERNEL, f->gpu[i], f->numa[n], "how=write", rate / 2);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "", (n == i ? 200 : 80) * GB);
+            measured(f, METRIC_MEMORY_BANDWIDTH, f->numa[i], f->numa[n], "how=write", (n == i ? 100 : 40) * GB);
+        }
+    }
+}
+
+static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
+{
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    plan_node_cpus(f->graph, &f->allowed.cpus);
+    plan_alloc_done(&f->answer);
+    f->err = (struct berth_err){0};
+    struct alloc_request request = {.bytes = GIB, .access = access, .access_count = count, .kinds = kinds, .allowed = &f->allowed};
+    return plan_alloc(f->snap, &request, &f->answer, &f->err);
+}
+
+static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by, int64_t reads_bytes)
+{
+    return ask(f, kinds, 1, &(struct memuse_access){.by = by, .reads_bytes = reads_bytes});
+}
+
+static inline void end(struct fixture *f)
+{
+    plan_alloc_done(&f->answer);
+    plan_allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static inline const struct alloc_option *option(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    for (size_t i = 0; i < f->answer.count; i++)
+        if (f->answer.option[i].place.kind == kind && f->answer.option[i].place.memory == memory)
+            return &f->answer.option[i];
+    return NULL;
+}
+
+static inline double time_of(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    const struct alloc_option *found = option(f, kind, memory);
+    if (found == NULL)
+        fail_msg("no %s memory on %s", memkind_names[kind], graph_place(f->graph, memory)->name);
+    return found->predicted.time_ns;
+}
+
+static inline void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * fabs(expected)); }
+
+static inline bool warned(const struct fixture *f, const char *part)
+{
+    for (size_t i = 0; i < f->answer.warnings.count; i++)
+        if (strstr(f->answer.warnings.line[i], part) != NULL)
+            return true;
+    return false;
+}

@@ -1,0 +1,170 @@
+#include "alloc_nodes.h"
+
+/* A gpu's own memory of which nothing is known, and what stands for it. */
+
+static void links_between_gpus(struct fixture *f, double gb)
+{
+    struct link *link = graph_add_link(f->graph, f->gpu[0], f->gpu[1], LINK_NVLINK);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = gb * GB;
+}
+
+static void assert_first(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    assert_int_equal(f->answer.option[0].place.kind, kind);
+    assert_int_equal(f->answer.option[0].place.memory, memory);
+}
+
+static bool reasoned(const struct fixture *f, const char *text)
+{
+    for (size_t i = 0; i < f->answer.reasons.count; i++)
+        if (strcmp(f->answer.reasons.line[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* Whatever is known of farther memory, and from whichever source: it is no faster. */
+static void it_is_before_what_is_farther(void **state)
+{
+    (void)state;
+    for (int by = 0; by < 2; by++) {
+        struct fixture f = begin(DISCRETE);
+        links_between_gpus(&f, 150);
+        if (by == 0)
+            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 50 * GB);
+        assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+        assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+        assert_true(isnan(f.answer.option[0].predicted.time_ns)); /* but nobody guesses a time */
+        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 4 * GIB / (by == 0 ? 300.0 : 150.0));
+        assert_true(warned(&f, "how fast a gpu uses its own memory is not known of gpu0"));
+        assert_true(reasoned(&f, by == 0 ? "device memory on gpu0 is the gpu's own, of which no figure is known, and which nothing farther is faster than: device memory on gpu1 takes 14.3 ms"
+                                         : "device memory on gpu0 is the gpu's own, of which no figure is known, and which nothing farther is faster than: device memory on gpu1 takes 28.6 ms"));
+        end(&f);
+    }
+}
+
+/* What is known of the others who use it is added, so that a memory that suits one of them only does not go first. */
+static void others_who_use_it_count(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 4000 * GB);
+    assert_true(place_set_text(&f.graph->places[f.gpu[1]].model, "another"));
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[1], f.gpu[0], "how=read", 10 * GB);
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 4 * GIB}, {.by = f.gpu[1], .reads_bytes = 4 * GIB}};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, access), BERTH_OK);
+    assert_first(&f, MEMKIND_DEVICE, f.gpu[1]);
+    assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 300.0 + 4 * GIB / 4000.0);
+    assert_near(f.answer.option[1].at_most_ns, 4 * GIB / 300.0 + 4 * GIB / 10.0);
+    end(&f);
+}
+
+static void a_gpu_of_the_same_model_stands_for_it(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 4000 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+    assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+    assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 4000.0);
+    assert_true(isnan(f.answer.option[0].predicted.low_ns)); /* the interval is another gpu's */
+    assert_true(warned(&f, "what a gpu of the same model gets of its own stands for it"));
+    assert_true(reasoned(&f, "device memory on gpu0 takes 1.07 ms, device memory on gpu1 14.3 ms, 13.3 times as long: gpu0 at 4 TB/s against 300 GB/s"));
+    end(&f);
+}
+
+static void measured_of_its_like_goes_before_published_of_its_own(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB, NAN, NAN);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 4 * GIB), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 1400.0);
+    assert_true(warned(&f, "what streaming copies get stands for it"));
+    end(&f);
+    f = begin(DISCRETE);
+    nodes_value(f.values, METRIC_GPU_STREAM, VALUE_PUBLISHED, f.gpu[0], f.gpu[0], "", 1400 * GB, NAN, NAN);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 1300 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], 4 * GIB), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 1300.0);
+    end(&f);
+}
+
+/* What firmware says of a memory that both have is true for the gpu; what it says of cores and a gpu's memory is of the way there. */
+static void firmware_speaks_of_one_memory(void **state)
+{
+    (void)state;
+    struct fixture f = begin(ONE_MEMORY);
+    links_between_gpus(&f, 128);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[0], f.numa[0], "", 5300 * GB, NAN, NAN);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.numa[0]), 4 * GIB / 5300.0);
+    assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), 4 * GIB / 5300.0);
+    assert_true(warned(&f, "what firmware says of that memory stands for it"));
+    /* The other's memory is reached over the links between them, by whatever call it was got. */
+    for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
+        assert_near(time_of(&f, kind, f.numa[1]), 4 * GIB / 128.0);
+    end(&f);
+    f = begin(SUPERCHIP);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.hbm[0], f.hbm[0], "", 450 * GB, NAN, NAN);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+    assert_first(&f, MEMKIND_SYSTEM, f.hbm[0]);
+    assert_true(isnan(f.answer.option[0].predicted.time_ns));
+    end(&f);
+}
+
+static void random_accesses_by_its_like(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[1], f.gpu[1], "", 4000 * GB);
+    measured(&f, METRIC_MEMORY_LATENCY, f.gpu[1], f.gpu[1], "", 600);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
+    assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / 4000.0);
+    end(&f);
+}
+
+static void it_is_first_where_nothing_is_known_at_all(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fixture f = begin(i == 0 ? DISCRETE : SUPERCHIP);
+        assert_int_equal(ask_reads(&f, 0, f.gpu[1], GIB), BERTH_OK);
+        assert_first(&f, i == 0 ? MEMKIND_DEVICE : MEMKIND_SYSTEM, i == 0 ? f.gpu[1] : f.hbm[1]);
+        end(&f);
+    }
+}
+
+/* Of several parts the one that makes the difference is named, with its own figures. */
+static void the_part_that_decides_is_named(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 16 * GIB}, {.by = f.gpu[1], .reads_bytes = 8 * GIB}};
+    assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+    assert_true(reasoned(&f, "device memory on gpu0 takes 32.9 ms, device memory on gpu1 59.4 ms, 1.8 times as long, of which gpu0 takes 4.29 ms against 57.3 ms (4 TB/s against 300 GB/s)"));
+    assert_true(warned(&f, "what first touch and pinning of host memory cost was not measured"));
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_before_what_is_farther),
+        cmocka_unit_test(others_who_use_it_count),
+        cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
+        cmocka_unit_test(measured_of_its_like_goes_before_published_of_its_own),
+        cmocka_unit_test(firmware_speaks_of_one_memory),
+        cmocka_unit_test(random_accesses_by_its_like),
+        cmocka_unit_test(it_is_first_where_nothing_is_known_at_all),
+        cmocka_unit_test(the_part_that_decides_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
