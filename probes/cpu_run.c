@@ -6,10 +6,11 @@
 
 #include "cpu_access.h"
 #include "cpu_buffers.h"
-#include "cpu_conditions.h"
 #include "cpu_handoff.h"
 #include "cpu_pairs.h"
+#include "cpu_stream.h"
 #include "probe_clock.h"
+#include "probe_conditions.h"
 
 /* When each phase ends, as a share of the budget. The buffers are filled before: fully by the soft end, as far as needed by the
  * hard. */
@@ -75,11 +76,17 @@ static bool print_run(const struct run *run)
     probe_line_integer(&line, "started_at", (int64_t)time(NULL));
     probe_line_integer(&line, "seed", (int64_t)run->options->wanted.seed);
     probe_line_open(&line, "conditions");
-    cpu_conditions_print(run->options->root, &line);
+    struct probe_conditions conditions;
+    probe_conditions_begin(&conditions, run->options->root, &line);
+    probe_conditions_print(&conditions);
+    probe_conditions_load(&conditions);
+    probe_line_text(&line, "timer", "clock_gettime(CLOCK_MONOTONIC)");
+    probe_line_text(&line, "vectors", cpu_stream_best()->name);
     cpu_buffers_print(&run->buffers, &line);
     cpu_handoff_print(run->handoff, &line);
     probe_line_text(&line, "profile", run->options->wanted.profile == CPU_FULL ? "full" : "quick");
     probe_line_integer(&line, "cores", run->topology->core_count);
+    probe_conditions_end(&conditions, "not_known");
     probe_line_close(&line);
     return probe_line_write(&line, run->report->out);
 }

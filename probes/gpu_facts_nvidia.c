@@ -106,18 +106,11 @@ int gpu_facts_nvidia_names(const struct gpu_facts_nvidia *nvidia)
 
 static void put_events(struct probe_line *line, int64_t events)
 {
-    static const struct {
-        int64_t bit;
-        const char *name;
-    } names[] = {{0x02, "application-clocks"}, {0x04, "power-cap"},        {0x08, "hardware-slowdown"}, {0x10, "sync-boost"},
-                 {0x20, "software-thermal"},   {0x40, "hardware-thermal"}, {0x80, "power-brake"},       {0x100, "display-clocks"}};
-    char text[160] = "";
-    size_t used = 0;
-    for (size_t i = 0; events >= 0 && i < sizeof names / sizeof *names; i++)
-        if (events & names[i].bit)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? "," : "", names[i].name);
-    if (events >= 0)
-        probe_line_text(line, "throttle", used > 0 ? text : "none"); /* idle is no reason */
+    char text[160];
+    if (events < 0)
+        return;
+    gpu_nvml_device_events(events, text, sizeof text);
+    probe_line_text(line, "throttle", text);
 }
 
 static void put_processes(struct probe_line *line, const struct gpu_nvml_device *device)

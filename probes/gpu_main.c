@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gpu_collective.h"
+#include "gpu_conditions.h"
 #include "gpu_cuda.h"
 #include "gpu_facts.h"
 #include "gpu_hip.h"
@@ -30,7 +31,7 @@ struct options {
     const char *backend;    /* NULL: the first that has devices */
     const char *variant[2]; /* axis and value */
     bool table, child, facts;
-    const char *root; /* of the facts; NULL this machine */
+    const char *root; /* of facts and conditions; NULL this machine */
 };
 
 enum option_key {
@@ -62,7 +63,7 @@ static const struct probe_option list[] = {
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
     {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for", OPT_VARIANT},
     {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them", OPT_FACTS},
-    {"root", "DIR", "with --facts: read /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1 below DIR", OPT_ROOT},
+    {"root", "DIR", "read facts and conditions below DIR: /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1", OPT_ROOT},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
@@ -211,46 +212,54 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
     return probe_why_set(why, "%s: %.150s", node->device[0].name, node->device[0].why.text);
 }
 
-static int measure(const struct options *options, struct probe_out *out)
+/* The devices are open. A device that was lost may hold up whoever closes it, so the process ends then. */
+static int measure_opened(const struct options *options, struct gpu_node *node, struct gpu_conditions *conditions, struct probe_out *out)
 {
     struct gpu_report report = {.out = out, .variant = {options->variant[0], options->variant[1]}};
     struct gpu_times times = gpu_times_from(options->run.started_ns);
+    struct gpu_probe_options run = options->run;
     struct probe_why why = {0};
-    struct gpu_node *node = calloc(1, sizeof *node);
-    struct gpu_api *api = node == NULL ? NULL : open_node(options, node, &why);
-    if (api == NULL || !any_usable(node, &why)) {
-        fprintf(stderr, "berth-probe-gpu: %s\n", node == NULL ? "out of memory" : why.text);
-        if (api != NULL)
-            gpu_node_close(node);
-        gpu_api_free(api);
-        free(node);
-        return EXIT_NOTHING;
-    }
     char unknown[GPU_NAMES_TEXT];
-    if (!options->child && !gpu_names_check(node, &options->run.wanted, options->without, unknown, sizeof unknown)) {
+    if (!options->child && !gpu_names_check(node, &run.wanted, options->without, unknown, sizeof unknown)) {
         fprintf(stderr, "berth-probe-gpu: %s\n", unknown);
-        gpu_node_close(node);
-        gpu_api_free(api);
-        free(node);
         return PROBE_OPTIONS_USAGE;
     }
+    run.conditions = conditions;
     gpu_times_opened(&times, node->driver_ns, node->open_ns, probe_clock_ns());
-    enum gpu_probe_status status = gpu_probe_run(node, &options->run, &report, &times, &why);
+    enum gpu_probe_status status = gpu_probe_run(node, &run, &report, &times, &why);
     if (status == GPU_PROBE_FAILED)
         fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
-    int64_t elapsed_ns = probe_clock_ns() - options->run.started_ns;
     if (status != GPU_PROBE_GONE)
-        gpu_probe_end(&report, node, status, elapsed_ns, &times);
+        gpu_probe_end(&report, node, &run, status, &times);
+    int64_t elapsed_ns = probe_clock_ns() - run.started_ns;
     if (options->table && status != GPU_PROBE_FAILED && !(gpu_report_print(&report, stdout) && gpu_times_say(&times, elapsed_ns, stdout)))
         status = GPU_PROBE_FAILED;
     fflush(stdout);
     if (status == GPU_PROBE_FAILED || status == GPU_PROBE_GONE)
-        _exit(EXIT_BUG); /* a lost device may hold up whoever closes it */
+        _exit(EXIT_BUG);
     gpu_report_done(&report);
-    gpu_node_close(node);
-    gpu_api_free(api);
-    free(node);
     return 0;
+}
+
+static int measure(const struct options *options, struct probe_out *out)
+{
+    struct gpu_conditions conditions = {0};
+    struct probe_why why = {0};
+    struct gpu_node *node = calloc(1, sizeof *node);
+    int status = EXIT_NOTHING;
+    if (out != NULL)
+        gpu_conditions_begin(&conditions, options->root != NULL ? options->root : "");
+    struct gpu_api *api = node == NULL ? NULL : open_node(options, node, &why);
+    if (api != NULL && any_usable(node, &why))
+        status = measure_opened(options, node, &conditions, out);
+    else
+        fprintf(stderr, "berth-probe-gpu: %s\n", node == NULL ? "out of memory" : why.text);
+    if (api != NULL)
+        gpu_node_close(node);
+    gpu_api_free(api);
+    gpu_conditions_done(&conditions);
+    free(node);
+    return status;
 }
 
 static int print_facts(const char *root, struct probe_out *out)

@@ -130,15 +130,20 @@ static void read_places(const struct reader *reader, const char *root)
         device->own_numa = node_of_memory(root, device->pci);
 }
 
+static void read_mig_mode(const struct reader *reader)
+{
+    const struct gpu_nvml *nvml = reader->nvml;
+    unsigned current = 0, pending = 0;
+    if (may_ask(reader, nvml->mig != NULL) && works(reader, nvml->mig(reader->handle, &current, &pending)))
+        reader->device->mig = current;
+}
+
 static void read_slices(const struct reader *reader)
 {
     const struct gpu_nvml *nvml = reader->nvml;
     struct gpu_nvml_device *device = reader->device;
-    unsigned current = 0, pending = 0;
-    if (!may_ask(reader, nvml->mig != NULL) || !works(reader, nvml->mig(reader->handle, &current, &pending)))
-        return;
-    device->mig = current;
-    int64_t places = current == 1 && nvml->mig_device != NULL ? ask(reader, nvml->mig_count) : 0;
+    read_mig_mode(reader);
+    int64_t places = device->mig == 1 && nvml->mig_device != NULL ? ask(reader, nvml->mig_count) : 0;
     for (unsigned i = 0; (int64_t)i < places && device->slice_count < GPU_NVML_SLICES_MAX; i++) {
         struct gpu_nvml_slice *slice = &device->slice[device->slice_count];
         struct nvml_memory memory = {0};
@@ -159,15 +164,22 @@ static int64_t count_errors(const struct reader *reader, unsigned which, unsigne
     return ok && count <= INT64_MAX ? (int64_t)count : -1;
 }
 
+static void read_ecc_mode(const struct reader *reader)
+{
+    const struct gpu_nvml *nvml = reader->nvml;
+    unsigned current = 0, pending = 0;
+    if (may_ask(reader, nvml->ecc_mode != NULL) && works(reader, nvml->ecc_mode(reader->handle, &current, &pending))) {
+        reader->device->ecc = current;
+        reader->device->ecc_pending = pending;
+    }
+}
+
 static void read_errors(const struct reader *reader)
 {
     const struct gpu_nvml *nvml = reader->nvml;
     struct gpu_nvml_device *device = reader->device;
-    unsigned current = 0, pending = 0, rows[4] = {0};
-    if (may_ask(reader, nvml->ecc_mode != NULL) && works(reader, nvml->ecc_mode(reader->handle, &current, &pending))) {
-        device->ecc = current;
-        device->ecc_pending = pending;
-    }
+    unsigned rows[4] = {0};
+    read_ecc_mode(reader);
     device->corrected = count_errors(reader, CORRECTED, SINCE_LOADED);
     device->uncorrected = count_errors(reader, UNCORRECTED, SINCE_LOADED);
     device->corrected_ever = count_errors(reader, CORRECTED, EVER);
@@ -338,4 +350,41 @@ void gpu_nvml_device_read(const struct gpu_nvml *nvml, nvml_device handle, const
     read_conditions(&reader);
     read_processes(&reader);
     read_links(&reader);
+}
+
+bool gpu_nvml_device_conditions(const struct gpu_nvml *nvml, const char *pci, struct gpu_nvml_device *ret_device)
+{
+    unsigned count = 0;
+    if (nvml->count(&count) != NVML_OK)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        struct nvml_pci address = {0};
+        struct reader reader = {nvml, NULL, ret_device};
+        forget(ret_device);
+        if (nvml->by_index(i, &reader.handle) != NVML_OK || !works(&reader, nvml->pci(reader.handle, &address)))
+            continue;
+        format_pci(&address, ret_device->pci);
+        if (strcmp(ret_device->pci, pci) != 0)
+            continue;
+        read_mig_mode(&reader);
+        read_ecc_mode(&reader);
+        read_conditions(&reader);
+        return true;
+    }
+    return false;
+}
+
+void gpu_nvml_device_events(int64_t events, char *ret_text, size_t size)
+{
+    static const struct {
+        int64_t bit;
+        const char *name;
+    } names[] = {{0x02, "application-clocks"}, {0x04, "power-cap"},        {0x08, "hardware-slowdown"}, {0x10, "sync-boost"},
+                 {0x20, "software-thermal"},   {0x40, "hardware-thermal"}, {0x80, "power-brake"},       {0x100, "display-clocks"}};
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((events & names[i].bit) != 0 && used < size)
+            used += (size_t)snprintf(ret_text + used, size - used, "%s%s", used > 0 ? "," : "", names[i].name);
+    if (used == 0)
+        snprintf(ret_text, size, "none"); /* idle is no reason */
 }

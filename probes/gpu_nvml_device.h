@@ -4,6 +4,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gpu_nvml.h"
@@ -38,7 +39,7 @@ struct gpu_nvml_device {
     int64_t corrected_ever, uncorrected_ever;
     int64_t rows_corrected, rows_uncorrected, rows_pending, rows_failed; /* remapped rows; pending and failed: 1 yes */
     int64_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
-    int64_t clock_events; /* bits, GPU_NVML_EVENTS */
+    int64_t clock_events; /* bits; see gpu_nvml_device_events */
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
     int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
     int64_t process_count;
@@ -47,6 +48,13 @@ struct gpu_nvml_device {
     int64_t nvlink_version;
     int64_t c2c_links, c2c_links_active, c2c_bytes_per_s; /* of all active together */
 };
+
+/* Only what measurements depend on, of the device at that PCI address: its ECC and MIG modes, clocks, power. Some milliseconds less than all. False: the
+ * library does not list it. */
+bool gpu_nvml_device_conditions(const struct gpu_nvml *nvml, const char *pci, struct gpu_nvml_device *ret_device);
+
+/* Bits of clock_events in words, comma separated; "none": no reason but idleness. */
+void gpu_nvml_device_events(int64_t events, char *ret_text, size_t size);
 
 /* root: where /sys and /proc are. It always gives what is known. */
 void gpu_nvml_device_read(const struct gpu_nvml *nvml, nvml_device handle, const char *root, struct gpu_nvml_device *ret_device);

@@ -189,6 +189,7 @@ static bool print_run(const struct gpu_run *run, const struct gpu_probe_options 
     probe_line_integer(&line, "started_at", (int64_t)time(NULL));
     probe_line_integer(&line, "seed", (int64_t)options->wanted.seed);
     probe_line_open(&line, "conditions");
+    gpu_conditions_print(options->conditions, node, &line);
     probe_line_text(&line, "library", node->api->library);
     probe_line_integer(&line, "driver", driver);
     probe_line_integer(&line, "devices", node->device_count);
@@ -307,8 +308,10 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
 {
     struct gpu_cells cells = {0};
     enum gpu_probe_status status = GPU_PROBE_FAILED;
-    bool listed = list_cells(run, &cells), printed = listed && print_run(run, options, driver);
+    bool listed = list_cells(run, &cells);
     gpu_times_add(times, GPU_TIME_LIST, probe_clock_ns());
+    bool printed = listed && print_run(run, options, driver);
+    gpu_times_add(times, GPU_TIME_CONDITIONS, probe_clock_ns());
     if (!listed) {
         probe_why_write(why, "out of memory");
     } else if (!printed) {
@@ -360,8 +363,8 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     return status;
 }
 
-bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
-                   const struct gpu_times *times)
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, const struct gpu_probe_options *options,
+                   enum gpu_probe_status status, struct gpu_times *times)
 {
     if (report->out == NULL)
         return true;
@@ -372,12 +375,14 @@ bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node,
     gpu_tune_print(node, driver, shapes, sizeof shapes);
     probe_line_begin(&line, "end");
     probe_line_text(&line, "status", gpu_probe_status_name(status));
-    probe_line_integer(&line, "elapsed_ns", elapsed_ns);
-    if (shapes[0] != '\0') {
-        probe_line_open(&line, "conditions");
+    probe_line_open(&line, "conditions");
+    if (shapes[0] != '\0')
         probe_line_text(&line, "shapes", shapes);
-        probe_line_close(&line);
-    }
+    if (status != GPU_PROBE_FAILED) /* a lost device may hold up whoever asks of it */
+        gpu_conditions_print_end(options->conditions, node, &line);
+    probe_line_close(&line);
+    gpu_times_add(times, GPU_TIME_CONDITIONS, probe_clock_ns());
+    probe_line_integer(&line, "elapsed_ns", probe_clock_ns() - options->started_ns);
     probe_line_open(&line, "statistics");
     gpu_times_print(times, &line);
     probe_line_integer(&line, "paths_verified", (int64_t)report->paths);

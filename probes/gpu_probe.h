@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu_conditions.h"
 #include "gpu_run.h"
 #include "gpu_times.h"
 
@@ -10,6 +11,7 @@ struct gpu_probe_options {
     struct gpu_wanted wanted;
     int64_t budget_ns;  /* of measuring, from when the devices are open */
     int64_t started_ns; /* of the clock, when the process started */
+    struct gpu_conditions *conditions;
     const char *shapes; /* launch shapes known from an earlier run (gpu_tune.h); NULL */
 };
 
@@ -27,6 +29,6 @@ const char *gpu_probe_status_name(enum gpu_probe_status status);
 enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_probe_options *options, struct gpu_report *report,
                                     struct gpu_times *times, struct probe_why *why);
 
-/* The end record. */
-bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, enum gpu_probe_status status, int64_t elapsed_ns,
-                   const struct gpu_times *times);
+/* The end record, with how long it was since started_ns. */
+bool gpu_probe_end(const struct gpu_report *report, const struct gpu_node *node, const struct gpu_probe_options *options,
+                   enum gpu_probe_status status, struct gpu_times *times);
