@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan_ends.h"
 #include "visible.h"
 
 struct writer {
@@ -133,6 +134,16 @@ static void put_hop(struct writer *writer, const struct move *hop)
         put(writer, ", on pinned host memory");
 }
 
+/* Both runtimes must know the host's memory that one fills and the other empties. */
+static void put_between_vendors(struct writer *writer, const struct route_option *option)
+{
+    const struct way *way = &option->way[0];
+    const struct move *first = &way->hop[0], *last = &way->hop[way->hop_count - 1];
+    if (way->hop_count < 2 || !is_gpu(writer->graph, first->from) || !is_gpu(writer->graph, last->to) || !plan_ends_vendors_differ(writer->graph, first->from, last->to))
+        return;
+    put(writer, " once the program has waited for the first; memory of %s in between, pinned by both (cudaHostRegister, hipHostRegister)", graph_place(writer->graph, first->to)->name);
+}
+
 void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes, const struct route_option *option, struct plan_call *ret)
 {
     struct plan_call call;
@@ -150,6 +161,7 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
             put_hop(&writer, &option->way[w].hop[i]);
         }
     }
+    put_between_vendors(&writer, option);
     *ret = call;
 }
 

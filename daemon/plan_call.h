@@ -10,7 +10,7 @@
 #pragma once
 #include "plan_route.h"
 
-#define CALL_TEXT_SIZE 1024
+#define CALL_TEXT_SIZE 2048
 #define CALL_VARIABLES 3
 
 struct call_variable {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "visible.h"
+
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
 {
     const struct place *place = graph_place(snap->graph, gpu);
@@ -14,6 +16,23 @@ bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
         if (strcmp(snap->notes[i].code, "gpu-lost") == 0 && strcmp(snap->notes[i].place, place->name) == 0)
             return true;
     return false;
+}
+
+place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
+        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU)
+            return other;
+    }
+    return PLACE_NONE;
+}
+
+bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
+{
+    enum gpu_vendor x = visible_vendor(graph_place(graph, a)), y = visible_vendor(graph_place(graph, b));
+    return x != y && x != VENDOR_UNKNOWN && y != VENDOR_UNKNOWN;
 }
 
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)

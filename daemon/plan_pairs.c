@@ -17,7 +17,11 @@ struct plan_pairs {
     bool *passes;      /* memory_count: whether bytes on their way to elsewhere may stop there */
     struct lanes *lanes; /* from * memory_count + to */
     struct pair *item;
+    const struct resource_found *found; /* of the snapshot */
+    double lane_bytes_per_s[64 * LANES_WORDS];
 };
+
+static const struct lanes unknown_lanes = {.is_known = false};
 
 /* ---- making them ---- */
 
@@ -38,6 +42,8 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
 {
     struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move)};
     pair.knows_both = plan_move_both(snap, &pair.both);
+    if (!pair.knows_both)
+        pair.both.slowdown = PAIRS_BOTH;
     for (size_t i = PAIRS_CHUNKS; i-- > 0;) {
         double bytes = (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
         pair.queued_ns[i] = plan_move_queued_ns(move, bytes);
@@ -54,7 +60,51 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
     *ret = pair;
 }
 
+/* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together from or to the host was never measured: both count as sharing what either does. */
+static bool uses(const struct snapshot *snap, const struct move *move, const struct resource_found *found)
+{
+    unsigned kind = plan_move_kind(snap->graph, move), its = resource_kind_of(found->metric), host = RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL;
+    if (its == kind)
+        return resource_model_uses(snap->graph, found, found->metric, move->from, move->to, values_axes(snap->values, move->rate));
+    return (its & host) != 0 && (kind & host) != 0 && found->has_role && resource_structure_has(found->structure, snap->graph, &found->role, move->from, move->to);
+}
+
+static void find_limits(const struct snapshot *snap, const struct resource_model *model, struct pair *pair)
+{
+    for (size_t r = 0; r < model->found_count; r++) {
+        if (!uses(snap, &pair->move, &model->found[r]))
+            continue;
+        if (pair->limit_count == PAIRS_LIMITS_MAX) {
+            pair->lanes = &unknown_lanes;
+            return;
+        }
+        pair->limit[pair->limit_count++] = (uint16_t)r;
+    }
+}
+
+/* A lane carries what was seen to go over it, which may be less than what it is said to. */
+static void raise_lanes(struct plan_pairs *pairs, const struct pair *pair)
+{
+    double bytes_per_s = 1e9 / pair->least_ns_per_byte;
+    for (size_t w = 0; w < LANES_WORDS; w++)
+        for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1) {
+            double *lane = &pairs->lane_bytes_per_s[64 * w + (size_t)__builtin_ctzll(bits)];
+            *lane = fmax(*lane, bytes_per_s);
+        }
+}
+
 static bool is_lost(const struct snapshot *snap, place_id id) { return graph_place(snap->graph, id)->kind == PLACE_GPU && plan_ends_is_lost(snap, id); }
+
+/* Neither vendor's runtime opens the other's gpus. */
+static bool is_between_vendors(const struct graph *graph, place_id from, place_id to)
+{
+    return graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to);
+}
+
+static bool may_move(const struct snapshot *snap, place_id from, place_id to)
+{
+    return !is_lost(snap, from) && !is_lost(snap, to) && !is_between_vendors(snap->graph, from, to);
+}
 
 static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, struct move *moves, uint32_t *at)
 {
@@ -62,7 +112,7 @@ static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t c
     for (size_t f = 0; f < count; f++)
         for (size_t t = 0; t < count; t++)
             for (int by = 0; by < BY_COUNT; by++)
-                if (!is_lost(snap, memory[f]) && !is_lost(snap, memory[t]) && plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
+                if (may_move(snap, memory[f], memory[t]) && plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
                     at[(f * count + t) * BY_COUNT + (size_t)by] = (uint32_t)++found;
     return found;
 }
@@ -98,18 +148,6 @@ static size_t list_memories(const struct graph *graph, place_id *memory)
     return count;
 }
 
-/* A NUMA node that is the memory of a gpu is that gpu. */
-static bool is_of_gpu(const struct graph *graph, place_id numa)
-{
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU)
-            return true;
-    }
-    return false;
-}
-
 /* Copy engines of several gpus at once in it. */
 static bool is_measured_together(const void *data, place_id numa, bool written)
 {
@@ -132,11 +170,16 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         pairs->number[p] = -1;
     for (size_t m = 0; m < count; m++) {
         pairs->number[memory[m]] = (int32_t)m;
-        pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || !is_of_gpu(graph, memory[m]);
+        pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
+    const struct resource_model *model = snapshot_resources(snap);
+    pairs->found = model->found;
     for (size_t i = 0; i < found; i++) {
-        take(snap, &moves[i], &pairs->item[i]);
-        pairs->item[i].lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
+        struct pair *pair = &pairs->item[i];
+        take(snap, &moves[i], pair);
+        pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
+        raise_lanes(pairs, pair);
+        find_limits(snap, model, pair);
     }
     return pairs;
 }
@@ -186,3 +229,20 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
 }
 
 bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id) { return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]]; }
+
+double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pairs->lane_bytes_per_s[lane]; }
+
+const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit) { return &pairs->found[limit]; }
+
+const struct value *plan_pairs_most(const struct plan_pairs *pairs, const struct graph *graph, place_id memory, bool into, enum place_kind other, enum move_by by)
+{
+    const struct value *most = NULL;
+    for (size_t m = 0; m < pairs->memory_count; m++) {
+        const struct pair *pair = graph_place(graph, pairs->memory[m])->kind != other ? NULL
+                                  : into ? plan_pairs_find(pairs, pairs->memory[m], memory, by)
+                                         : plan_pairs_find(pairs, memory, pairs->memory[m], by);
+        if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
+            most = pair->move.rate;
+    }
+    return most;
+}

@@ -7,14 +7,17 @@
 #pragma once
 #include "plan_lanes.h"
 #include "plan_move.h"
+#include "resource_model.h"
 
 #define PAIRS_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
 #define PAIRS_CHUNKS      15    /* up to 1 GiB */
+#define PAIRS_LIMITS_MAX  12
+#define PAIRS_BOTH        2.0   /* how much slower a transfer counts while as many bytes go the other way, where nobody measured that */
 
 /* One hop by one mechanism, measured or published. */
 struct pair {
     struct move move;             /* alone: slowdown is 1 */
-    struct move both;             /* while as many bytes go the other way; as alone where that was not measured */
+    struct move both;             /* while as many bytes go the other way; as if both shared what one gets alone where that was not measured */
     bool knows_both;
     size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
     double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
@@ -22,7 +25,9 @@ struct pair {
     double least_ns_per_byte;     /* alone: no number of bytes takes less for each */
     double more_ns;               /* what the caller's clock sees on top of a queued one */
     double launch_ns;             /* what each one costs the caller's thread: no less than one that is queued takes; 0 not known */
-    const struct lanes *lanes;
+    const struct lanes *lanes;    /* not known where it has more limits than there is room for */
+    uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share (plan_pairs_limit) */
+    unsigned limit_count;
 };
 
 struct plan_pairs;
@@ -35,6 +40,15 @@ const struct pair *plan_pairs_find(const struct plan_pairs *pairs, place_id from
 
 /* The memories of the node: gpus and NUMA nodes, in the order of their places. */
 size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_memory);
+
+/* The most that any one transfer over the lane gets, whose number is its bit's. */
+double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane);
+
+/* One of those in pair->limit. Of the snapshot's resources. */
+const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit);
+
+/* The most that is known to go by that mechanism, and in memory of the same kind (a gpu's, or a NUMA node's) at its other end, out of a memory, or into it; NULL nothing is. */
+const struct value *plan_pairs_most(const struct plan_pairs *pairs, const struct graph *graph, place_id memory, bool into, enum place_kind other, enum move_by by);
 
 /* Whether bytes on their way to elsewhere may stop there: a gpu, or memory of the host's own. */
 bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id);

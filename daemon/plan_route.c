@@ -8,14 +8,11 @@
 #include "metric.h"
 #include "plan_ends.h"
 #include "plan_route_say.h"
-
-#define OPTIONS_MAX 12 /* two direct, through the host, by each mechanism through one gpu and through two, a split */
-#define LEAST_BYTES 4096.0
-#define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
+#include "plan_route_sizes.h"
 
 struct work {
     struct snapshot *snap;
-    const struct route_request *request;
+    struct route_request request; /* a gpu's memory that Linux shows as a NUMA node is the gpu */
     struct way_ends ends;
     struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
@@ -29,11 +26,11 @@ static void price(struct route_option *option, double bytes)
     option->is_known = true;
     for (size_t i = 0; i < option->way_count; i++)
         option->is_known = option->is_known && plan_way_knows(&option->way[i], option->share[i] * bytes);
+    if (!option->knows_both)
+        option->predicted.low_ns = option->predicted.high_ns = NAN;
 }
 
-static bool is_direct(const struct route_option *option) { return option->way_count == 1 && option->way[0].hop_count == 1; }
-
-static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
+static double rate_of(const struct route_option *option) { return plan_split_rate(option->way, option->way_count); }
 
 /* ---- which goes first ---- */
 
@@ -45,20 +42,15 @@ static size_t hops_of(const struct route_option *option)
     return hops;
 }
 
-/* Where both directions were not measured together they count as sharing what one of them gets. */
-#define UNKNOWN_BOTH 2.0
-
-static double counted_ns(const struct route_option *option) { return option->predicted.time_ns * (option->knows_both ? 1 : UNKNOWN_BOTH); }
-
-/* What is known for this size first, then what is clear, then faster, then fewer hops, then copy engines, which leave the gpus free. */
-static bool goes_before(const struct route_option *x, const struct route_option *y)
+/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free; as the first of all not what is not clear. */
+static bool goes_before(const struct route_option *x, const struct route_option *y, bool leads)
 {
     if (x->is_known != y->is_known)
         return x->is_known;
-    if (x->is_clear != y->is_clear)
+    if (leads && x->is_clear != y->is_clear)
         return x->is_clear;
-    if (counted_ns(x) != counted_ns(y))
-        return counted_ns(x) < counted_ns(y);
+    if (x->predicted.time_ns != y->predicted.time_ns)
+        return x->predicted.time_ns < y->predicted.time_ns;
     if (hops_of(x) != hops_of(y))
         return hops_of(x) < hops_of(y);
     return x->way[0].hop[0].by < y->way[0].hop[0].by;
@@ -66,26 +58,77 @@ static bool goes_before(const struct route_option *x, const struct route_option 
 
 /* ---- candidates ---- */
 
-static struct route_option *add_option(struct work *work, const struct way *ways, size_t count)
+static struct route_option *add_option(struct work *work, const struct way *ways, size_t count, const char *shared)
 {
     struct route_option *option = &work->answer->option[work->answer->count++];
     option->way_count = count;
-    option->shared = NULL;
+    option->shared = shared;
+    option->most = NULL;
     option->is_clear = false;
     option->knows_both = true;
     memcpy(option->way, ways, count * sizeof *ways);
-    for (size_t i = 0; i < count && work->request->both; i++)
+    for (size_t i = 0; i < count && work->request.both; i++)
         option->knows_both = option->knows_both && plan_way_knows_both(&ways[i]);
     price(option, work->ends.bytes);
     return option;
+}
+
+/* What is known, else what the links are said to carry, but no more than the most that is known at either end of that kind. */
+static bool find_hop(struct work *work, place_id from, place_id to, struct move *ret, const struct value **ret_most)
+{
+    const struct graph *graph = work->snap->graph;
+    enum place_kind from_kind = graph_place(graph, from)->kind, to_kind = graph_place(graph, to)->kind;
+    if (!plan_move_find(work->snap, from, to, MOVE_COPY_ENGINE, ret))
+        return false;
+    const struct value *most[] = {plan_pairs_most(work->ends.pairs, graph, from, false, to_kind, MOVE_COPY_ENGINE),
+                                  plan_pairs_most(work->ends.pairs, graph, to, true, from_kind, MOVE_COPY_ENGINE)};
+    for (int end = 0; end < 2 && ret->rate == NULL; end++)
+        if (most[end] != NULL && most[end]->value < ret->bytes_per_s) {
+            ret->bytes_per_s = most[end]->value;
+            *ret_most = most[end];
+        }
+    if (work->request.both && !(ret->rate != NULL && plan_move_both(work->snap, ret)))
+        ret->slowdown = PAIRS_BOTH;
+    return true;
 }
 
 /* Of the direct way nothing is measured or published: what its links are said to carry is all there is to say, and ways around could not be compared with it. */
 static void add_nominal(struct work *work)
 {
     struct way way = {.hop_count = 1};
-    if (plan_move_find(work->snap, work->request->from, work->request->to, MOVE_COPY_ENGINE, &way.hop[0]))
-        add_option(work, &way, 1);
+    const struct value *most = NULL;
+    if (find_hop(work, work->ends.from, work->ends.to, &way.hop[0], &most))
+        add_option(work, &way, 1, NULL)->most = most;
+}
+
+/* No runtime reaches both gpus: each copies from or to memory of the host, one after the other, because neither waits for the other's streams. */
+static void add_between_vendors(struct work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    struct way best = {.hop_count = 0};
+    double best_ns = INFINITY;
+    for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
+        struct way way = {.hop_count = 2};
+        const struct value *most;
+        if (!plan_pairs_passes(work->ends.pairs, numa) || !plan_allows_memory(work->request.allowed, numa) || graph_place(graph, numa)->capacity_bytes < work->request.bytes ||
+            !find_hop(work, work->ends.from, numa, &way.hop[0], &most) || !find_hop(work, numa, work->ends.to, &way.hop[1], &most))
+            continue;
+        double time_ns = plan_way_time_ns(&way, work->ends.bytes, 0, NULL);
+        if (time_ns < best_ns) {
+            best_ns = time_ns;
+            best = way;
+        }
+    }
+    if (best.hop_count > 0)
+        add_option(work, &best, 1, NULL);
+}
+
+/* One way, whose hops may share something, too. */
+static struct route_option *add_way(struct work *work, struct way *way)
+{
+    const char *shared = NULL;
+    (void)plan_share_ways(&work->ends, way, 1, &shared);
+    return add_option(work, way, 1, shared);
 }
 
 /* Through other memories by that mechanism. Two gpus between are worth a word only where they are faster than one. */
@@ -93,33 +136,32 @@ static void add_around(struct work *work, enum move_by by)
 {
     struct way way;
     double limit_ns = INFINITY;
-    if (by == MOVE_COPY_ENGINE && plan_way_through(&work->ends, WAY_HOST, by, NULL, 0, INFINITY, &way))
-        add_option(work, &way, 1);
-    if (plan_way_through(&work->ends, WAY_GPU, by, NULL, 0, INFINITY, &way))
-        limit_ns = add_option(work, &way, 1)->predicted.time_ns;
-    if (plan_way_through(&work->ends, WAY_TWO_GPUS, by, NULL, 0, limit_ns, &way))
-        add_option(work, &way, 1);
+    if (by == MOVE_COPY_ENGINE && plan_way_through(&work->ends, WAY_HOST, by, NULL, INFINITY, &way))
+        add_way(work, &way);
+    if (plan_way_through(&work->ends, WAY_GPU, by, NULL, INFINITY, &way))
+        limit_ns = add_way(work, &way)->predicted.time_ns;
+    if (plan_way_through(&work->ends, WAY_TWO_GPUS, by, NULL, limit_ns, &way))
+        add_way(work, &way);
 }
 
-/* The fastest direct way, which is one of the first count options, with others beside it. */
+/* The direct way with the highest rate, which is one of the first count options, with others beside it. */
 static void add_split(struct work *work, size_t count)
 {
     struct route_answer *answer = work->answer;
     const struct route_option *direct = NULL;
     struct way ways[ROUTE_WAYS_MAX];
-    double limit_ns = INFINITY;
-    for (size_t i = 0; i < count; i++)
-        if (answer->option[i].is_known && (direct == NULL || goes_before(&answer->option[i], direct)))
-            direct = &answer->option[i];
+    const char *shared = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct route_option *option = &answer->option[i];
+        if (option->is_known && (direct == NULL || (option->knows_both && !direct->knows_both) || (option->knows_both == direct->knows_both && rate_of(option) > rate_of(direct))))
+            direct = option;
+    }
     if (direct == NULL)
         return;
-    for (size_t i = 0; i < answer->count; i++)
-        if (answer->option[i].knows_both == direct->knows_both)
-            limit_ns = fmin(limit_ns, SPLIT_WORTH * answer->option[i].predicted.time_ns);
     ways[0] = direct->way[0];
-    size_t found = plan_split_find(&work->ends, !work->request->overlap, ways);
-    if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < limit_ns)
-        add_option(work, ways, found);
+    size_t found = plan_split_find(&work->ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, &shared);
+    if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < direct->predicted.time_ns)
+        add_option(work, ways, found, shared);
 }
 
 static void add_options(struct work *work)
@@ -127,16 +169,22 @@ static void add_options(struct work *work)
     struct route_answer *answer = work->answer;
     struct way way;
     bool is_known = false;
-    for (int by = MOVE_COPY_ENGINE; by <= (work->request->overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
+    const struct graph *graph = work->snap->graph;
+    place_id from = work->ends.from, to = work->ends.to;
+    if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to)) {
+        add_between_vendors(work);
+        return;
+    }
+    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
         if (plan_way_direct(&work->ends, (enum move_by)by, &way))
-            is_known = add_option(work, &way, 1)->is_known || is_known;
+            is_known = add_option(work, &way, 1, NULL)->is_known || is_known;
     size_t direct = answer->count;
     if (direct == 0)
         add_nominal(work);
     if (!is_known)
         return;
     add_around(work, MOVE_COPY_ENGINE);
-    if (!work->request->overlap)
+    if (!work->request.overlap)
         add_around(work, MOVE_KERNEL);
     add_split(work, direct);
 }
@@ -145,7 +193,7 @@ static void add_options(struct work *work)
 
 static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
 {
-    const struct route_request *request = work->request;
+    const struct route_request *request = &work->request;
     const struct graph *graph = work->snap->graph;
     if (request->meanwhile_count > ROUTE_MEANWHILE_MAX)
         return err_invalid(err, "meanwhile", "at most %d transfers are weighed", ROUTE_MEANWHILE_MAX);
@@ -163,10 +211,10 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* Each hop takes as much longer as it does when all begin at once: those of the option itself, and what moves meanwhile. */
+/* Each hop takes as much longer as it does when what moves meanwhile begins with it. The hops of a way move as fast as the slowest of them. */
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
-    const struct route_request *request = work->request;
+    const struct route_request *request = &work->request;
     struct step_flow flows[STEP_FLOWS_MAX];
     struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
     size_t own = 0;
@@ -174,18 +222,18 @@ static enum berth_code share(struct work *work, struct route_option *option, str
         for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
             hop[own] = &option->way[w].hop[i];
             alone[own] = *hop[own];
+            alone[own].slowdown *= fmax(plan_way_hop_rate(hop[own]) / plan_way_rate(&option->way[w]), 1);
             flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
         }
     size_t count = own;
-    if (own + request->meanwhile_count < 2)
-        return BERTH_OK;
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
     enum berth_code code = plan_step(work->snap, flows, count, err);
     double most = 1;
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double slower = flows[i].time.time_ns / plan_move_queued(&alone[i], flows[i].bytes).time_ns;
-        hop[i]->slowdown *= fmax(slower, 1);
+        if (slower > 1)
+            hop[i]->slowdown = alone[i].slowdown * slower;
         if (slower > most && flows[i].shared != NULL) {
             most = slower;
             option->shared = flows[i].shared;
@@ -200,18 +248,15 @@ static enum berth_code share(struct work *work, struct route_option *option, str
 
 /* ---- in order ---- */
 
-/* Several transfers instead of one, and where intervals meet, are a risk that a small gain is not worth. */
+/* By rates, not by the times of that size: so that a few bytes more never take less because another option may lead from there on. */
 static void find_clear(struct route_answer *answer)
 {
-    const struct route_option *direct = NULL;
+    double most = 0;
     for (size_t i = 0; i < answer->count; i++)
-        if (is_direct(&answer->option[i]) && (direct == NULL || goes_before(&answer->option[i], direct)))
-            direct = &answer->option[i];
-    for (size_t i = 0; i < answer->count && direct != NULL; i++) {
-        struct route_option *option = &answer->option[i];
-        const struct prediction *time = &option->predicted, *other = &direct->predicted;
-        option->is_clear = option == direct || (!is_direct(option) && counted_ns(option) < ROUTE_WORTH * counted_ns(direct) && !(time->high_ns >= other->low_ns));
-    }
+        if (plan_route_is_direct(&answer->option[i]))
+            most = fmax(most, rate_of(&answer->option[i]));
+    for (size_t i = 0; i < answer->count; i++)
+        answer->option[i].is_clear = plan_route_is_direct(&answer->option[i]) || ROUTE_WORTH * rate_of(&answer->option[i]) > most;
 }
 
 /* There are few, and they are large: each is moved once at most. */
@@ -220,7 +265,7 @@ static void put_in_order(struct route_answer *answer)
     for (size_t i = 0; i + 1 < answer->count; i++) {
         size_t first = i;
         for (size_t j = i + 1; j < answer->count; j++)
-            if (goes_before(&answer->option[j], &answer->option[first]))
+            if (goes_before(&answer->option[j], &answer->option[first], i == 0))
                 first = j;
         if (first != i) {
             struct route_option option = answer->option[i];
@@ -228,95 +273,6 @@ static void put_in_order(struct route_answer *answer)
             answer->option[first] = option;
         }
     }
-}
-
-/* Whether more is known of each for such a size than a rate of large ones. */
-static bool all_known(const struct route_answer *answer, double bytes)
-{
-    for (size_t i = 0; i < answer->count; i++)
-        for (size_t w = 0; w < answer->option[i].way_count; w++)
-            if (!plan_way_knows(&answer->option[i].way[w], answer->option[i].share[w] * bytes))
-                return false;
-    return true;
-}
-
-/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. What takes several transfers counts as longer, as in the order. */
-#define ROUGH 0.95
-
-struct floors {
-    double time_ns[OPTIONS_MAX];
-};
-
-static size_t fastest(const struct route_answer *answer, double bytes, struct floors *floors)
-{
-    size_t best = 0;
-    double best_ns = INFINITY;
-    for (size_t i = 0; i < answer->count; i++) {
-        if (ROUGH * floors->time_ns[i] >= best_ns)
-            continue;
-        double time_ns = time_of(&answer->option[i], bytes) / (is_direct(&answer->option[i]) ? 1 : ROUTE_WORTH) * (answer->option[i].knows_both ? 1 : UNKNOWN_BOTH);
-        floors->time_ns[i] = time_ns;
-        if (time_ns < best_ns) {
-            best = i;
-            best_ns = time_ns;
-        }
-    }
-    return best;
-}
-
-/* Where the winner changes, to within a hundredth; not where something is known of some only. */
-static void find_crossovers(struct route_answer *answer)
-{
-    struct floors floors;
-    double low = LEAST_BYTES;
-    for (size_t i = 0; i < answer->count; i++)
-        floors.time_ns[i] = 0;
-    while (low < MOST_BYTES && !all_known(answer, low))
-        low *= 2;
-    size_t below = fastest(answer, low, &floors);
-    while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
-        double high = 2 * low;
-        struct floors at_low = floors;
-        size_t above = fastest(answer, high, &floors);
-        if (above == below) {
-            low = high;
-            continue;
-        }
-        double left = low, right = high;
-        while (right > left * 1.01) {
-            double middle = sqrt(left * right);
-            struct floors at_middle = at_low;
-            size_t winner = fastest(answer, middle, &at_middle);
-            *(winner == below ? &left : &right) = middle;
-            above = winner == below ? above : winner;
-        }
-        answer->crossover[answer->crossover_count++] = (struct route_crossover){(int64_t)right, below, above};
-        floors = at_low;
-        below = above;
-        low = right;
-    }
-}
-
-/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. */
-#define B80_STEPS 40
-
-/* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
-static double b80(const struct route_option *option)
-{
-    double top = 0, bytes = LEAST_BYTES;
-    for (size_t w = 0; w < option->way_count; w++) {
-        top += plan_way_rate(&option->way[w]);
-        for (size_t i = 0; i < option->way[w].hop_count; i++)
-            if (isnan(option->way[w].hop[i].t0_call_ns))
-                return NAN;
-    }
-    for (int step = 0; step < B80_STEPS; step++) {
-        double before = bytes, start_ns = fmax(time_of(option, bytes) - bytes / top * 1e9, 0);
-        bytes = 4 * start_ns * 1e-9 * top;
-        if (fabs(bytes - before) <= 1e-3 * bytes)
-            break;
-    }
-    return bytes;
 }
 
 static enum berth_code cite(struct work *work, struct route_option *option, struct berth_err *err)
@@ -327,6 +283,8 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
             code = plan_move_cite(&option->way[w].hop[i], &answer->evidence, option->why, err);
+    if (code == BERTH_OK && option->most != NULL && !plan_evidence_add(&answer->evidence, option->why, option->most))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     option->why_count = answer->evidence.count - option->why;
     return code;
 }
@@ -336,7 +294,7 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
 static enum berth_code not_measured(const struct work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
-    const struct place *from = graph_place(graph, work->request->from), *to = graph_place(graph, work->request->to);
+    const struct place *from = graph_place(graph, work->request.from), *to = graph_place(graph, work->request.to);
     err_text(err, 0, metric_info(from->kind == to->kind ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
     err_text(err, 1, from->name);
     err_text(err, 2, to->name);
@@ -354,18 +312,38 @@ static enum berth_code cite_all(struct work *work, struct berth_err *err)
 
 static enum berth_code say_all(struct work *work, struct berth_err *err)
 {
-    const struct route_said said = {work->snap, work->ends.pairs, work->request, work->answer};
+    const struct route_said said = {work->snap, work->ends.pairs, &work->request, work->answer};
     plan_route_say_warnings(&said);
     plan_route_say_reasons(&said);
     return plan_route_say_overlap(&said, err);
 }
 
+/* The gpu that a NUMA node is the memory of, unless something is known of that NUMA node itself, or the gpu is not allowed. */
+static place_id resolved(struct work *work, place_id end, bool is_known)
+{
+    const struct graph *graph = work->snap->graph;
+    place_id gpu = !is_known && graph_place(graph, end)->kind == PLACE_NUMA ? plan_ends_gpu_of(graph, end) : PLACE_NONE;
+    if (gpu == PLACE_NONE || !plan_allows_gpu(work->request.allowed, gpu) || !plan_allows_memory(work->request.allowed, end))
+        return end;
+    plan_warn(&work->answer->reasons, "%s is the memory of %s: what is known of that stands for it", graph_place(graph, end)->name, graph_place(graph, gpu)->name);
+    return gpu;
+}
+
+static void resolve(struct work *work)
+{
+    place_id from = work->request.from, to = work->request.to;
+    const struct plan_pairs *pairs = work->ends.pairs;
+    bool is_known = pairs != NULL && (plan_pairs_find(pairs, from, to, MOVE_COPY_ENGINE) != NULL || plan_pairs_find(pairs, from, to, MOVE_KERNEL) != NULL);
+    work->ends.from = work->request.from = resolved(work, from, is_known);
+    work->ends.to = work->request.to = resolved(work, to, is_known);
+}
+
 static enum berth_code fill(struct work *work, struct berth_err *err)
 {
-    const struct route_request *request = work->request;
+    const struct route_request *request = &work->request;
     struct route_answer *answer = work->answer;
     enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to, request->bytes, err);
-    answer->option = code == BERTH_OK ? malloc(OPTIONS_MAX * sizeof *answer->option) : NULL;
+    answer->option = code == BERTH_OK ? malloc(ROUTE_OPTIONS_MAX * sizeof *answer->option) : NULL;
     if (code == BERTH_OK && (work->ends.pairs == NULL || answer->option == NULL))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (code == BERTH_OK)
@@ -377,16 +355,14 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     add_options(work);
     if (answer->count == 0)
         return not_measured(work, err);
-    for (size_t i = 0; code == BERTH_OK && i < answer->count; i++)
+    for (size_t i = 0; code == BERTH_OK && i < answer->count && request->meanwhile_count > 0; i++)
         code = share(work, &answer->option[i], err);
     find_clear(answer);
     put_in_order(answer);
     if (code == BERTH_OK)
         code = cite_all(work, err);
-    if (code == BERTH_OK && request->meanwhile_count == 0) {
-        find_crossovers(answer);
-        answer->b80_bytes = b80(&answer->option[0]);
-    }
+    if (code == BERTH_OK && request->meanwhile_count == 0)
+        plan_route_sizes(answer);
     return code == BERTH_OK ? say_all(work, err) : code;
 }
 
@@ -395,10 +371,10 @@ enum berth_code plan_route(struct snapshot *snap, const struct route_request *re
     struct route_answer answer = {.b80_bytes = NAN};
     struct work work;
     work.snap = snap; /* there is much that need not be anything yet */
-    work.request = request;
+    work.request = *request;
     work.answer = &answer;
-    work.ends = (struct way_ends){.graph = snap->graph, .pairs = plan_pairs_of(snap), .from = request->from, .to = request->to, .bytes = (double)request->bytes,
-                                  .both = request->both, .allowed = request->allowed};
+    work.ends = (struct way_ends){.graph = snap->graph, .snap = snap, .pairs = plan_pairs_of(snap), .bytes = (double)request->bytes, .both = request->both, .allowed = request->allowed};
+    resolve(&work);
     enum berth_code code = fill(&work, err);
     if (code == BERTH_OK)
         *ret = answer;

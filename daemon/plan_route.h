@@ -9,7 +9,8 @@
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
-#define ROUTE_WORTH         0.8 /* of the best direct way's time: what takes several transfers costs its caller more than is known (on two H200 ways that promised 18 % lost 20), and is advised only below that */
+#define ROUTE_OPTIONS_MAX   12  /* two direct, through the host, by each mechanism through one gpu and through two, a split */
+#define ROUTE_WORTH         0.8 /* of the time that the best direct way takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
 struct route_transfer {
@@ -34,8 +35,9 @@ struct route_option {
     double chunk_bytes[ROUTE_WAYS_MAX]; /* 0: in one piece */
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
-    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked */
-    bool is_clear;            /* the best direct way, or better than that by more than both intervals and by ROUTE_WORTH */
+    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else both count as sharing what one gets */
+    bool is_clear;            /* direct, or for very many bytes better than the best direct way by ROUTE_WORTH, whatever the size asked for */
+    const struct value *most; /* nothing was measured or published of the way, whose links are said to carry more than this, which is the most that is known at one of its ends; NULL: no such */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     size_t why, why_count;    /* a range of the answer's evidence */
@@ -48,7 +50,7 @@ struct route_crossover {
 };
 
 struct route_answer {
-    struct route_option *option; /* owned; the one to take first: what is known for such a size before what is not, then the clear ones, each fastest first */
+    struct route_option *option; /* owned, ROUTE_OPTIONS_MAX at most; what is known for such a size before what is not; the first is the fastest clear one of these, the others follow as they are fast */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;
@@ -61,4 +63,7 @@ struct route_answer {
 /* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu
  * that was lost, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err);
+/* Whether an option is one transfer. */
+static inline bool plan_route_is_direct(const struct route_option *option) { return option->way_count == 1 && option->way[0].hop_count == 1; }
+
 void plan_route_done(struct route_answer *answer);

@@ -7,19 +7,41 @@
 #define NAME_SIZE 160
 #define MUCH      0.1 /* of the time: then what starting costs is worth a word */
 
+static place_id package_of(const struct graph *graph, place_id id)
+{
+    while (id != PLACE_NONE && graph_place(graph, id)->kind != PLACE_PACKAGE)
+        id = graph_place(graph, id)->parent;
+    return id;
+}
+
+/* Of the links between packages nothing says how wide they are, and they count as if they were never narrower than others. */
+static void warn_of_packages(const struct route_said *said, const struct move *hop)
+{
+    const struct graph *graph = said->snap->graph;
+    bool from_gpu = graph_place(graph, hop->from)->kind == PLACE_GPU, to_gpu = graph_place(graph, hop->to)->kind == PLACE_GPU;
+    if (from_gpu && to_gpu)
+        return;
+    place_id gpu = from_gpu ? hop->from : hop->to, own = graph_place(graph, gpu)->numa;
+    place_id a = package_of(graph, from_gpu ? hop->to : hop->from), b = own != PLACE_NONE ? package_of(graph, own) : PLACE_NONE;
+    if (a != PLACE_NONE && b != PLACE_NONE && a != b)
+        plan_warn(&said->answer->warnings, "nothing says what goes between %s and %s: it may take longer", graph_place(graph, a)->name, graph_place(graph, b)->name);
+}
+
 static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first)
 {
     const struct graph *graph = said->snap->graph;
     struct plan_warnings *warnings = &said->answer->warnings;
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
-    if (hop->rate == NULL)
+    if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
-    else if (!plan_move_knows(hop, bytes))
+        warn_of_packages(said, hop);
+    } else if (!plan_move_knows(hop, bytes)) {
         plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
-    else if (hop->is_like)
+    } else if (hop->is_like) {
         plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
-    else if (isnan(hop->t0_call_ns) && is_first)
+    } else if (isnan(hop->t0_call_ns) && is_first) {
         plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
+    }
 }
 
 static bool is_down_between(const struct graph *graph, place_id a, place_id b)
@@ -49,11 +71,11 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
             if (is_down_between(graph, hop->from, hop->to))
                 plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
             if (said->request->both && hop->both == NULL)
-                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if neither disturbed the other");
+                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if both shared what one gets alone");
         }
     }
     if (option->way_count > 1)
-        plan_warn(warnings, "the ways of a split share no link, port or memory that is known, but were not measured together");
+        plan_warn(warnings, "the ways of a split were not measured together: they share what transfers that were show, and use no other link, port or memory for more than was seen to go over it");
 }
 
 /* The most that copy engines get from a gpu to any other. */
@@ -140,8 +162,13 @@ static void say_way(const struct route_said *said, const struct route_option *op
     name_way(graph, way, name, sizeof name);
     if (option->way_count > 1)
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
-    plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
-              way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
+    if (option->most != NULL)
+        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), the most that is known at either end, whatever links are said to carry", name,
+                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, option->most->from)->name,
+                  graph_place(graph, option->most->to)->name, value_source_name(option->most->source));
+    else
+        plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                  way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
 }
 
 static void say_starting(const struct route_said *said, const struct route_option *option)
@@ -151,15 +178,16 @@ static void say_starting(const struct route_said *said, const struct route_optio
         plan_warn(&said->answer->reasons, "starting it costs its caller %.1f us of %.1f us", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
 
-/* It counts as faster, and is not the first. */
+/* It is faster, and not the first. */
 static void say_passed_over(const struct route_said *said, const struct route_option *option, const char *name)
 {
     const struct route_option *best = &said->answer->option[0];
-    const char *why = !option->is_known ? "what so few bytes take there was not measured"
-                      : option->knows_both != best->knows_both
-                          ? "what both directions get there at once was not measured"
-                          : "that is not enough: several transfers must be better than one by a tenth, and by more than both intervals";
-    plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but %s", name, option->predicted.time_ns / best->predicted.time_ns, why);
+    double times = option->predicted.time_ns / best->predicted.time_ns;
+    if (option->is_known)
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but of very many bytes it moves %.1f GB/s: several transfers must move a quarter more than the best single one", name, times,
+                  plan_split_rate(option->way, option->way_count) / 1e9);
+    else
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but what so few bytes take there was not measured", name, times);
 }
 
 void plan_route_say_reasons(const struct route_said *said)

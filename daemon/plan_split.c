@@ -1,6 +1,7 @@
 #include "plan_split.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Newton's method: times are nearly straight lines over bytes where splitting is worth it. Ways end together to a thousandth of the time, or a hundredth in a rough estimate. */
 #define STEPS        6
@@ -8,112 +9,137 @@
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
 
-/* One thread starts all: what goes by way[index] begins when the first piece of each way before it was started. */
-static double before_ns(const struct way *way, size_t index)
+#define MANY_BYTES   1073741824.0 /* where starting counts for nothing */
+
+/* What goes by one of the ways. */
+struct part {
+    double rate, launch_ns; /* bytes per second of very many; of each piece */
+    double behind_ns;       /* what each piece costs all: by so much begin those behind it later */
+    double bytes, chunk;
+    double before_ns;       /* until it begins */
+    double end_ns;
+};
+
+static double pieces_of(const struct part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
+
+/* The caller waits for the end of each way: a call's time for each that is not the first. */
+static double waiting_ns(const struct way *way, size_t count)
 {
     double ns = 0;
-    for (size_t i = 0; i < index; i++)
-        ns += plan_way_launch_ns(&way[i]);
+    for (size_t i = 1; i < count; i++) {
+        const struct move *last = &way[i].hop[way[i].hop_count - 1];
+        ns += isnan(last->t0_call_ns) ? 0 : last->t0_call_ns;
+    }
     return ns;
 }
 
-static void find_shares(const struct way *way, size_t count, double bytes, bool is_rough, double *ret_bytes)
+/* The end of each, and of the sum of their rates' shares. */
+static double measure(const struct way *way, size_t count, double sum, struct part *part)
 {
-    double rate[SPLIT_WAYS_MAX], sum = 0;
+    double before_ns = 0, together_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        rate[i] = plan_way_rate(&way[i]);
-        sum += rate[i];
+        part[i].before_ns = before_ns;
+        part[i].end_ns = before_ns + plan_way_time_ns(&way[i], part[i].bytes, part[i].behind_ns, &part[i].chunk);
+        before_ns += part[i].launch_ns * pieces_of(&part[i]);
+        together_ns += part[i].end_ns * part[i].rate / sum;
     }
-    for (size_t i = 0; i < count; i++)
-        ret_bytes[i] = bytes * rate[i] / sum;
-    for (int step = 0; step < (is_rough ? ROUGH_STEPS : STEPS) && count > 1; step++) {
-        double time_ns[SPLIT_WAYS_MAX], together_ns = 0, total = 0;
-        for (size_t i = 0; i < count; i++) {
-            time_ns[i] = before_ns(way, i) + plan_way_time_ns(&way[i], ret_bytes[i]);
-            together_ns += time_ns[i] * rate[i] / sum;
-        }
-        double apart_ns = 0;
-        for (size_t i = 0; i < count; i++)
-            apart_ns = fmax(apart_ns, fabs(time_ns[i] - together_ns));
-        if (apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
-            break;
-        for (size_t i = 0; i < count; i++) {
-            ret_bytes[i] = fmax(ret_bytes[i] + (together_ns - time_ns[i]) * 1e-9 * rate[i], 1);
-            total += ret_bytes[i];
-        }
-        for (size_t i = 0; i < count; i++)
-            ret_bytes[i] *= bytes / total;
-    }
+    return together_ns;
 }
 
-/* Not before all pieces are started. */
+static void find_shares(const struct way *way, size_t count, double bytes, bool is_rough, struct part *part)
+{
+    double sum = 0, behind = 0;
+    for (size_t i = count; i-- > 0;) {
+        part[i].rate = plan_way_rate(&way[i]);
+        part[i].launch_ns = plan_way_launch_ns(&way[i]);
+        part[i].behind_ns = part[i].launch_ns * behind / part[i].rate;
+        behind += part[i].rate;
+    }
+    sum = behind;
+    for (size_t i = 0; i < count; i++)
+        part[i].bytes = bytes * part[i].rate / sum;
+    for (int step = 0; step < (is_rough ? ROUGH_STEPS : STEPS); step++) {
+        double together_ns = measure(way, count, sum, part), apart_ns = 0, total = 0;
+        for (size_t i = 0; i < count; i++)
+            apart_ns = fmax(apart_ns, fabs(part[i].end_ns - together_ns));
+        if (apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
+            return;
+        for (size_t i = 0; i < count; i++) {
+            part[i].bytes = fmax(part[i].bytes + (together_ns - part[i].end_ns) * 1e-9 * part[i].rate, 1);
+            total += part[i].bytes;
+        }
+        for (size_t i = 0; i < count; i++)
+            part[i].bytes *= bytes / total;
+    }
+    measure(way, count, sum, part);
+}
+
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
 {
-    double share[SPLIT_WAYS_MAX];
+    struct part part[SPLIT_WAYS_MAX] = {{.bytes = bytes}};
     struct prediction all = {0, 0, 0};
-    double launches_ns = 0;
-    find_shares(way, count, bytes, false, share);
+    double more_ns = waiting_ns(way, count);
+    if (count > 1)
+        find_shares(way, count, bytes, false, part);
     for (size_t i = 0; i < count; i++) {
-        double chunk;
-        struct prediction one = plan_way_time(&way[i], share[i], &chunk);
-        double before = before_ns(way, i);
+        struct prediction one = plan_way_time(&way[i], part[i].bytes, part[i].behind_ns, &part[i].chunk);
+        double before = part[i].before_ns + more_ns;
         one = (struct prediction){one.time_ns + before, one.low_ns + before, one.high_ns + before};
-        launches_ns += plan_way_launch_ns(&way[i]) * (chunk > 0 ? ceil(share[i] / chunk) : 1);
         all.time_ns = fmax(all.time_ns, one.time_ns);
         all.low_ns = one.low_ns > all.low_ns || isnan(one.low_ns) ? one.low_ns : all.low_ns; /* once unknown, it stays so */
         all.high_ns = one.high_ns > all.high_ns || isnan(one.high_ns) ? one.high_ns : all.high_ns;
         if (ret_share != NULL)
-            ret_share[i] = share[i] / bytes;
+            ret_share[i] = part[i].bytes / bytes;
         if (ret_chunk != NULL)
-            ret_chunk[i] = chunk;
+            ret_chunk[i] = part[i].chunk;
     }
-    if (count > 1 && launches_ns > all.time_ns)
-        all = (struct prediction){launches_ns, launches_ns > all.low_ns ? launches_ns : all.low_ns, launches_ns > all.high_ns ? launches_ns : all.high_ns};
     return all;
 }
 
 double plan_split_time_ns(const struct way *way, size_t count, double bytes)
 {
-    double share[SPLIT_WAYS_MAX], time_ns = 0;
+    struct part part[SPLIT_WAYS_MAX];
+    double time_ns = 0;
     if (count == 1)
-        return plan_way_time_ns(way, bytes);
-    find_shares(way, count, bytes, true, share);
+        return plan_way_time_ns(way, bytes, 0, NULL);
+    find_shares(way, count, bytes, true, part);
     for (size_t i = 0; i < count; i++)
-        time_ns = fmax(time_ns, before_ns(way, i) + plan_way_time_ns(&way[i], share[i]));
-    return time_ns;
+        time_ns = fmax(time_ns, part[i].end_ns);
+    return time_ns + waiting_ns(way, count);
 }
 
 /* Every share is large enough, and its time known. */
 static bool is_sound(const struct way *way, size_t count, double bytes)
 {
-    double share[SPLIT_WAYS_MAX];
-    find_shares(way, count, bytes, true, share);
+    struct part part[SPLIT_WAYS_MAX];
+    find_shares(way, count, bytes, true, part);
     for (size_t i = 0; i < count; i++)
-        if (share[i] < SPLIT_LEAST || !plan_way_knows(&way[i], share[i]))
+        if (part[i].bytes < SPLIT_LEAST || !plan_way_knows(&way[i], part[i].bytes))
             return false;
     return true;
 }
 
-/* Direct, through the host, one gpu and two: the fastest that shares nothing with those before. Where as many bytes go the other way, only what was measured so. */
-static bool find_next(const struct way_ends *ends, bool kernels, const struct way *way, size_t count, struct way *ret)
+/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. Where as many bytes go the other way, only what was measured so. */
+static bool find_next(const struct way_ends *ends, bool kernels, enum way_through longest, const struct way *way, size_t count, struct way *ret)
 {
+    struct way_room room;
     double best_ns = INFINITY;
     bool found = false;
+    plan_share_room(ends, way, count, &room);
+    if (!room.used.is_known)
+        return false;
     for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
         struct way next;
-        bool is_apart = plan_way_direct(ends, (enum move_by)by, &next);
-        for (size_t i = 0; i < count && is_apart; i++)
-            is_apart = !plan_way_meets(&way[i], &next);
-        is_apart = is_apart && (!ends->both || plan_way_knows_both(&next));
-        if (is_apart && plan_way_time_ns(&next, ends->bytes) < best_ns) {
-            best_ns = plan_way_time_ns(&next, ends->bytes);
+        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(&next, &room) && (!ends->both || plan_way_knows_both(&next));
+        if (may_be && plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
+            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
             *ret = next;
             found = true;
         }
-        for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= WAY_TWO_GPUS; through++) {
-            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, way, count, best_ns, &next))
+        for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
+            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns, &next))
                 continue;
-            best_ns = plan_way_time_ns(&next, ends->bytes);
+            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
             *ret = next;
             found = true;
         }
@@ -121,16 +147,77 @@ static bool find_next(const struct way_ends *ends, bool kernels, const struct wa
     return found;
 }
 
-size_t plan_split_find(const struct way_ends *ends, bool kernels, struct way *way)
+double plan_split_rate(const struct way *way, size_t count)
 {
-    size_t count = 1;
-    double time_ns = plan_way_time_ns(way, ends->bytes);
-    while (count < SPLIT_WAYS_MAX && ends->bytes >= 2.0 * SPLIT_LEAST && find_next(ends, kernels, way, count, &way[count])) {
-        double with_ns = plan_split_time_ns(way, count + 1, ends->bytes);
-        if (!(with_ns < SPLIT_WORTH * time_ns) || !is_sound(way, count + 1, ends->bytes))
+    double rate = 0;
+    for (size_t i = 0; i < count; i++)
+        rate += plan_way_rate(&way[i]);
+    return rate;
+}
+
+/* Ways that are taken one after the other, and of these the best so far. */
+struct chain {
+    const struct way_ends *ends;
+    bool kernels;
+    double enough; /* the rate of what may lead */
+    struct way *best;
+    size_t best_count;
+    double best_ns;
+    bool is_enough;
+    const char *shared;
+};
+
+static void weigh(struct chain *chain, const struct way *way, size_t count, const char *shared)
+{
+    double bytes = chain->ends->bytes;
+    if (!is_sound(way, count, bytes))
+        return;
+    double time_ns = plan_split_time_ns(way, count, bytes);
+    bool is_enough = plan_split_rate(way, count) > chain->enough;
+    if (is_enough < chain->is_enough || (is_enough == chain->is_enough && !(time_ns < chain->best_ns)))
+        return;
+    chain->is_enough = is_enough;
+    chain->best_ns = time_ns;
+    chain->best_count = count;
+    chain->shared = shared;
+    memcpy(chain->best, way, count * sizeof *way);
+}
+
+/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. */
+static bool follow(struct chain *chain, bool last, const struct way *first)
+{
+    struct way_ends many = *chain->ends;
+    struct way way[SPLIT_WAYS_MAX];
+    double rate = plan_way_rate(first);
+    enum way_through longest = last ? WAY_GPU : WAY_TWO_GPUS;
+    bool any = false;
+    many.bytes = MANY_BYTES;
+    way[0] = *first;
+    for (size_t count = 2; count <= SPLIT_WAYS_MAX && chain->ends->bytes >= (double)count * SPLIT_LEAST;) {
+        const char *shared;
+        bool is_better = find_next(&many, chain->kernels, longest, way, count - 1, &way[count - 1]) && plan_share_ways(&many, way, count, &shared) &&
+                         SPLIT_WORTH * plan_split_rate(way, count) > rate;
+        if (!is_better && longest == WAY_TWO_GPUS)
             break;
-        time_ns = with_ns;
-        count++;
+        if (!is_better) {
+            longest = WAY_TWO_GPUS;
+            (void)plan_share_ways(&many, way, count - 1, &shared);
+            continue;
+        }
+        rate = plan_split_rate(way, count);
+        any = any || way[count - 1].hop_count == WAY_HOPS_MAX;
+        weigh(chain, way, count++, shared);
     }
-    return count;
+    return any;
+}
+
+size_t plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, const char **ret_shared)
+{
+    const struct way first = way[0];
+    struct chain chain = {.ends = ends, .kernels = kernels, .enough = least * plan_way_rate(way), .best = way, .best_count = 1, .best_ns = INFINITY};
+    if (follow(&chain, false, &first))
+        (void)follow(&chain, true, &first);
+    if (chain.best_count > 1)
+        *ret_shared = chain.shared;
+    return chain.best_count;
 }

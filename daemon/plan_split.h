@@ -1,15 +1,17 @@
 /**
- * Bytes that go several ways at once, in shares such that all end together: ways that share nothing that structure knows of (plan_way_meets), because what two get
- * that do share something is not known unless it was measured.
+ * Bytes that go several ways at once, in shares such that all end together.
+ *
+ * One thread starts all: what goes by a way begins when all pieces of those before it were started, and after the last it waits for the end of each. Pieces are as large as suits all of them
+ * together: those of a way that others stand behind are larger than they would be alone.
  *
  * Pure; any thread.
  */
 #pragma once
-#include "plan_way.h"
+#include "plan_share.h"
 
-#define SPLIT_WAYS_MAX   3
+#define SPLIT_WAYS_MAX   SHARE_WAYS_MAX
 #define SPLIT_LEAST      65536 /* fewer bytes are not worth a way of their own */
-#define SPLIT_WORTH      0.98  /* of the time without one more way */
+#define SPLIT_WORTH      0.95  /* of the time for very many bytes without one more way */
 
 /* Of count ways; one takes all. ret_share (adding up to 1) and ret_chunk (0: in one piece) may be NULL. */
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk);
@@ -17,6 +19,11 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
 /* The same to within some percent, without an interval, several times cheaper. */
 double plan_split_time_ns(const struct way *way, size_t count, double bytes);
 
-/* Adds ways to way[0], one after the other, the fastest of those that share nothing with the ones before, as long as that is worth it; only by copy engines when kernels
- * are false. Returns how many there are then. */
-size_t plan_split_find(const struct way_ends *ends, bool kernels, struct way *way);
+/* Bytes per second that very many approach. */
+double plan_split_rate(const struct way *way, size_t count);
+
+/* Ways beside way[0], one after the other, each time the one with the highest rate of those that find room beside the ones before (plan_share.h), as long as very many bytes get SPLIT_WORTH
+ * faster by that; and of the first two, three, ... of these those that take so many bytes fastest, of those that very many get least times faster than way[0], if there are any. Only by
+ * copy engines when kernels are false. Where one goes through two gpus, the same is tried with such last. Which there are does not depend on the bytes, so that more of them never take less. Returns how many are in way then, each as slow as together; 1: no other. ret_shared:
+ * as plan_share_ways has it. */
+size_t plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, const char **ret_shared);

@@ -7,6 +7,7 @@ struct hops {
     const struct pair *pair[WAY_HOPS_MAX];
     double slowdown[WAY_HOPS_MAX];
     double launch_ns, more_ns; /* of each piece, for the thread that starts them; of the first one, to what its hops take when they are queued */
+    double behind_ns;          /* what each piece after the first counts as more */
     size_t count;
 };
 
@@ -35,14 +36,15 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
     }
     if (slowest.time_ns < launch_ns)
         slowest = (struct prediction){launch_ns, launch_ns, launch_ns};
-    double more = ceil(bytes / chunk) - 1;
+    double more = bytes / chunk - 1; /* the last piece is what is left */
     return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
 }
 
-/* The time in pieces of one size. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
+/* The time in pieces of one size, with what they cost others. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
 static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
-    double first_ns = hops->more_ns, slowest_ns = 0, pieces = ceil(bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k)), floor_ns = (pieces - 1) * hops->launch_ns;
+    double first_ns = hops->more_ns, slowest_ns = 0, pieces = bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
+    double floor_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
     for (size_t i = 0; i < hops->count; i++) {
         double one_ns = hops->pair[i]->queued_ns[k] * hops->slowdown[i], all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes;
         first_ns += one_ns;
@@ -51,7 +53,7 @@ static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, doub
     }
     *ret_rest_ns = first_ns - slowest_ns;
     *ret_floor_ns = floor_ns;
-    return first_ns + (pieces - 1) * (slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns);
+    return first_ns + (pieces - 1) * ((slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns);
 }
 
 /* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the middle to both sides, as far as the bounds allow a better one. */
@@ -101,6 +103,7 @@ static struct hops hops_of(const struct way *way)
 {
     struct hops hops;
     hops.count = 0;
+    hops.behind_ns = 0;
     for (size_t i = 0; i < way->hop_count; i++)
         add_pair(&hops, way->pair[i], way->hop[i].slowdown);
     return hops;
@@ -115,39 +118,55 @@ static double hops_time_ns(const struct hops *hops, double bytes, double *ret_ch
     return time_ns;
 }
 
-double plan_way_time_ns(const struct way *way, double bytes)
+/* Of a hop nothing is measured or published: it goes in one piece, because nothing says what starting one costs. */
+static bool is_nominal(const struct way *way)
 {
-    if (way->pair[0] == NULL)
-        return plan_move_called(&way->hop[0], bytes).time_ns;
-    struct hops hops = hops_of(way);
-    return hops_time_ns(&hops, bytes, NULL);
+    for (size_t i = 0; i < way->hop_count; i++)
+        if (way->pair[i] == NULL)
+            return true;
+    return false;
 }
 
-struct prediction plan_way_time(const struct way *way, double bytes, double *ret_chunk)
+double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, double *ret_chunk)
+{
+    double chunk = 0, time_ns;
+    if (is_nominal(way)) {
+        time_ns = pipelined(way, bytes, bytes).time_ns;
+    } else {
+        struct hops hops = hops_of(way);
+        hops.behind_ns = behind_ns;
+        time_ns = hops_time_ns(&hops, bytes, &chunk);
+        if (behind_ns > 0 && chunk > 0)
+            time_ns -= (bytes / chunk - 1) * behind_ns;
+    }
+    if (ret_chunk != NULL)
+        *ret_chunk = chunk;
+    return time_ns;
+}
+
+struct prediction plan_way_time(const struct way *way, double bytes, double behind_ns, double *ret_chunk)
 {
     double chunk = 0;
-    if (way->hop_count > 1) {
-        struct hops hops = hops_of(way);
-        hops_time_ns(&hops, bytes, &chunk);
-    }
+    if (way->hop_count > 1)
+        plan_way_time_ns(way, bytes, behind_ns, &chunk);
     if (ret_chunk != NULL)
         *ret_chunk = chunk;
     return pipelined(way, bytes, chunk > 0 ? chunk : bytes);
 }
 
+double plan_way_hop_rate(const struct move *hop) { return (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) / hop->slowdown; }
+
 double plan_way_rate(const struct way *way)
 {
     double rate = INFINITY;
-    for (size_t i = 0; i < way->hop_count; i++) {
-        const struct move *hop = &way->hop[i];
-        rate = fmin(rate, (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) / hop->slowdown);
-    }
+    for (size_t i = 0; i < way->hop_count; i++)
+        rate = fmin(rate, plan_way_hop_rate(&way->hop[i]));
     return rate;
 }
 
 double plan_way_launch_ns(const struct way *way)
 {
-    return way->pair[0] != NULL ? hops_of(way).launch_ns : 0;
+    return is_nominal(way) ? 0 : hops_of(way).launch_ns;
 }
 
 bool plan_way_knows_both(const struct way *way)
@@ -164,15 +183,6 @@ bool plan_way_knows(const struct way *way, double bytes)
         if (!plan_move_knows(&way->hop[i], bytes))
             return false;
     return true;
-}
-
-bool plan_way_meets(const struct way *a, const struct way *b)
-{
-    for (size_t i = 0; i < a->hop_count; i++)
-        for (size_t j = 0; j < b->hop_count; j++)
-            if (a->pair[i] == NULL || b->pair[j] == NULL || plan_lanes_meet(a->pair[i]->lanes, b->pair[j]->lanes))
-                return true;
-    return false;
 }
 
 /* ---- which there are ---- */
@@ -196,20 +206,43 @@ bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *r
 struct search {
     const struct way_ends *ends;
     enum move_by by;
-    const struct way *apart;
-    size_t apart_count;
+    const struct way_room *room;
     double best_ns;
     struct hops best; /* count 0: none */
 };
 
-
-static bool is_apart(const struct search *search, const struct pair *const *pairs, size_t count)
+static bool fits(const struct pair *pair, double bytes_per_s, const struct way_room *room)
 {
-    for (size_t w = 0; w < search->apart_count; w++)
-        for (size_t i = 0; i < search->apart[w].hop_count; i++)
-            for (size_t j = 0; j < count; j++)
-                if (search->apart[w].pair[i] == NULL || plan_lanes_meet(search->apart[w].pair[i]->lanes, pairs[j]->lanes))
-                    return false;
+    const struct lanes *lanes = pair->lanes;
+    if (!lanes->is_known || !room->used.is_known)
+        return false;
+    for (size_t i = 0; i < room->taken_count; i++)
+        if (room->taken[i] == pair)
+            return false;
+    for (size_t b = 0; b < LANES_WORDS; b++)
+        for (uint64_t bits = lanes->bit[b] & room->used.bit[b]; bits != 0; bits &= bits - 1)
+            if (room->left[64 * b + (size_t)__builtin_ctzll(bits)] < bytes_per_s)
+                return false;
+    return true;
+}
+
+bool plan_way_fits(const struct way *way, const struct way_room *room)
+{
+    double rate = plan_way_rate(way);
+    for (size_t i = 0; i < way->hop_count; i++)
+        if (way->pair[i] == NULL || !fits(way->pair[i], rate, room))
+            return false;
+    return true;
+}
+
+static bool finds_room(const struct search *search, const struct hops *hops)
+{
+    double ns_per_byte = 0;
+    for (size_t i = 0; i < hops->count; i++)
+        ns_per_byte = fmax(ns_per_byte, hops->pair[i]->least_ns_per_byte * hops->slowdown[i]);
+    for (size_t i = 0; i < hops->count && search->room != NULL; i++)
+        if (!fits(hops->pair[i], 1e9 / ns_per_byte, search->room))
+            return false;
     return true;
 }
 
@@ -225,13 +258,14 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     double bytes = search->ends->bytes;
     struct hops hops;
     hops.count = 0;
+    hops.behind_ns = 0;
     for (size_t i = 0; i < count; i++) {
         add_pair(&hops, pairs[i], search->ends->both ? pairs[i]->both.slowdown : 1);
         if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns || !plan_move_knows(&pairs[i]->move, bytes) ||
-            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)) || (search->apart_count > 0 && search->ends->both && !pairs[i]->knows_both))
+            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)) || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
             return;
     }
-    if (!is_apart(search, pairs, count))
+    if (!finds_room(search, &hops))
         return;
     double time_ns = hops_time_ns(&hops, bytes, NULL);
     if (!(time_ns < search->best_ns))
@@ -259,15 +293,14 @@ static void consider_two(struct search *search, const place_id *memory, size_t c
     }
 }
 
-bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way *apart, size_t count, double limit_ns, struct way *ret)
+bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret)
 {
     struct search search;
     const place_id *memory;
     size_t memories = plan_pairs_memories(ends->pairs, &memory);
     search.ends = ends; /* the best way is none yet, and large */
     search.by = by;
-    search.apart = apart;
-    search.apart_count = count;
+    search.room = room;
     search.best_ns = limit_ns;
     search.best.count = 0;
     for (size_t m = 0; m < memories; m++) {

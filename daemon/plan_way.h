@@ -20,6 +20,7 @@ struct way_ends {
     const struct plan_pairs *pairs;
     place_id from, to;
     double bytes;
+    const struct snapshot *snap;
     bool both;                     /* as many bytes go the other way meanwhile */
     const struct allowed *allowed; /* ways lead through nothing else */
 };
@@ -27,14 +28,16 @@ struct way_ends {
 /* What each piece costs the thread that starts all of them: a launch for each hop, and as much again for each hop that waits for another's end. 0 not known. */
 double plan_way_launch_ns(const struct way *way);
 
-/* In the pieces that suit so many bytes best, of which none is there before it was started, and each first hop's start is waited for; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of two of which something is known. */
-struct prediction plan_way_time(const struct way *way, double bytes, double *ret_chunk);
+/* In the pieces that suit so many bytes best, of which none is there before it was started, and each first hop's start is waited for; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of
+ * two of which something is known. behind_ns: what each piece costs what is started behind all of them; it counts for their size only. */
+struct prediction plan_way_time(const struct way *way, double bytes, double behind_ns, double *ret_chunk);
 
 /* The same without an interval, some times cheaper. */
-double plan_way_time_ns(const struct way *way, double bytes);
+double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, double *ret_chunk);
 
-/* Bytes per second that very many approach. */
+/* Bytes per second that very many approach, by all of a way and by one of its hops. */
 double plan_way_rate(const struct way *way);
+double plan_way_hop_rate(const struct move *hop);
 
 /* Whether more is known for such a size than a rate of large ones, which would count starting as nothing. */
 bool plan_way_knows(const struct way *way, double bytes);
@@ -42,8 +45,15 @@ bool plan_way_knows(const struct way *way, double bytes);
 /* Whether what both directions get at once was measured of each hop. */
 bool plan_way_knows_both(const struct way *way);
 
-/* Whether two ways share what structure knows of, or may. */
-bool plan_way_meets(const struct way *a, const struct way *b);
+#define WAY_ROOM_HOPS 24
+
+/* What ways that are taken leave of the lanes that they use. */
+struct way_room {
+    const struct pair *taken[WAY_ROOM_HOPS]; /* their hops, which no other way may have, too */
+    size_t taken_count;
+    struct lanes used;
+    double left[64 * LANES_WORDS]; /* bytes per second, by lane; of those that are used */
+};
 
 /* False when nothing is measured or published of it. */
 bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *ret);
@@ -51,5 +61,8 @@ bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *r
 enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
 
 /* The fastest of those through one NUMA node's memory, through one gpu or through two, each hop by that mechanism; not those of which a hop is not known for such a size,
- * and not those that meet one of apart (count ways). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
-bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way *apart, size_t count, double limit_ns, struct way *ret);
+ * and not those for which there is no room (NULL: nothing else is taken). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
+bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret);
+
+/* Whether it finds room for all that it gets alone. */
+bool plan_way_fits(const struct way *way, const struct way_room *room);

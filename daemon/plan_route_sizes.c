@@ -1,0 +1,105 @@
+#include "plan_route_sizes.h"
+
+#include <math.h>
+
+#define LEAST_BYTES 4096.0
+#define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
+
+/* Whether more is known of each for such a size than a rate of large ones. */
+static bool all_known(const struct route_answer *answer, double bytes)
+{
+    for (size_t i = 0; i < answer->count; i++)
+        for (size_t w = 0; w < answer->option[i].way_count; w++)
+            if (!plan_way_knows(&answer->option[i].way[w], answer->option[i].share[w] * bytes))
+                return false;
+    return true;
+}
+
+/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. */
+#define ROUGH 0.95
+
+struct floors {
+    double time_ns[ROUTE_OPTIONS_MAX];
+};
+
+static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
+
+
+/* Of those that may lead. */
+static size_t fastest(const struct route_answer *answer, double bytes, struct floors *floors)
+{
+    size_t best = 0;
+    double best_ns = INFINITY;
+    for (size_t i = 0; i < answer->count; i++) {
+        if (!answer->option[i].is_clear || ROUGH * floors->time_ns[i] >= best_ns)
+            continue;
+        double time_ns = time_of(&answer->option[i], bytes);
+        floors->time_ns[i] = time_ns;
+        if (time_ns < best_ns) {
+            best = i;
+            best_ns = time_ns;
+        }
+    }
+    return best;
+}
+
+/* Where the winner changes, to within a hundredth; not where something is known of some only. */
+static void find_crossovers(struct route_answer *answer)
+{
+    struct floors floors;
+    double low = LEAST_BYTES;
+    for (size_t i = 0; i < answer->count; i++)
+        floors.time_ns[i] = 0;
+    while (low < MOST_BYTES && !all_known(answer, low))
+        low *= 2;
+    size_t below = fastest(answer, low, &floors);
+    while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
+        double high = 2 * low;
+        struct floors at_low = floors;
+        size_t above = fastest(answer, high, &floors);
+        if (above == below) {
+            low = high;
+            continue;
+        }
+        double left = low, right = high;
+        while (right > left * 1.01) {
+            double middle = sqrt(left * right);
+            struct floors at_middle = at_low;
+            size_t winner = fastest(answer, middle, &at_middle);
+            *(winner == below ? &left : &right) = middle;
+            above = winner == below ? above : winner;
+        }
+        answer->crossover[answer->crossover_count++] = (struct route_crossover){(int64_t)right, below, above};
+        floors = at_low;
+        below = above;
+        low = right;
+    }
+}
+
+/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. */
+#define B80_STEPS 40
+
+/* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
+static double b80(const struct route_option *option)
+{
+    double top = 0, bytes = LEAST_BYTES;
+    for (size_t w = 0; w < option->way_count; w++) {
+        top += plan_way_rate(&option->way[w]);
+        for (size_t i = 0; i < option->way[w].hop_count; i++)
+            if (isnan(option->way[w].hop[i].t0_call_ns))
+                return NAN;
+    }
+    for (int step = 0; step < B80_STEPS; step++) {
+        double before = bytes, start_ns = fmax(time_of(option, bytes) - bytes / top * 1e9, 0);
+        bytes = 4 * start_ns * 1e-9 * top;
+        if (fabs(bytes - before) <= 1e-3 * bytes)
+            break;
+    }
+    return bytes;
+}
+
+void plan_route_sizes(struct route_answer *answer)
+{
+    find_crossovers(answer);
+    answer->b80_bytes = b80(&answer->option[0]);
+}

@@ -1,0 +1,82 @@
+/* A node of eight gpus on which a test says what was measured, and asks for routes. */
+#pragma once
+#include "plan_nodes.h"
+
+#include "plan_route.h"
+#include "transfer.h"
+
+#define GB  1e9
+#define MIB (INT64_C(1) << 20)
+
+struct fixture {
+    struct graph *graph;
+    struct values *values;
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct route_answer answer;
+    struct berth_err err;
+};
+
+static inline struct fixture begin(void)
+{
+    struct fixture f = {.graph = nodes_mi250x(), .values = values_new()};
+    assert_non_null(f.values);
+    f.allowed.given = true;
+    return f;
+}
+
+static inline place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
+static inline place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
+
+static inline void rate(struct fixture *f, enum metric metric, place_id from, place_id to, const char *axes, double gb_per_s)
+{
+    nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.98 * GB, gb_per_s * 1.02 * GB);
+}
+
+static inline void starting(struct fixture *f, place_id from, place_id to, const char *axes, double ns)
+{
+    nodes_value(f->values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, from, to, axes, ns, ns, ns);
+}
+
+static inline void overheads(struct fixture *f, place_id from, place_id to, enum metric metric, double call_ns, double queue_ns)
+{
+    char axes[TRANSFER_AXES_MAX];
+    transfer_overhead_axes(metric, "", TRANSFER_CALL, axes, sizeof axes);
+    starting(f, from, to, axes, call_ns);
+    transfer_overhead_axes(metric, "", TRANSFER_QUEUE, axes, sizeof axes);
+    starting(f, from, to, axes, queue_ns);
+}
+
+/* Of the values that were said until the first question. */
+static inline enum berth_code ask(struct fixture *f, struct route_request request)
+{
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    plan_route_done(&f->answer);
+    f->err = (struct berth_err){0};
+    request.allowed = &f->allowed;
+    return plan_route(f->snap, &request, &f->answer, &f->err);
+}
+
+static inline struct route_request of(place_id from, place_id to, int64_t bytes) { return (struct route_request){.from = from, .to = to, .bytes = bytes}; }
+
+static inline void end(struct fixture *f)
+{
+    plan_route_done(&f->answer);
+    plan_allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static inline bool says(const struct plan_warnings *lines, const char *part)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (strstr(lines->line[i], part) != NULL)
+            return true;
+    return false;
+}
+
+static inline void assert_near(double value, double expected, double share)
+{
+    if (!(fabs(value - expected) <= share * fabs(expected)))
+        fail_msg("%g is not %g", value, expected);
+}
