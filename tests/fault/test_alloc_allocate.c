@@ -1,16 +1,6 @@
 /* Every allocation of an answer of Allocate fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "fault/fault.h"
+#include "fault/fault_answer.h"
 #include "plan_alloc.h"
-
-#define GB 1e9
 
 enum { MACHINE, NUMA0, NUMA1, CORE0, CORE1, GPU0, GPU1, PLACES };
 
@@ -25,7 +15,6 @@ static void add_core(struct graph *graph, place_id numa, unsigned cpu)
 
 static struct graph *make_graph(void)
 {
-    struct berth_err err = {0};
     struct graph *graph = graph_new();
     graph_add_place(graph, PLACE_MACHINE, 0);
     for (int i = 0; i < 2; i++) {
@@ -41,8 +30,6 @@ static struct graph *make_graph(void)
         graph->places[gpu].capacity_bytes = -1;
     }
     graph_add_link(graph, GPU0, GPU1, LINK_NVLINK)->nominal_bytes_per_s = 100 * GB;
-    memset(graph->fingerprint, 'a', 32);
-    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
     return graph;
 }
 
@@ -52,8 +39,9 @@ static void add(struct values *values, enum metric metric, place_id from, place_
     assert_true(values_add(values, &v, axes, NULL));
 }
 
-static struct snapshot *make_snapshot(void)
+static struct snapshot *make_snapshot(const void *question)
 {
+    (void)question;
     struct graph *graph = make_graph();
     struct values *values = values_new();
     static const char *const sizes[] = {"bytes=4096;how=read", "bytes=65536;how=read", "bytes=1048576;how=read", "how=read"};
@@ -62,19 +50,21 @@ static struct snapshot *make_snapshot(void)
     add(values, METRIC_MEMORY_BANDWIDTH, GPU0, GPU0, "", 4000);
     add(values, METRIC_MEMORY_BANDWIDTH, NUMA0, NUMA0, "", 100);
     add(values, METRIC_ALLOCATION, GPU0, NUMA0, "kind=pinned", 4);
-    values_finish(values);
-    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    graph_unref(graph);
-    return snap;
+    return fault_snapshot(graph, values, NULL);
 }
 
-/* The same options by the same numbers as with all the memory there is, or an error. */
-static enum berth_code ask(struct snapshot *snap, const struct memuse_access *access, size_t count, int64_t bytes, double *ret_sum_ns, struct berth_err *err)
+struct question {
+    const struct memuse_access *access;
+    size_t count;
+    int64_t bytes;
+    double expected_ns; /* the sum over all options with all the memory there is */
+};
+
+static enum berth_code answer_to(struct snapshot *snap, const struct question *question, double *ret_sum_ns, struct berth_err *err)
 {
     struct allowed allowed = {.given = true};
     cpuset_add(&allowed.cpus, 0);
-    const struct alloc_request request = {.bytes = bytes, .access = access, .access_count = count, .allowed = &allowed};
+    const struct alloc_request request = {.bytes = question->bytes, .access = question->access, .access_count = question->count, .allowed = &allowed};
     struct alloc_answer answer;
     enum berth_code code = plan_alloc(snap, &request, &answer, err);
     if (code != BERTH_OK)
@@ -86,44 +76,33 @@ static enum berth_code ask(struct snapshot *snap, const struct memuse_access *ac
     return code;
 }
 
-static void until_it_succeeds(const struct memuse_access *access, size_t count, int64_t bytes, int least)
+/* What cannot be looked up is not taken for what was not measured: the options have the same numbers. */
+static enum berth_code ask(struct snapshot *snap, const void *question, struct berth_err *err)
+{
+    double sum_ns = 0;
+    enum berth_code code = answer_to(snap, question, &sum_ns, err);
+    if (code == BERTH_OK && sum_ns != ((const struct question *)question)->expected_ns)
+        fail_msg("%g ns instead of %g", sum_ns, ((const struct question *)question)->expected_ns);
+    return code;
+}
+
+static void each_place_of(struct question question, int least)
 {
     struct berth_err err = {0};
-    struct snapshot *snap = make_snapshot();
-    double expected_ns = 0, sum_ns = 0;
-    assert_int_equal(ask(snap, access, count, bytes, &expected_ns, &err), BERTH_OK);
+    struct snapshot *snap = make_snapshot(NULL);
+    assert_int_equal(answer_to(snap, &question, &question.expected_ns, &err), BERTH_OK);
     snapshot_unref(snap);
-    for (int for_ever = 0; for_ever < 2; for_ever++) {
-        int failures = 0;
-        for (long at = 1;; at++) {
-            err = (struct berth_err){0};
-            snap = make_snapshot(); /* anew, because it keeps its curves */
-            fault_arm(at, for_ever);
-            enum berth_code code = ask(snap, access, count, bytes, &sum_ns, &err);
-            bool failed = fault_disarm();
-            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
-                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
-            if (code == BERTH_OK && sum_ns != expected_ns) /* what cannot be looked up is not taken for what was not measured */
-                fail_msg("allocation %ld: %g ns instead of %g", at, sum_ns, expected_ns);
-            failures += code != BERTH_OK;
-            snapshot_unref(snap);
-            if (!failed)
-                break;
-        }
-        assert_true(failures >= least);
-    }
+    fault_each_place(make_snapshot, ask, &question, least);
 }
 
 static void answers_survive(void **state)
 {
     (void)state;
-    long before = fault_live();
     const struct memuse_access by_gpu = {.by = GPU0, .reads_bytes = 65536};
     const struct memuse_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30}, {.by = NUMA0, .reads_bytes = 1 << 30}};
-    until_it_succeeds(NULL, 0, 1 << 30, 4);
-    until_it_succeeds(&by_gpu, 1, 65536, 6);
-    until_it_succeeds(by_both, 2, 1 << 30, 6);
-    assert_int_equal(fault_live(), before);
+    each_place_of((struct question){.bytes = 1 << 30}, 4);
+    each_place_of((struct question){.access = &by_gpu, .count = 1, .bytes = 65536}, 6);
+    each_place_of((struct question){.access = by_both, .count = 2, .bytes = 1 << 30}, 6);
 }
 
 int main(void)

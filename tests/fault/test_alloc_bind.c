@@ -1,17 +1,7 @@
 /* Every allocation of a plan for traffic fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "fault/fault.h"
+#include "fault/fault_answer.h"
 #include "plan_bind.h"
 
-#define GB 1e9
 #define CORES 12
 #define GPUS_MAX 9
 
@@ -29,10 +19,10 @@ static place_id add(struct graph *graph, enum place_kind kind, int number, place
     return id;
 }
 
-/* Gpus and a nic at one NUMA node, all measured, two of them together. */
-static struct snapshot *make_snapshot(int gpus)
+/* Gpus and a nic at one NUMA node, all measured, two of them together. question: how many gpus. */
+static struct snapshot *make_snapshot(const void *question)
 {
-    struct berth_err err = {0};
+    int gpus = *(const int *)question;
     struct graph *graph = graph_new();
     struct values *values = values_new();
     struct sets *sets = sets_new();
@@ -43,8 +33,6 @@ static struct snapshot *make_snapshot(int gpus)
     add(graph, PLACE_NIC, 0, numa, numa, 0, CORES);
     for (int g = 0; g < gpus; g++)
         gpu[g] = add(graph, PLACE_GPU, g, numa, numa, 0, CORES);
-    memset(graph->fingerprint, 'a', 32);
-    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
     for (int a = 0; a < gpus; a++) {
         for (int b = 0; b < gpus; b++) {
             struct value v = {.metric = METRIC_GPU_GPU_COPY_ENGINE, .source = VALUE_MEASURED, .from = gpu[a], .to = gpu[b], .n = 9, .value = (10 + (a * 7 + b) % 5) * GB,
@@ -59,16 +47,12 @@ static struct snapshot *make_snapshot(int gpus)
         struct set_flow flow = {.from = gpu[a], .to = numa, .axes = (char *)"", .bytes_per_s = 20 * GB, .low = 19 * GB, .high = 21 * GB};
         assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = &flow, .flow_count = 1}));
     }
-    values_finish(values);
-    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = sets;
-    graph_unref(graph);
-    return snap;
+    return fault_snapshot(graph, values, sets);
 }
 
-static enum berth_code ask(struct snapshot *snap, struct berth_err *err)
+static enum berth_code ask(struct snapshot *snap, const void *question, struct berth_err *err)
 {
+    (void)question;
     struct allowed allowed = {.given = true};
     struct traffic_request wanted = {.tasks = 3, .world = 4, .pattern = TRAFFIC_RING, .bytes = 1 << 24, .host_bytes = 1 << 24};
     struct traffic traffic;
@@ -88,34 +72,12 @@ static enum berth_code ask(struct snapshot *snap, struct berth_err *err)
     return code;
 }
 
-static void until_it_succeeds(int gpus)
-{
-    for (int for_ever = 0; for_ever < 2; for_ever++) {
-        int failures = 0;
-        for (long at = 1;; at++) {
-            struct berth_err err = {0};
-            struct snapshot *snap = make_snapshot(gpus); /* anew, because it keeps its curves and resources */
-            fault_arm(at, for_ever);
-            enum berth_code code = ask(snap, &err);
-            bool failed = fault_disarm();
-            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
-                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
-            failures += code != BERTH_OK;
-            snapshot_unref(snap);
-            if (!failed)
-                break;
-        }
-        assert_true(failures >= 30);
-    }
-}
-
 static void plans_survive(void **state)
 {
     (void)state;
-    long before = fault_live();
-    until_it_succeeds(4);
-    until_it_succeeds(GPUS_MAX); /* more than are searched exactly */
-    assert_int_equal(fault_live(), before);
+    const int few = 4, many = GPUS_MAX; /* more than are searched exactly */
+    fault_each_place(make_snapshot, ask, &few, 30);
+    fault_each_place(make_snapshot, ask, &many, 30);
 }
 
 int main(void)

@@ -1,22 +1,12 @@
 /* Every allocation of pricing transfers together fails once: there is an error or the same answer, never a crash, and nothing stays behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "fault/fault.h"
+#include "fault/fault_answer.h"
 #include "plan_load.h"
-
-#define GB 1e9
 
 enum { MACHINE, NUMA, MODULE, GPU0, GPU1, PLACES };
 
-static struct snapshot *make_snapshot(void)
+static struct snapshot *make_snapshot(const void *question)
 {
-    struct berth_err err = {0};
+    (void)question;
     struct graph *graph = graph_new();
     static const enum place_kind kinds[PLACES] = {PLACE_MACHINE, PLACE_NUMA, PLACE_MODULE, PLACE_GPU, PLACE_GPU};
     for (int i = 0; i < PLACES; i++)
@@ -24,8 +14,6 @@ static struct snapshot *make_snapshot(void)
     for (int i = NUMA; i < PLACES; i++)
         graph->places[i].parent = i >= GPU0 ? MODULE : MACHINE;
     graph_add_link(graph, GPU0, GPU1, LINK_XGMI)->nominal_bytes_per_s = 100 * GB;
-    memset(graph->fingerprint, 'a', 32);
-    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
     struct values *values = values_new();
     struct sets *sets = sets_new();
     for (place_id gpu = GPU0; gpu <= GPU1; gpu++) {
@@ -34,18 +22,14 @@ static struct snapshot *make_snapshot(void)
     }
     struct set_flow both[] = {{GPU0, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB}, {GPU1, NUMA, (char *)"", 10 * GB, 9 * GB, 11 * GB}};
     assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = both, .flow_count = 2}));
-    values_finish(values);
-    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = sets;
-    graph_unref(graph);
-    return snap;
+    return fault_snapshot(graph, values, sets);
 }
 
-static enum berth_code price(struct snapshot *snap, struct berth_err *err)
+static enum berth_code price(struct snapshot *snap, const void *question, struct berth_err *err)
 {
+    (void)question;
     static const place_id places[] = {GPU0, GPU1, NUMA};
-    static const struct load_flow flows[] = {{0, 2, GB}, {1, 2, GB}, {0, 1, GB}};
+    static const struct load_flow flows[] = {{.from = 0, .to = 2, .bytes = GB}, {.from = 1, .to = 2, .bytes = GB}, {.from = 0, .to = 1, .bytes = GB}};
     struct load_table *table = NULL;
     struct plan_evidence evidence = {0};
     struct plan_warnings warnings = {0};
@@ -69,25 +53,7 @@ static enum berth_code price(struct snapshot *snap, struct berth_err *err)
 static void prices_survive(void **state)
 {
     (void)state;
-    long before = fault_live();
-    for (int for_ever = 0; for_ever < 2; for_ever++) {
-        int failures = 0;
-        for (long at = 1;; at++) {
-            struct berth_err err = {0};
-            struct snapshot *snap = make_snapshot(); /* anew, because it keeps its curves and resources */
-            fault_arm(at, for_ever);
-            enum berth_code code = price(snap, &err);
-            bool failed = fault_disarm();
-            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))
-                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
-            failures += code != BERTH_OK;
-            snapshot_unref(snap);
-            if (!failed)
-                break;
-        }
-        assert_true(failures >= 20);
-    }
-    assert_int_equal(fault_live(), before);
+    fault_each_place(make_snapshot, price, NULL, 20);
 }
 
 int main(void)

@@ -1,22 +1,11 @@
 /* Every allocation of a route fails once: there is an error or an answer, never a crash, and nothing stays behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "fault/fault.h"
+#include "fault/fault_answer.h"
 #include "plan_route.h"
-
-#define GB 1e9
 
 enum { MACHINE, NUMA, GPU0, GPU1, GPU2, PLACES };
 
 static struct graph *make_graph(void)
 {
-    struct berth_err err = {0};
     struct graph *graph = graph_new();
     graph_add_place(graph, PLACE_MACHINE, 0);
     graph_add_place(graph, PLACE_NUMA, 0);
@@ -25,8 +14,6 @@ static struct graph *make_graph(void)
     for (int i = NUMA; i < PLACES; i++)
         graph->places[i].parent = 0;
     graph_add_link(graph, GPU0, GPU2, LINK_NVLINK)->nominal_bytes_per_s = 100 * GB;
-    memset(graph->fingerprint, 'a', 32);
-    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
     return graph;
 }
 
@@ -36,8 +23,9 @@ static void add(struct values *values, enum metric metric, place_id from, place_
     assert_true(values_add(values, &v, axes, NULL));
 }
 
-static struct snapshot *make_snapshot(void)
+static struct snapshot *make_snapshot(const void *question)
 {
+    (void)question;
     struct graph *graph = make_graph();
     struct values *values = values_new();
     struct sets *sets = sets_new();
@@ -50,16 +38,13 @@ static struct snapshot *make_snapshot(void)
         struct set_flow flow = {.from = gpu, .to = NUMA, .axes = (char *)"", .bytes_per_s = 20 * GB, .low = 19 * GB, .high = 21 * GB};
         assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .flow = &flow, .flow_count = 1}));
     }
-    values_finish(values);
-    struct snapshot *snap = snapshot_new(graph, values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = sets;
-    graph_unref(graph);
-    return snap;
+    return fault_snapshot(graph, values, sets);
 }
 
-static enum berth_code ask(struct snapshot *snap, place_id to, struct berth_err *err)
+/* question: where to. */
+static enum berth_code ask(struct snapshot *snap, const void *question, struct berth_err *err)
 {
+    place_id to = *(const place_id *)question;
     const struct allowed allowed = {.given = true};
     const struct route_transfer meanwhile[] = {{GPU0, NUMA, 1 << 30}};
     const struct route_request request = {.from = GPU0, .to = to, .bytes = 1 << 30, .meanwhile = meanwhile, .meanwhile_count = 1, .allowed = &allowed};
@@ -72,34 +57,12 @@ static enum berth_code ask(struct snapshot *snap, place_id to, struct berth_err 
     return code;
 }
 
-static void until_it_succeeds(place_id to, int least)
-{
-    for (int for_ever = 0; for_ever < 2; for_ever++) {
-        int failures = 0;
-        for (long at = 1;; at++) {
-            struct berth_err err = {0};
-            struct snapshot *snap = make_snapshot(); /* anew, because it keeps its curves and resources */
-            fault_arm(at, for_ever);
-            enum berth_code code = ask(snap, to, &err);
-            bool failed = fault_disarm();
-            if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY)) /* what cannot be looked up is not taken for what was not measured */
-                fail_msg("allocation %ld: code %d: %s", at, code, err.detail);
-            failures += code != BERTH_OK;
-            snapshot_unref(snap);
-            if (!failed)
-                break;
-        }
-        assert_true(failures >= least);
-    }
-}
-
 static void routes_survive(void **state)
 {
     (void)state;
-    long before = fault_live();
-    until_it_succeeds(GPU1, 5);
-    until_it_succeeds(GPU2, 3); /* by what the link is said to carry */
-    assert_int_equal(fault_live(), before);
+    const place_id measured = GPU1, linked = GPU2; /* by what the link is said to carry */
+    fault_each_place(make_snapshot, ask, &measured, 5);
+    fault_each_place(make_snapshot, ask, &linked, 3);
 }
 
 int main(void)
