@@ -306,7 +306,11 @@ def a_recorded_node_is_served_and_not_measured():
 
 
 def what_it_records_it_can_serve():
-    with Daemon(config="quick_budget_ms = 1000\n") as daemon, tempfile.TemporaryDirectory() as folder:
+    lines = [{"record": "value", "metric": "memory_bandwidth", "from": "numa0", "to": "numa0", "axes": {"how": how, "threads": threads},
+              "value": value, "low": value / 1.0123456789, "high": value * 1.1, "n": 9}
+             for (how, threads), value in {("read", "1"): 12345678901.234, ("write", "1"): 1e9 / 3, ("copy", "all"): 4.0e12}.items()]
+    script = "\n".join(f"echo '{line}'" for line in (RUN, *map(json.dumps, lines), '{"record":"end","status":"complete"}'))
+    with fake_probe(script) as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon, tempfile.TemporaryDirectory() as folder:
         daemon.wait_ready()
         with Connection(daemon.socket) as connection:
             for error, reply in connection.stream("io.berth.Fabric.Record"):
@@ -323,7 +327,7 @@ def what_it_records_it_can_serve():
             assert strip(copy["places"]) == strip(node["places"])
             numbers = lambda d: [(c["from"], c["to"], c["axes"], c["value"]) for c in cells(d, "memory_bandwidth") if c["value"]]
             was, now = numbers(daemon), numbers(again)
-            assert len(was) == len(now) > 0
+            assert len(was) == len(now) == len(lines), (was, now)
             for a, b in zip(was, now):
                 assert a[:3] == b[:3] and abs(a[3] - b[3]) <= 1e-6 * a[3], (a, b)
 
