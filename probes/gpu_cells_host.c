@@ -5,7 +5,8 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(64) << 20) /* at most: 1.2 ms by PCIe 5 */
-#define FEW_PAIRS   16
+#define FEW_PAIRS   16                   /* of NUMA nodes and devices: quick measures every rate of each */
+#define FEW_CURVES  2                    /* devices: every curve, too */
 
 /* What a cell's variant says: the kind of host memory, and one of these. */
 enum { ONE, BOTH, READ, WRITE, COPY };
@@ -52,6 +53,11 @@ static bool wants_all(const struct gpu_run *run)
     return run->wanted.profile == GPU_FULL || run->node->device_count * run->node->numa_count <= FEW_PAIRS;
 }
 
+static bool wants_all_curves(const struct gpu_run *run)
+{
+    return run->wanted.profile == GPU_FULL || run->node->device_count <= FEW_CURVES;
+}
+
 /* The first device of a model stands for the others, as far as kernels are concerned. */
 static bool stands_for_others(const struct gpu_run *run, int device)
 {
@@ -65,7 +71,8 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
-    bool few = path.mechanism == GPU_BY_KERNEL && !wants_all(run) && !stands_for_others(run, cell->from >= 0 ? cell->from : cell->to);
+    bool few = path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) &&
+               !stands_for_others(run, cell->from >= 0 ? cell->from : cell->to);
     return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
 }
 
@@ -99,14 +106,15 @@ static bool has_kind(const struct gpu_run *run, enum gpu_memory_kind kind, bool 
 static bool is_quick(const struct gpu_run *run, int device, int kind, int what, bool near)
 {
     if (kind != GPU_MEMORY_PINNED)
-        return near && (what == ONE || what == COPY) && (kind != GPU_MEMORY_PAGEABLE || wants_all(run) || stands_for_others(run, device));
+        return near && (what == ONE || what == COPY) &&
+               (kind != GPU_MEMORY_PAGEABLE || wants_all(run) || stands_for_others(run, device));
     return near || what == ONE || what == COPY || wants_all(run);
 }
 
-/* Of kernels that only read or only write, one device's curve is enough where there are many. */
+/* Of kernels that only read or only write, one device's curve is enough where there are several. */
 static bool wants_curve(const struct gpu_run *run, int device, int what)
 {
-    return what == ONE || what == COPY || wants_all(run) || stands_for_others(run, device);
+    return what == ONE || what == COPY || wants_all_curves(run) || stands_for_others(run, device);
 }
 
 /* Between one NUMA node (as a place) and one device. near: the node that the device hangs on, where quick looks more closely. */
@@ -123,7 +131,9 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                     continue;
                 struct gpu_cell cell = {.metric = by_kernel ? PROBE_HOST_GPU_KERNEL : PROBE_HOST_GPU_COPY_ENGINE,
                                         .phase = main ? GPU_PHASE_RATES : GPU_PHASE_DETAIL,
-                                        .rank = kind == GPU_MEMORY_PAGEABLE ? 2 : near ? 0 : 1,
+                                        .rank = kind == GPU_MEMORY_PAGEABLE ? 2
+                                                : near                      ? 0
+                                                                            : 1,
                                         .from = back ? device : numa,
                                         .to = back ? numa : device,
                                         .variant = VARIANT(what, kind),

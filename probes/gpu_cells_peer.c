@@ -6,9 +6,10 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
-#define ALL_PAIRS   12                   /* up to so many quick looks at every pair as full does */
-#define ALIKE       0.05                 /* rates that differ by less */
-#define CACHES      4                    /* times the last cache: what a leg in own memory moves at least */
+#define ALL_PAIRS   12                    /* up to so many quick measures every rate of every pair */
+#define ALL_CURVES  2                     /* up to so many every curve, too */
+#define ALIKE       0.05                  /* rates that differ by less */
+#define CACHES      4                     /* times the last cache: what a leg in own memory moves at least */
 
 /* What a cell's variant says. */
 enum {
@@ -115,28 +116,45 @@ static bool stands_for_others(const struct gpu_run *run, int from, int to)
     return true;
 }
 
-/* Every pair is looked at as closely as any other: in the full profile, and where there are few. */
-static bool wants_all(const struct gpu_run *run)
+static bool has_pairs_to(const struct gpu_run *run, int pairs)
 {
-    return run->wanted.profile == GPU_FULL || run->node->device_count * (run->node->device_count - 1) <= ALL_PAIRS;
+    return run->wanted.profile == GPU_FULL || run->node->device_count * (run->node->device_count - 1) <= pairs;
+}
+
+/* Of every pair as of any other: in the full profile, and where there are few. */
+static bool wants_all_rates(const struct gpu_run *run) { return has_pairs_to(run, ALL_PAIRS); }
+static bool wants_all_curves(const struct gpu_run *run) { return has_pairs_to(run, ALL_CURVES); }
+
+/* Quick measures both ways at once, which is the same from either end, once, and not of kernels that only read or only write,
+ * which are near the sum of one way; of more pairs only what copies there. */
+static bool wants_rate(const struct gpu_run *run, int from, int to, int way)
+{
+    if (run->wanted.profile == GPU_FULL || wants_all_curves(run))
+        return true;
+    if (ways[way].both)
+        return from < to && (way == ENGINE_BOTH || way == KERNEL_COPY_BOTH || (way == KERNEL_PULL_BOTH && wants_all_rates(run)));
+    return way != KERNEL_PULL || wants_all_rates(run) || stands_for_others(run, from, to);
+}
+
+static bool wants_curve(const struct gpu_run *run, int from, int to, int way)
+{
+    if (ways[way].both || (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
+        return false;
+    return way == ENGINE_WRITE || way == KERNEL_COPY || wants_all_curves(run) || stands_for_others(run, from, to);
 }
 
 static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     struct probe_axes axes = axes_of(cell);
     return gpu_transfer_curve(run, cell, &axes, &ways[cell->variant].path, CURVE_BYTES,
-                              !wants_all(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
+                              !wants_all_curves(run) && !stands_for_others(run, cell->from, cell->to), budget_ns);
 }
 
 static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int from, int to)
 {
-    bool ok = true, all = wants_all(run);
+    bool ok = true;
     for (int way = 0; way < WAY_COUNT; way++) {
-        /* Both ways at once is the same from either end, and is near the sum of one-way copies by kernel whatever they do. */
-        if (!all && ways[way].both && (from > to || (way != ENGINE_BOTH && way != KERNEL_COPY_BOTH)))
-            continue;
-        bool first = stands_for_others(run, from, to);
-        if (!all && !first && way == KERNEL_PULL)
+        if (!wants_rate(run, from, to, way))
             continue;
         bool by_kernel = ways[way].path.mechanism == GPU_BY_KERNEL;
         struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL : PROBE_GPU_GPU_COPY_ENGINE,
@@ -148,11 +166,10 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .axes = axes_of,
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
-        if (ways[way].both || (!all && !first && way != ENGINE_WRITE && way != KERNEL_COPY) ||
-            (way == KERNEL_PULL && run->wanted.profile != GPU_FULL))
+        if (!wants_curve(run, from, to, way))
             continue;
         cell.phase = GPU_PHASE_CURVES;
-        cell.rank = first ? 0 : 1;
+        cell.rank = stands_for_others(run, from, to) ? 0 : 1;
         cell.is_more = true;
         cell.measure = measure_curve;
         ok = ok && gpu_cells_add(run, cells, &cell);

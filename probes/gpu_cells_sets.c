@@ -8,7 +8,8 @@
 #define HOST_SETS_MAX 4096 /* as many as the daemon takes of a run */
 #define QUICK_TRIPLES 8
 #define FULL_TRIPLES  600
-#define QUICK_PAIRS   64 /* of pairs */
+#define QUICK_PAIRS   40 /* of pairs, of more than four devices; */
+#define FEW_PAIRS     60 /* of four there are so many */
 #define FULL_PAIRS    1600
 
 _Static_assert(GPU_CELL_FLOWS_MAX == GPU_TRIAL_FLOWS_MAX, "a set is run as a whole");
@@ -200,7 +201,8 @@ static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct
     return ok;
 }
 
-/* In full: all devices with the memory of one node, as when a job's data are all on one; each node that is far from one of them. */
+/* In full: all devices with the memory of one node, as when a job's data are all on one; each node that is far from one of them.
+ */
 static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
 {
     int devices = run->node->device_count;
@@ -228,7 +230,11 @@ static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct
 {
     bool full = run->wanted.profile == GPU_FULL, ok = true;
     size_t count;
-    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count, full ? FULL_PAIRS : QUICK_PAIRS, random, &count);
+    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count,
+                                           full                          ? FULL_PAIRS
+                                           : run->node->device_count > 4 ? QUICK_PAIRS
+                                                                         : FEW_PAIRS,
+                                           random, &count);
     if (numbers == NULL)
         return false;
     for (size_t i = 0; ok && i < count; i++)

@@ -19,7 +19,7 @@
 #define EXIT_NOTHING 69 /* no driver, or no GPU that can be measured */
 #define EXIT_BUG     70
 
-#define QUICK_BUDGET_NS INT64_C(4900000000)
+#define QUICK_BUDGET_NS INT64_C(5000000000)
 #define FULL_BUDGET_NS  INT64_C(1200000000000)
 #define PLACES_MAX      4096
 #define SKIPPED_MAX     256
@@ -55,7 +55,7 @@ static const struct probe_option list[] = {
     {"profile", "quick|full", "what to measure; quick is seconds (default), full is minutes", OPT_PROFILE},
     {"metrics", "NAME,...", "only these of host_gpu_*, gpu_gpu_*, copy_latency, memory_bandwidth, ...", OPT_METRICS},
     {"places", "NAME,...", "only what goes from or to one of these: PCI addresses, UUIDs, numa0", OPT_PLACES},
-    {"budget-ns", "N", "end N nanoseconds after the GPUs are open (default 4.9e9 for quick, 1.2e12 for full)", OPT_BUDGET},
+    {"budget-ns", "N", "take N nanoseconds from when the driver has started (default 5e9 for quick, 1.2e12 for full)", OPT_BUDGET},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)", OPT_BACKEND},
     {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it", OPT_SHAPES},

@@ -31,11 +31,15 @@
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
+#define CLOSE_NS     INT64_C(150000000) /* that CUDA takes for a device, at most: about 100 ms for an H200 */
+#define LAST_NS      INT64_C(20000000)  /* that the last cell takes longer than there is time */
+#define ENDS_SHARE   0.22               /* of the time, for opening and closing devices, at most */
 
 #define LEG_FULL_NS  2.2e6
 #define LEG_QUICK_NS 1.1e6 /* at most */
-#define LEG_SHARE    0.3   /* of the time, for the legs of rates and sets */
+#define LEG_SHARE    0.36  /* of the time, for the legs of rates and sets */
 #define LEGS         13    /* that one of them takes, about */
+#define PEER_LEGS    2     /* the others' legs in one between peers, which moves bytes fastest */
 
 #define CELL_LEAST_NS INT64_C(2000000)
 #define CELL_QUICK_NS INT64_C(30000000)
@@ -161,14 +165,33 @@ static bool warm_up(struct gpu_run *run)
     return true;
 }
 
-/* As long as the time for rates and sets lets all of them be, the same for each. */
-static double find_leg_ns(const struct gpu_run *run, const struct gpu_cells *cells)
+/* How many parts of the time for legs a cell takes. */
+static size_t leg_parts(const struct gpu_cell *cell)
 {
-    size_t rates = 1;
+    if (cell->phase != GPU_PHASE_RATES)
+        return cell->phase == GPU_PHASE_SETS;
+    return cell->from >= 0 && cell->to >= 0 && cell->from != cell->to ? PEER_LEGS : 1;
+}
+
+static double within_legs(double leg_ns) { return fmax(fmin(leg_ns, LEG_QUICK_NS), GPU_RATE_LEG_NS); }
+
+/* As long as the time for rates and sets lets all of them be. */
+static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
+{
+    size_t parts = 1;
     for (size_t i = 0; i < cells->count; i++)
-        rates += cells->item[i].phase == GPU_PHASE_RATES || cells->item[i].phase == GPU_PHASE_SETS;
-    double fit = LEG_SHARE * (double)run->budget_ns / (double)(LEGS * rates);
-    return run->wanted.profile == GPU_FULL ? LEG_FULL_NS : fmax(fmin(fit, LEG_QUICK_NS), GPU_RATE_LEG_NS);
+        parts += leg_parts(&cells->item[i]);
+    double fit = LEG_SHARE * (double)run->budget_ns / (double)(LEGS * parts);
+    run->leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(fit);
+    run->peer_leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(PEER_LEGS * fit);
+}
+
+/* What opening the devices took and closing them will take is the run's time, too; no more than a part of it. */
+static int64_t time_left_ns(const struct gpu_node *node, int64_t budget_ns)
+{
+    int64_t ends = node->open_ns + (node->api->takes_cuda ? CLOSE_NS * node->device_count : 0) + LAST_NS,
+            most = (int64_t)(ENDS_SHARE * (double)budget_ns);
+    return budget_ns - (ends < most ? ends : most);
 }
 
 static bool print_run(const struct gpu_run *run, const struct gpu_probe_options *options, int driver)
@@ -320,7 +343,7 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
         *why = run->lost;
     } else {
         gpu_times_add(times, GPU_TIME_WARM, probe_clock_ns());
-        run->leg_ns = find_leg_ns(run, &cells);
+        find_legs(run, &cells);
         run->report->total = cells.count;
         status = skip_empty(run, &cells) ? measure_all(run, &cells, times) : GPU_PROBE_GONE;
         if (status == GPU_PROBE_FAILED)
@@ -345,7 +368,7 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     run->wanted = options->wanted;
     run->random = (struct probe_random){options->wanted.seed};
     run->started_ns = probe_clock_ns();
-    run->budget_ns = options->budget_ns;
+    run->budget_ns = time_left_ns(node, options->budget_ns);
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
     if (options->shapes != NULL)

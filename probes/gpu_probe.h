@@ -9,7 +9,7 @@
 
 struct gpu_probe_options {
     struct gpu_wanted wanted;
-    int64_t budget_ns;  /* of measuring, from when the devices are open */
+    int64_t budget_ns;  /* from when the driver has started: opening the devices, measuring, and closing them */
     int64_t started_ns; /* of the clock, when the process started */
     struct gpu_conditions *conditions;
     const char *shapes; /* launch shapes known from an earlier run (gpu_tune.h); NULL */

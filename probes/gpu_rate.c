@@ -11,6 +11,7 @@
 #define COUNT_MAX 64                  /* operations in a queue */
 #define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
 #define LOOKS     6                   /* fewer are enough unless flows share something unequally */
+#define QUEUED    0.25                /* of another flow of its device: what has less and still falls waits for it */
 
 #define QUEUE_NS    150e3 /* that the operations take together which a time is taken from, at least; */
 #define QUEUE_SHARE 0.01  /* more when this of the budget is more, */
@@ -43,10 +44,20 @@ static void set_bytes(struct gpu_flow *flow, double bytes, unsigned count)
 
 static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
 
+/* What a flow takes; where flows of a device are queued, what all of its device take. */
+static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index, bool queued)
+{
+    double ns = flows[index].ns;
+    for (size_t i = 0; queued && i < count; i++)
+        if (flows[i].op.device == flows[index].op.device)
+            ns = fmax(ns, flows[i].began_ns + flows[i].ns);
+    return ns;
+}
+
 /* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as the others at its expected rate,
  * and as many operations in one leg as in the other, so that what each operation costs is in no difference. */
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double leg_ns,
-                     uint64_t least, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+                     uint64_t least, bool queued, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
@@ -59,26 +70,51 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes[i] = moved(&flows[i]);
-        ns[i] = flows[i].ns;
+        ns[i] = taken_ns(flows, count, i, queued);
         set_bytes(&flows[i], expected[i] * longer, flows[i].count);
     }
     if (!gpu_trial_run(trial, flows, count, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
-        ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (flows[i].ns - ns[i]);
-        if (!(flows[i].ns > ns[i]) || !(ret_rates[i] > 0)) {
+        double longer_ns = taken_ns(flows, count, i, queued);
+        ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
+        if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
             *ret_fault = GPU_FAULT_OTHER;
             return probe_why_set(why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns", bytes[i], ns[i],
-                                 moved(&flows[i]), flows[i].ns);
+                                 moved(&flows[i]), longer_ns);
         }
     }
     return true;
 }
 
+/* One engine that takes copy after copy gives the first one all of its rate: the less the others move in the same time, the less
+ * they get, down to nothing. Then all of that device get as much as any; false: none waits so. */
+static bool share_queues(const struct gpu_flow *flows, size_t count, double *expected)
+{
+    double even[GPU_TRIAL_FLOWS_MAX];
+    bool queued = false;
+    for (size_t i = 0; i < count; i++) {
+        double most = 0, least = INFINITY;
+        unsigned n = 0;
+        for (size_t j = 0; j < count; j++)
+            if (flows[j].op.device == flows[i].op.device) {
+                most = fmax(most, expected[j]);
+                least = fmin(least, expected[j]);
+                n++;
+            }
+        bool waits = least < QUEUED * most;
+        queued |= waits;
+        even[i] = waits ? most / n : expected[i];
+    }
+    for (size_t i = 0; queued && i < count; i++)
+        expected[i] = even[i];
+    return queued;
+}
+
 /* What the flows get together, roughly: looks until a look finds what the last one led to expect. One alone need not be known so
  * well, because no other one has to end with it. */
 static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                 double *ret_expected, enum gpu_fault *ret_fault, struct probe_why *why)
+                 double *ret_expected, bool *ret_queued, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
     for (size_t i = 0; i < count; i++)
@@ -90,7 +126,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
     bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, false, rates, ret_fault, why))
             return false;
         far = false;
         for (size_t j = 0; j < count; j++) {
@@ -98,6 +134,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
             ret_expected[j] = rates[j];
         }
     }
+    *ret_queued = far && share_queues(flows, count, ret_expected);
     return true;
 }
 
@@ -105,16 +142,17 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
 static double dithered(double leg_ns, unsigned n) { return leg_ns * (1 + DITHER * (fmod(n * 0.618034, 1) - 0.5)); }
 
 bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                       int64_t budget_ns, struct probe_summary *ret_rates, struct probe_summary *ret_sum, enum gpu_fault *ret_fault,
-                       struct probe_why *why)
+                       int64_t budget_ns, struct probe_summary *ret_rates, struct probe_summary *ret_sum,
+                       enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    if (!look(trial, flows, count, leg_ns, least, expected, ret_fault, why))
+    bool queued;
+    if (!look(trial, flows, count, leg_ns, least, expected, &queued, ret_fault, why))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, queued, rates, ret_fault, why))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;

@@ -23,13 +23,15 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
                        const struct gpu_path *path, const struct gpu_path *back, unsigned factor, uint64_t least,
                        int64_t budget_ns, struct probe_summary *ret_rate)
 {
+    bool is_peer = cell->from >= 0 && cell->to >= 0 && cell->from != cell->to;
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flows[0], &why) ||
         (back != NULL && !gpu_path_flow(run, back, cell->to, cell->from, &flows[1], &why)) ||
-        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, run->leg_ns, least, budget_ns, rates, &sum, &fault, &why))
+        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, is_peer ? run->peer_leg_ns : run->leg_ns, least, budget_ns,
+                           rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
     if (ret_rate != NULL)
@@ -132,8 +134,8 @@ static bool call_rates(struct gpu_run *run, struct gpu_flow *flow, int64_t end_n
             if (i < 0 || !(ns[1] > ns[0]))
                 continue;
             ret_samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
-            enough = n == PROBE_STATS_MAX || (n >= GPU_SEATS_MAX * CALLED_SEAT &&
-                                              probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
+            enough = n == PROBE_STATS_MAX ||
+                     (n >= GPU_SEATS_MAX * CALLED_SEAT && probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
         }
     }
     *ret_count = n;

@@ -187,8 +187,9 @@ def test_quick():
     for name, devices in (("mi250x", 8), ("h200x4", 4), ("gh200-quad", 4), ("mi300a", 4)):
         records = ended(measured(NODES / f"{name}.node"))
         spent = records[-1]["statistics"]
-        begun_ns = spent["driver_ns"] + (spent["open_ns"] if devices > 4 else 0)
-        assert records[-1]["elapsed_ns"] - begun_ns <= 5e9, (name, records[-1])
+        took_ns = records[-1]["elapsed_ns"] - spent["driver_ns"]
+        assert took_ns <= 5e9, (name, records[-1])
+        assert devices > 4 or took_ns <= 3.5e9, (name, "a real node takes longer, and closes its devices", records[-1])
         phases = {key: ns for key, ns in spent.items() if key.endswith("_ns") and key != "metric_ns"}
         assert abs(sum(phases.values()) / records[-1]["elapsed_ns"] - 1) < 0.02 and {"driver_ns", "open_ns", "verify_ns", "rates_ns", "sets_ns", "curves_ns"} <= set(phases), spent
         in_phases = sum(ns for key, ns in phases.items() if key.removesuffix("ns") + "cells" in spent)

@@ -18,7 +18,7 @@
 
 #define FAKE_START_NS 4000.0 /* that the first operation behind an event waits */
 #define FAKE_OP_NS    2000.0
-#define FAKE_EVENT_NS 2700.0 /* that an event holds up what comes behind it */
+#define FAKE_EVENT_NS 2700.0              /* that an event holds up what comes behind it */
 #define FAKE_REAL     ((size_t)256 << 10) /* bytes of an operation that really move */
 #define FAKE_EVENTS   4096
 
@@ -44,6 +44,9 @@ struct fake {
     int released_early;        /* operations that were enqueued after their gate was opened */
     double hiccup_ns;          /* that the next operation takes longer */
     bool timeless;             /* operations take no time at all */
+    bool in_turn;              /* a device does one operation after the other, whatever their streams */
+    double free_ns[8];         /* then: when it has done the last one */
+    double step_ns;            /* the end of an operation is seen in such steps; 0: at once */
     unsigned grid;             /* of the last streaming kernel */
 };
 
@@ -169,7 +172,11 @@ static inline void fake_pass(struct fake *fake, struct fake_stream *stream, size
         fake->released_early++;
     if (fake->timeless)
         return;
+    double *free_ns = &fake->free_ns[stream->device];
+    stream->now = fake->in_turn ? fmax(stream->now, *free_ns) : stream->now;
     stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + fake->hiccup_ns + (double)bytes / rate;
+    stream->now = fake->step_ns > 0 ? ceil(stream->now / fake->step_ns) * fake->step_ns : stream->now;
+    *free_ns = stream->now;
     stream->queued++;
     fake->hiccup_ns = 0;
 }
@@ -231,6 +238,8 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         const struct gpu_gate_args *gate = args;
         at->held = true;
         at->queued = 0;
+        for (int i = 0; fake->in_turn && i < GPU_STREAMS; i++) /* all of a device that are held go at once */
+            at->now = fmax(at->now, fake->streams[at->device][i].now);
         at->flag = gate->flag;
         at->value = gate->value;
     } else if (kernel == GPU_KERNEL_FILL) {

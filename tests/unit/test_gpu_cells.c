@@ -28,7 +28,33 @@ static size_t count(const struct gpu_cells *cells, enum probe_metric metric, enu
     return found;
 }
 
-/* Of few devices every ordered pair is measured in every way, nothing is mirrored. */
+/* Of two every ordered pair is measured in every way, nothing is mirrored. */
+static void both_ways_of_two_devices(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(2);
+    struct gpu_run *run = run_of(fake, GPU_QUICK);
+    struct gpu_cells cells = {0};
+    assert_true(gpu_cells_peer(run, &cells));
+    for (int a = 0; a < 2; a++) {
+        assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, !a), 3);
+        assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, !a), 8);
+        assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, !a), 2);
+        assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, !a), 3);
+    }
+    gpu_cells_done(&cells);
+    assert_true(gpu_cells_host(run, &cells));
+    for (int a = 0; a < 2; a++) {
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, a, GPU_CELL_NUMA(0)), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, GPU_CELL_NUMA(0), a), 2);
+    }
+    gpu_cells_done(&cells);
+    free(run);
+    free(fake);
+}
+
+/* Of four every ordered pair has a rate for every way that copies or reads or writes, both ways at once one for the two; one pair
+ * stands for the others' curves, one device for those of kernels that only read or only write the host's memory. */
 static void every_pair_of_few_devices(void **state)
 {
     (void)state;
@@ -38,10 +64,12 @@ static void every_pair_of_few_devices(void **state)
     assert_true(gpu_cells_peer(run, &cells));
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), a == b ? 0 : 3);
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 8);
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == b ? 0 : 2);
-            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b), a == b ? 0 : 3);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), a == b ? 0 : 2 + (a < b));
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, b), a == b ? 0 : 4 + 2 * (a < b));
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == b             ? 0
+                                                                                               : a == 0 && b == 1 ? 2
+                                                                                                                  : 1);
+            assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, b), a == b ? 0 : a == 0 && b == 1 ? 3 : 1);
             assert_int_equal(count(&cells, PROBE_COPY_LATENCY, GPU_PHASE_LATENCY, a, b), a != b);
             assert_int_equal(count(&cells, PROBE_MEMORY_BANDWIDTH, GPU_PHASE_RATES, a, b), a == b ? 3 : 0);
         }
@@ -54,6 +82,7 @@ static void every_pair_of_few_devices(void **state)
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_DETAIL, a, numa), 1); /* pageable */
         assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, a, numa), 2);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_RATES, numa, a), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, numa, a), 1 + (a == 0));
     }
     gpu_cells_done(&cells);
     free(run);
@@ -251,6 +280,7 @@ static void the_best_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_ways_of_two_devices),
         cmocka_unit_test(every_pair_of_few_devices),
         cmocka_unit_test(many_devices_share_curves),
         cmocka_unit_test(curves_have_sizes),

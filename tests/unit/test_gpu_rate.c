@@ -94,6 +94,57 @@ static void flows_end_together(void **state)
     end(fake, trial);
 }
 
+/* Copies of one device that wait for each other: together they get what one gets alone, and neither all of it. */
+static void what_waits_is_not_what_runs_together(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(2);
+    struct gpu_trial *trial = begin(fake);
+    fake->in_turn = true;
+    fake->rate[0] = 400;
+    fake->rate[1] = 300;
+    struct gpu_flow flows[] = {flow_of(0, UINT64_C(1) << 30), flow_of(0, UINT64_C(1) << 30), flow_of(1, UINT64_C(1) << 30)};
+    for (size_t i = 0; i < 3; i++)
+        flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
+    struct probe_summary rates[3], sum;
+    struct probe_why why = {0};
+    enum gpu_fault fault;
+    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why))
+        fail_msg("%s", why.text);
+    assert_float_equal(rates[0].value / 200e9, 1, 0.001);
+    assert_float_equal(rates[1].value / 200e9, 1, 0.001);
+    assert_float_equal(rates[2].value / 300e9, 1, 0.001);
+    assert_float_equal(sum.value / 700e9, 1, 0.001);
+    end(fake, trial);
+}
+
+/* An end that is seen in steps, of 1.5 % of a leg, makes single rates uncertain by half of that and all together neither higher
+ * nor lower. */
+static void steps_make_no_rate_better(void **state)
+{
+    (void)state;
+    double sum = 0;
+    enum { RATES = 40 };
+    for (int i = 0; i < RATES; i++) {
+        struct fake *fake = fake_new(1);
+        struct gpu_trial *trial = begin(fake);
+        struct gpu_flow flow = flow_of(0, UINT64_C(1) << 30);
+        flow.op.to = flow.op.from = (gpu_address)(uintptr_t)fake->events;
+        fake->step_ns = 9300;
+        fake->rate[0] = 380 + i;
+        struct probe_summary rate;
+        struct probe_why why = {0};
+        enum gpu_fault fault;
+        assert_true(gpu_rate_together(trial, &flow, 1, 600e3, 0, 1000000000, &rate, NULL, &fault, &why));
+        double off = rate.value / (fake->rate[0] * 1e9) - 1;
+        if (fabs(off) > 0.01)
+            fail_msg("%.0f GB/s come out as %.1f", fake->rate[0], rate.value / 1e9);
+        sum += off;
+        end(fake, trial);
+    }
+    assert_true(fabs(sum / RATES) < 0.003);
+}
+
 /* So that no cache holds what is moved. */
 static void no_leg_is_smaller_than_asked_for(void **state)
 {
@@ -191,6 +242,8 @@ int main(void)
         cmocka_unit_test(as_many_blocks_as_bytes_need),
         cmocka_unit_test(a_rate_has_no_overhead_in_it),
         cmocka_unit_test(flows_end_together),
+        cmocka_unit_test(what_waits_is_not_what_runs_together),
+        cmocka_unit_test(steps_make_no_rate_better),
         cmocka_unit_test(no_leg_is_smaller_than_asked_for),
         cmocka_unit_test(times_are_those_of_a_queue),
         cmocka_unit_test(a_slow_first_look_leaves_no_trace),

@@ -1,4 +1,5 @@
-/* What transfers share: made-up machines must come out as they were put in, and the recorded H200 host copies as they were measured. */
+/* What transfers share: made-up machines must come out as they were put in, and the recorded H200 host copies as they were
+ * measured. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,8 +74,8 @@ static const struct resource_found *found(const struct resource_model *model, co
         if (strcmp(model->found[i].name, name) == 0)
             return &model->found[i];
     for (size_t i = 0; i < model->found_count; i++)
-        print_message("there is %s, %zu users, from %u %.4g\n", model->found[i].name, model->found[i].user_count, model->found[i].step[0].flows,
-                      model->found[i].step[0].bytes_per_s);
+        print_message("there is %s, %zu users, from %u %.4g\n", model->found[i].name, model->found[i].user_count,
+                      model->found[i].step[0].flows, model->found[i].step[0].bytes_per_s);
     fail_msg("no %s", name);
     return NULL;
 }
@@ -101,13 +102,17 @@ static void shared_host_ports_are_found(void **state)
             add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
             for (int b = a + 1; b < 8; b++) {
                 double rate = a / 2 == b / 2 ? 14 : 25;
-                snprintf(text, sizeof text, in ? "numa%d>gpu%d=%g numa%d>gpu%d=%g" : "gpu%2$d>numa%1$d=%3$g gpu%5$d>numa%4$d=%6$g", a / 4, a, rate, b / 4, b, rate);
+                snprintf(text, sizeof text,
+                         in ? "numa%d>gpu%d=%g numa%d>gpu%d=%g" : "gpu%2$d>numa%1$d=%3$g gpu%5$d>numa%4$d=%6$g", a / 4, a, rate,
+                         b / 4, b, rate);
                 add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
             }
         }
-        snprintf(text, sizeof text,
-                 in ? "numa0>gpu0=14 numa0>gpu1=14 numa0>gpu2=14 numa0>gpu3=14 numa1>gpu4=14 numa1>gpu5=14 numa1>gpu6=14 numa1>gpu7=14"
-                    : "gpu0>numa0=14 gpu1>numa0=14 gpu2>numa0=14 gpu3>numa0=14 gpu4>numa1=14 gpu5>numa1=14 gpu6>numa1=14 gpu7>numa1=14");
+        snprintf(
+            text, sizeof text,
+            in ? "numa0>gpu0=14 numa0>gpu1=14 numa0>gpu2=14 numa0>gpu3=14 numa1>gpu4=14 numa1>gpu5=14 numa1>gpu6=14 numa1>gpu7=14"
+               : "gpu0>numa0=14 gpu1>numa0=14 gpu2>numa0=14 gpu3>numa0=14 gpu4>numa1=14 gpu5>numa1=14 gpu6>numa1=14 "
+                 "gpu7>numa1=14");
         add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
     }
     struct resource_model *model = model_of(graph, sets);
@@ -209,14 +214,17 @@ static void what_has_no_name_is_found_too(void **state)
     assert_false(shared->has_role);
     assert_float_equal(shared->step[0].bytes_per_s, 48 * GB, 1);
     assert_true(shared->step[0].low <= 48 * GB && shared->step[0].high >= 48 * GB);
-    assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu2"), graph_find(graph, "gpu6"), ""));
-    assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu1"), graph_find(graph, "gpu5"), ""));
+    assert_true(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu2"),
+                                    graph_find(graph, "gpu6"), ""));
+    assert_false(resource_model_uses(graph, shared, METRIC_GPU_GPU_KERNEL_CONCURRENT, graph_find(graph, "gpu1"),
+                                     graph_find(graph, "gpu5"), ""));
     resource_model_free(model);
     sets_free(sets);
     graph_unref(graph);
 }
 
-/* Writes to a memory get more of it than reads, and an engine takes one copy after the other: what all get together is explained, and that the shares are not is said. */
+/* Writes to a memory get more of it than reads, and an engine takes one copy after the other: what all get together is explained,
+ * and that the shares are not is said. */
 static void what_is_shared_unevenly_is_found_by_its_total(void **state)
 {
     (void)state;
@@ -267,7 +275,8 @@ static void what_has_no_name_is_named_by_who_shares_it(void **state)
     graph_unref(graph);
 }
 
-/* Cores in their own memory and others in it share it; the slower of the two has what it gets in the set, for nobody measured it alone. */
+/* Cores in their own memory and others in it share it; the slower of the two has what it gets in the set, for nobody measured it
+ * alone. */
 static void cores_share_a_memory(void **state)
 {
     (void)state;
@@ -351,8 +360,8 @@ static void recorded_h200_host_copies(void **state)
     discovery_done(&node);
 }
 
-/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends it,
- * and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
+/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends
+ * it, and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
 static void recorded_four_h200(void **state)
 {
     (void)state;
@@ -411,7 +420,8 @@ static void shares_are_max_min_fair(void **state)
     (void)state;
     const double alone[] = {2, 10, 10, 10};
     unsigned char both[] = {1, 1, 1, 0}, narrow[] = {0, 0, 1, 1};
-    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1}, {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
+    const struct resource_limit limit[] = {{.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1},
+                                           {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
     const size_t flow[] = {0, 1, 2, 3};
     double rate[4];
     resource_share(alone, limit, 2, flow, 4, rate);
