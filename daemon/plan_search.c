@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_search_bound.h"
 #include "plan_search_exact.h"
 #include "plan_search_swap.h"
 
@@ -24,7 +25,7 @@ static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
     bool exact = work->problem->slots <= SEARCH_EXACT_SLOTS;
-    if (!plan_search_work_bound(work))
+    if (!plan_search_bound(work))
         return false;
     result->bound_ns = fmax(result->bound_ns, work->floor_ns);
     if (!plan_search_swap(work, false))

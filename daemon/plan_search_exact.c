@@ -2,6 +2,10 @@
  * A choice is ruled out when even what is certain of it costs no less than the best: flows that have both their slots take at least their time alone, a resource at least
  * what goes through it, and the other flows at least what they take anywhere.
  *
+ * Looking ahead: a berth without a slot takes at least as long as its flows with those that have one take from the best slot that is left to it.
+ *
+ * Twice: first for less time alone, which rules out much more and proves the time; then, among choices that take no longer, for what else is less. That ends early.
+ *
  * Tasks that traffic cannot tell apart: of all choices that are the same but for which task has which berths, only the one with the lowest numbers is looked at. It is
  * enough that task i has a lower slot than every task that it can change places with while tasks 0 to i - 1 stay (J.-F. Puget, "Breaking symmetries in all different
  * problems", IJCAI 2005). Slots that nothing tells apart: a slot is not tried when a renaming that leaves those taken so far gives it a lower number (T. Kelsey et al.,
@@ -16,7 +20,9 @@
 #include "plan_search_alike.h"
 
 #define LOOKS_MAX     (1U << 18)
-#define PRICES_MAX    8e6 /* prices asked, times the square of the flows: what a price costs grows with it; a fraction of a second */
+#define TIES_TOUCHES  12288 /* ends of flows */
+#define PRICES_MAX    8e6   /* where tasks share slots, of which there are more choices than can be looked at: prices asked, times the square of the flows */
+#define AHEAD_BERTHS  32    /* with more, looking ahead costs more than it saves */
 #define SAME_TASKS    16    /* more are not looked at for what traffic cannot tell apart */
 #define SAME_LOOKS    20000
 
@@ -34,10 +40,13 @@ struct dive {
     struct level *level;    /* by berths placed */
     double *load;           /* by berths placed and resource */
     double *rest_time, *rest_sum; /* by berths placed: what the flows that are not complete take at least */
+    double *need;           /* by berths placed, berth and slot: the slowest of its flows with berths placed, alone; NULL: not looked at */
     uint32_t *completes;    /* flows in the order of their later berth */
     size_t *completes_at;   /* by berth and one more */
     uint64_t *after;        /* by task: those that have higher slots than it */
-    size_t ties;            /* flows of the choices that were priced */
+    bool is_for_time;       /* the first time */
+    size_t looks_left;
+    size_t ties;            /* flows of the choices that were priced the second time */
     double spent;           /* on their prices */
     bool gave_up, is_enough;
 };
@@ -117,10 +126,12 @@ static bool begin(struct dive *dive)
     dive->load = calloc((berths + 1) * problem->resources + 1, sizeof *dive->load);
     dive->rest_time = calloc(berths + 1, sizeof *dive->rest_time);
     dive->rest_sum = calloc(berths + 1, sizeof *dive->rest_sum);
+    if (berths <= AHEAD_BERTHS)
+        dive->need = calloc((berths + 1) * berths * problem->slots, sizeof *dive->need);
     dive->completes = calloc(problem->flow_count + 1, sizeof *dive->completes);
     dive->completes_at = calloc(berths + 1, sizeof *dive->completes_at);
     dive->after = calloc(problem->tasks, sizeof *dive->after);
-    if (dive->slot == NULL || dive->taken == NULL || dive->level == NULL || dive->load == NULL || dive->rest_time == NULL || dive->rest_sum == NULL ||
+    if (dive->slot == NULL || dive->taken == NULL || dive->level == NULL || dive->load == NULL || dive->rest_time == NULL || dive->rest_sum == NULL || (dive->need == NULL && berths <= AHEAD_BERTHS) ||
         dive->completes == NULL || dive->completes_at == NULL || dive->after == NULL)
         return false;
     size_t used = 0;
@@ -156,6 +167,7 @@ static void end(struct dive *dive)
     free(dive->load);
     free(dive->rest_time);
     free(dive->rest_sum);
+    free(dive->need);
     free(dive->completes);
     free(dive->completes_at);
     free(dive->after);
@@ -178,6 +190,34 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
         if ((dive->after[other] >> task & 1) && slot < dive->slot[other * problem->each])
             return false;
     return !(dive->level[berth].renamings & dive->alike.lowers[slot]);
+}
+
+/* What the berths without a slot take at least, once berth has its own. */
+static double look_ahead(struct dive *dive, size_t berth)
+{
+    const struct search_work *work = dive->work;
+    const struct search_problem *problem = work->problem;
+    size_t n = problem->slots, size = work->berths * n, mine = dive->slot[berth];
+    double *need = dive->need + (berth + 1) * size, most = 0;
+    memcpy(need, need - size, size * sizeof *need);
+    for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
+        const struct search_flow *flow = &problem->flow[work->touching[i]];
+        bool is_from = flow->from == (int32_t)berth;
+        int32_t other = is_from ? flow->to : flow->from;
+        if (other <= (int32_t)berth)
+            continue;
+        const struct search_arc *arc = problem->arc + flow->kind * n * n + (is_from ? mine * n : mine);
+        for (size_t s = 0; s < n; s++)
+            need[(size_t)other * n + s] = fmax(need[(size_t)other * n + s], arc[is_from ? s : s * n].alone_ns);
+    }
+    for (size_t other = berth + 1; other < work->berths; other++) {
+        double least = INFINITY;
+        for (size_t s = 0; s < n; s++)
+            if (dive->taken[s] + (s == mine) < work->fullest)
+                least = fmin(least, need[other * n + s]);
+        most = fmax(most, isinf(least) ? 0 : least);
+    }
+    return most;
 }
 
 /* Whether the best is still open after berth takes its slot. */
@@ -206,7 +246,13 @@ static bool is_open(struct dive *dive, size_t berth)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     after->renamings &= dive->alike.keeps[slot];
     struct search_cost least = {fmax(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far};
+    if (dive->is_for_time)
+        least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
     int order = plan_search_work_compare(&least, &work->result.cost);
+    if (order < 0 && dive->need != NULL && berth + 1 < work->berths) {
+        least.time_ns = fmax(least.time_ns, look_ahead(dive, berth));
+        order = plan_search_work_compare(&least, &work->result.cost);
+    }
     return order < 0 || (order == 0 && !work->is_final);
 }
 
@@ -217,7 +263,12 @@ static void look(struct dive *dive, size_t berth)
         if (!is_free(dive, berth, slot))
             continue;
         dive->slot[berth] = (uint16_t)slot;
-        dive->gave_up = ++work->result.looked > LOOKS_MAX;
+        work->result.looked++;
+        if (dive->looks_left-- == 0) {
+            dive->gave_up = dive->is_for_time;
+            dive->is_enough = true;
+            break;
+        }
         if (!is_open(dive, berth))
             continue;
         dive->taken[slot]++;
@@ -227,10 +278,10 @@ static void look(struct dive *dive, size_t berth)
         } else {
             /* The first that costs as little as the best has the lowest numbers of all that do. */
             work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
-            dive->ties += work->problem->flow_count;
+            dive->ties += dive->is_for_time ? 0 : work->problem->flow_count;
             dive->spent += (double)work->problem->flow_count * (double)work->problem->flow_count;
-            dive->gave_up = dive->gave_up || dive->spent > PRICES_MAX;
-            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS && plan_search_work_is_least(work);
+            dive->gave_up = dive->gave_up || (dive->spent > PRICES_MAX && work->berths > work->problem->slots);
+            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS || (dive->is_for_time && plan_search_work_is_least(work));
         }
         dive->full -= dive->taken[slot] == work->fullest;
         dive->taken[slot]--;
@@ -242,8 +293,17 @@ bool plan_search_exact(struct search_work *work)
     struct dive dive = {.work = work};
     bool ok = begin(&dive);
     if (ok) {
-        look(&dive, 0);
+        dive.is_for_time = true;
+        dive.looks_left = LOOKS_MAX;
+        if (!plan_search_work_is_least(work))
+            look(&dive, 0);
         work->result.is_proven = !dive.gave_up;
+    }
+    if (ok && work->result.is_proven) {
+        work->result.bound_ns = work->result.cost.time_ns;
+        work->is_final = dive.is_for_time = dive.is_enough = false;
+        dive.looks_left = TIES_TOUCHES * work->berths / (2 * work->problem->flow_count + work->berths);
+        look(&dive, 0);
     }
     end(&dive);
     return ok;

@@ -41,8 +41,5 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot);
 /* Whether the traffic stays as it is when tasks a and b change places. */
 bool plan_search_work_same(const struct search_work *work, size_t a, size_t b);
 
-/* Finds the result's bound_ns. False when out of memory. */
-bool plan_search_work_bound(struct search_work *work);
-
 /* Whether no choice takes less time than the best, as the bound says. */
 bool plan_search_work_is_least(const struct search_work *work);

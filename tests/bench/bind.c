@@ -191,8 +191,12 @@ static void measure_spread(const struct node *node, const struct question *quest
     printf("spread-%s %.2f\n", question->name, 100 * (most / least - 1));
 }
 
-int main(void)
+/* bind NAME: that one alone. */
+static bool is_wanted(const char *only, const struct question *question) { return only == NULL || strcmp(only, question->name) == 0; }
+
+int main(int argc, char **argv)
 {
+    const char *only = argc > 1 ? argv[1] : NULL;
     static const struct question of8[] = {{"8-ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
                                           {"8-grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"8-grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0}, {"8-ring-and-host", 8, TRAFFIC_RING, 64 << 20, 64 << 20},
                                           {"8-host-of-4", 4, TRAFFIC_NONE, 0, 64 << 20}, {"8-ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"8-ring-of-6-and-host", 6, TRAFFIC_RING, 64 << 20, 16 << 20},
@@ -202,14 +206,18 @@ int main(void)
                                            {"64-pairs", 64, TRAFFIC_PAIRS, 64 << 20, 64 << 20}};
     struct node node = build(8);
     for (size_t i = 0; i < sizeof of8 / sizeof of8[0]; i++)
-        measure_times(&node, &of8[i]);
+        if (is_wanted(only, &of8[i]))
+            measure_times(&node, &of8[i]);
     graph_unref(node.graph);
     node = build(16);
     for (size_t i = 0; i < sizeof of16 / sizeof of16[0]; i++)
-        measure_times(&node, &of16[i]);
+        if (is_wanted(only, &of16[i]))
+            measure_times(&node, &of16[i]);
     graph_unref(node.graph);
     node = build(64);
     for (size_t i = 0; i < sizeof of64 / sizeof of64[0]; i++) {
+        if (!is_wanted(only, &of64[i]))
+            continue;
         measure_times(&node, &of64[i]);
         measure_spread(&node, &of64[i]);
     }

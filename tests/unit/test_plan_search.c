@@ -351,7 +351,7 @@ static void the_bound_knows_what_must_be_shared(void **state)
     for (int t = 0; t < 16; t++)
         flow(node, 1, t, -1);
     struct search_result result = search(node, slot);
-    assert_true(result.cost.time_ns == 6);
+    assert_true(result.cost.time_ns == 6 && result.is_proven && result.bound_ns == 6);
     free(node);
     node = modules(24, 12);
     for (int t = 0; t < 12; t++)
@@ -361,6 +361,14 @@ static void the_bound_knows_what_must_be_shared(void **state)
     for (size_t b = 0; b < 12; b++)
         for (size_t c = 0; c < b; c++)
             assert_int_not_equal(slot[b] / 2, slot[c] / 2);
+    free(node);
+    /* Two tasks a slot: of those that each of them sends to, one at most is beside it. */
+    node = modules(12, 24);
+    node->problem.share = 2;
+    for (int t = 0; t < 24; t++)
+        flow(node, 0, t, (t + 1) % 24);
+    result = search(node, slot);
+    assert_true(result.bound_ns >= 1 && result.cost.time_ns >= result.bound_ns);
     /* One port for all: whatever is chosen, everything goes through it. */
     free(node);
     node = begin(16, 10, 1, 1);
