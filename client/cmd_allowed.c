@@ -52,6 +52,11 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     size_t i;
     const json_t *word;
     bool fine = gpus != NULL && words != NULL;
+    if (fine && json_array_size(words) == 0) {
+        json_decref(gpus);
+        json_decref(words);
+        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\"", text);
+    }
     json_array_foreach(words, i, word)
     {
         const char *name = json_string_value(word);

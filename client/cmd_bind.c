@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "cmd_bind.h"
 #include "ui_answer.h"
 
-enum { TASKS, GPUS_EACH, CORES, THREADS, SHARE, PATTERN, BYTES, HOST_BYTES, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
+enum { TASKS, GPUS_EACH, CORES, THREADS, SHARE, PATTERN, BYTES, FLOW, FLOWS, HOST_BYTES, RANKS, WORLD, CPUS, GPUS, VISIBLE, ORDER, MECHANISM, KEY, FORMAT, TASK, OPTIONS };
 
 static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
@@ -22,6 +23,10 @@ static const struct cmd_option options[] = {
     [SHARE] = {.name = "tasks-per-gpu", .value = "TASKS", .help = "how many tasks may share a gpu where there are fewer gpus than tasks; default 1"},
     [PATTERN] = {.name = "pattern", .value = "PATTERN", .help = "traffic between tasks", .choices = patterns},
     [BYTES] = {.name = "bytes", .value = "SIZE", .help = "bytes of each flow of the pattern"},
+    [FLOW] = {.name = "flow", .value = "FROM:TO:SIZE", .help = "bytes from one rank to another in a step, for example 0:1:64M; may be repeated"},
+    [FLOWS] = {.name = "flows", .value = "FILE", .help = "such flows from a file, one a line, - for standard input; # begins a comment"},
+    [RANKS] = {.name = "ranks", .value = "LIST", .help = "the ranks of these tasks in the job, for example 8-11; default 0 and up"},
+    [WORLD] = {.name = "world", .value = "RANKS", .help = "how many ranks the job has on all nodes; default as many as tasks"},
     [HOST_BYTES] = {.name = "host-bytes", .value = "SIZE", .help = "bytes that each task moves to, and again from, host memory in a step"},
     [CPUS] = {.name = "cpus", .value = "LIST", .help = "use only these cpus, for example 1-7,9-15; default those this command may run on"},
     [GPUS] = {.name = "gpus", .value = "LIST", .help = "use only these gpus, for example 0-3; default those this command may open"},
@@ -37,6 +42,9 @@ static int make_request(struct cmd *cmd, json_t *request)
 {
     if (!cmd_has(cmd, &options[TASKS]))
         return cmd_usage(cmd, "how many tasks? -n TASKS");
+    const char *pattern = cmd_value(cmd, &options[PATTERN]);
+    if (cmd_has(cmd, &options[BYTES]) && (pattern == NULL || strcmp(pattern, "none") == 0))
+        return cmd_usage(cmd, "--bytes is what each flow of a --pattern carries, and none is given");
     int status = cmd_set_count(cmd, request, "tasks", &options[TASKS], 1, 1 << 20);
     if (status == CMD_DONE)
         status = cmd_set_count(cmd, request, "gpus_per_task", &options[GPUS_EACH], 0, 1 << 20);
@@ -50,6 +58,12 @@ static int make_request(struct cmd *cmd, json_t *request)
         status = cmd_set_text(cmd, request, "pattern", &options[PATTERN]);
     if (status == CMD_DONE)
         status = cmd_set_size(cmd, request, "bytes", &options[BYTES]);
+    if (status == CMD_DONE)
+        status = cmd_bind_set_flows(cmd, request, &options[FLOW], &options[FLOWS]);
+    if (status == CMD_DONE)
+        status = cmd_bind_set_ranks(cmd, request, &options[RANKS]);
+    if (status == CMD_DONE)
+        status = cmd_set_count(cmd, request, "world", &options[WORLD], 1, INT32_MAX);
     if (status == CMD_DONE)
         status = cmd_set_size(cmd, request, "host_bytes", &options[HOST_BYTES]);
     if (status == CMD_DONE)
@@ -156,5 +170,6 @@ const struct cmd_command cmd_bind = {
     .option_count = OPTIONS,
     .run = run,
     .notes = {"Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).",
-              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0."},
+              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0.",
+              "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of eight ranks; what goes to the others leaves through a nic."},
 };

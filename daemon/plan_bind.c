@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "plan_bind_cores.h"
@@ -39,21 +40,33 @@ static enum berth_code check(const struct bind_request *request, struct berth_er
     return BERTH_OK;
 }
 
+/* "12 tasks with 1 gpu each need 12; there are 8: gpu0-gpu7". */
+static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_t each, int64_t share, struct berth_err *err)
+{
+    int64_t needed = each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share, available = (int64_t)work->gpus.count;
+    char there[80], shared[48] = "", lost[64] = "";
+    plan_bind_gpus_list(work->snap->graph, &work->gpus, there, sizeof there);
+    if (share > 1)
+        snprintf(shared, sizeof shared, ", up to %" PRId64 " on one,", share);
+    if (work->gpus.lost != PLACE_NONE)
+        snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
+    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " tasks with %" PRId64 " gpu%s each%s need %" PRId64 "; allowed and there: %s%s", tasks, each,
+                           each == 1 ? "" : "s", shared, needed, there, lost);
+}
+
 /* How many gpus a task has, and whether there are so many. */
 static enum berth_code find_gpus(struct work *work, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
-    enum berth_code code = plan_bind_gpus_find(work->snap->graph, request->allowed, &work->gpus, err);
+    enum berth_code code = plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
     if (code != BERTH_OK)
         return code;
-    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 ? 1 : 0;
+    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 || work->gpus.lost != PLACE_NONE;
     int64_t available = (int64_t)work->gpus.count, share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1;
     int64_t room = share > BIND_TASKS_MAX || available * share > BIND_TASKS_MAX ? available > 0 ? BIND_TASKS_MAX : 0 : available * share;
     work->answer.gpus_per_task = each;
     if (each > room / tasks)
-        return plan_not_enough(err, "gpus", each > INT64_MAX / tasks ? INT64_MAX : (each * tasks + share - 1) / share, available,
-                               "%" PRId64 " tasks of %" PRId64 " gpus each%s; %" PRId64 " are allowed", tasks, each,
-                               share > 1 ? ", even when they share them" : "", available);
+        return not_enough(work, tasks, each, share, err);
     return BERTH_OK;
 }
 

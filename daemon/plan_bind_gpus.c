@@ -1,8 +1,11 @@
 #include "plan_bind_gpus.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "plan_ends.h"
 
 struct work {
     const struct snapshot *snap;
@@ -18,17 +21,39 @@ static int compare_places(const void *a, const void *b, void *arg)
     return (x > y) - (x < y);
 }
 
-enum berth_code plan_bind_gpus_find(const struct graph *graph, const struct allowed *allowed, struct bind_gpus *ret, struct berth_err *err)
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err)
 {
-    struct bind_gpus gpus = {.gpu = calloc(graph_count(graph, PLACE_GPU) + 1, sizeof *gpus.gpu)};
+    const struct graph *graph = snap->graph;
+    struct bind_gpus gpus = {.gpu = calloc(graph_count(graph, PLACE_GPU) + 1, sizeof *gpus.gpu), .lost = PLACE_NONE};
     if (gpus.gpu == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (plan_allows_gpu(allowed, g))
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        if (!plan_allows_gpu(allowed, g))
+            continue;
+        if (plan_ends_is_lost(snap, g)) {
+            gpus.lost = g;
+            plan_warn(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
+        } else {
             gpus.gpu[gpus.count++] = g;
+        }
+    }
     qsort_r(gpus.gpu, gpus.count, sizeof *gpus.gpu, compare_places, (void *)graph);
     *ret = gpus;
     return BERTH_OK;
+}
+
+void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", gpus->count == 0 ? "no gpu" : "");
+    for (size_t i = 0; i < gpus->count && used < size;) {
+        size_t last = i;
+        while (last + 1 < gpus->count && graph_place(graph, gpus->gpu[last + 1])->number == graph_place(graph, gpus->gpu[last])->number + 1)
+            last++;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", graph_place(graph, gpus->gpu[i])->name);
+        if (last > i && used < size)
+            used += (size_t)snprintf(text + used, size - used, "-%s", graph_place(graph, gpus->gpu[last])->name);
+        i = last + 1;
+    }
 }
 
 void plan_bind_gpus_done(struct bind_gpus *gpus)

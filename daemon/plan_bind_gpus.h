@@ -11,10 +11,14 @@
 struct bind_gpus {
     place_id *gpu; /* owned; ascending by number */
     size_t count;
+    place_id lost; /* one that is allowed and answers nothing; NONE */
 };
 
-/* NO_MEMORY. */
-enum berth_code plan_bind_gpus_find(const struct graph *graph, const struct allowed *allowed, struct bind_gpus *ret, struct berth_err *err);
+/* Without those that were lost, of which a warning says so. NO_MEMORY. */
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
+
+/* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */
+void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text, size_t size);
 void plan_bind_gpus_done(struct bind_gpus *gpus);
 
 /* Fills the answer's gpu, for whose task_count and gpus_per_task there is room. Where there are fewer gpus than tasks they are shared evenly. NO_MEMORY. */

@@ -51,6 +51,7 @@ struct bind_priced {
     size_t sharing_count;
     const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */
     double slowest_bytes, slowest_ns, slowest_alone_ns;
+    const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };
 
 /* Whether anything is moved to or from the tasks' memory: else it makes no difference which that is. */

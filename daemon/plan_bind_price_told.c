@@ -75,7 +75,10 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.step = (struct prediction){NAN, NAN, NAN};
     else if (load.shared != NULL)
         snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
-    if (load.shared != NULL)
+    bool slows;
+    if (load.shared != NULL && describe(price, load.shared, &slows).users == 1)
+        priced.narrow = load.shared;
+    else if (load.shared != NULL)
         note(&priced, price, load.shared);
     for (size_t f = 0; f < price->flow_count; f++)
         if (price->part[f].shared != NULL)

@@ -61,7 +61,8 @@ static void name_users(const struct graph *graph, const struct bind_sharing *sha
 static bool is_alike(const struct bind_sharing *a, const struct bind_sharing *b)
 {
     const char *x = strchr(a->resource->name, ':'), *y = strchr(b->resource->name, ':');
-    return x != NULL && y != NULL && strcmp(x, y) == 0 && a->users == b->users && a->gpu_count == b->gpu_count && a->resource->is_nominal == b->resource->is_nominal &&
+    bool same = x != NULL && y != NULL && (strcmp(x, y) == 0 || (strncmp(x, ":link:", 6) == 0 && strncmp(y, ":link:", 6) == 0)); /* a link has two directions */
+    return same && a->users == b->users && a->gpu_count == b->gpu_count && a->resource->is_nominal == b->resource->is_nominal &&
            fabs(a->together_bytes_per_s / b->together_bytes_per_s - 1) < PRICE_WORTH && fabs(a->alone_bytes_per_s / b->alone_bytes_per_s - 1) < PRICE_WORTH;
 }
 
@@ -111,12 +112,17 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
 static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
 {
     const struct move *move = priced->slowest;
-    char size[PLAN_TEXT_SIZE], alone[48] = "";
+    char size[PLAN_TEXT_SIZE], alone[80] = "";
     if (move == NULL)
         return;
     double rate = priced->slowest_bytes / priced->slowest_ns, rate_alone = priced->slowest_bytes / fmax(priced->slowest_alone_ns, 1e-3);
-    if (priced->slowest_ns > priced->slowest_alone_ns * (1 + PRICE_WORTH))
+    if (priced->narrow != NULL) {
+        char what[TEXT_SIZE], where[TEXT_SIZE];
+        name_resource(priced->narrow->name, what, where);
+        snprintf(alone, sizeof alone, ", as much as %.40s carries", what);
+    } else if (priced->slowest_ns > priced->slowest_alone_ns * (1 + PRICE_WORTH)) {
         snprintf(alone, sizeof alone, ", %.1f alone", rate_alone);
+    }
     const char *from = graph_place(graph, move->from)->name, *to = graph_place(graph, move->to)->name;
     bool is_copy = graph_place(graph, move->from)->kind != PLACE_NIC && graph_place(graph, move->to)->kind != PLACE_NIC;
     plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s at %.1f GB/s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "plan_text.h"
+
 #define DIMS_MAX 3
 
 struct rank_of {
@@ -75,10 +77,11 @@ static void add(struct work *work, int32_t from, int32_t to, double bytes)
 
 static enum berth_code check_bytes(const char *parameter, int64_t bytes, struct berth_err *err)
 {
+    char text[PLAN_TEXT_SIZE];
     if (bytes < 0)
         return err_invalid(err, parameter, "%" PRId64 " bytes are no amount", bytes);
     if (bytes > TRAFFIC_BYTES_MAX)
-        return err_invalid(err, parameter, "%" PRId64 " bytes in one step; at most %" PRId64 " (1 EiB) are", bytes, TRAFFIC_BYTES_MAX);
+        return err_invalid(err, parameter, "%s in one step; at most 1 EiB is weighed", plan_text_size((double)bytes, text));
     return BERTH_OK;
 }
 
@@ -202,6 +205,8 @@ static enum berth_code find_world(const struct traffic_request *request, int64_t
 
 static enum berth_code check_pattern(const struct traffic_request *request, struct berth_err *err)
 {
+    if (request->pattern == TRAFFIC_NONE && request->bytes > 0)
+        return err_invalid(err, "bytes", "they are what each flow of a pattern carries, and no pattern is given");
     if (request->pattern == TRAFFIC_NONE)
         return BERTH_OK;
     if (request->bytes == -1)

@@ -13,6 +13,7 @@
 #include "daemon.h"
 #include "jsonify.h"
 #include "launcher.h"
+#include "plan_ends.h"
 #include "query.h"
 #include "query_bind_request.h"
 #include "visible.h"
@@ -61,7 +62,7 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
         bool is_own = false;
         for (size_t i = 0; i < own; i++)
             is_own |= task->gpus[i] == g;
-        if (!is_own && plan_allows_gpu(&reply->asked->allowed, g))
+        if (!is_own && plan_allows_gpu(&reply->asked->allowed, g) && !plan_ends_is_lost(reply->snap, g))
             gpus[count++] = g;
     }
     *ret = gpus;

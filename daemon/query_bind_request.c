@@ -35,6 +35,17 @@ static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked
     return BERTH_OK;
 }
 
+static enum berth_code read_bytes(const json_t *params, const char *name, int64_t fallback, int64_t *ret, struct berth_err *err)
+{
+    int64_t bytes = fallback;
+    enum berth_code code = request_int(params, name, INT64_MIN, INT64_MAX, fallback, &bytes, err);
+    if (code == BERTH_OK && bytes < 0 && json_is_integer(json_object_get(params, name)))
+        code = err_invalid(err, name, "%" PRId64 " bytes are no amount", bytes);
+    if (code == BERTH_OK)
+        *ret = bytes;
+    return code;
+}
+
 static enum berth_code read_flow(const json_t *json, struct traffic_exact *ret, struct berth_err *err)
 {
     struct traffic_exact flow = {-1, -1, -1};
@@ -80,9 +91,9 @@ static enum berth_code read_traffic(const json_t *params, struct bind_asked *ask
     if (code == BERTH_OK)
         code = request_word(params, "mechanism", mechanisms, 0, &mechanism, err);
     if (code == BERTH_OK)
-        code = request_int(params, "bytes", 0, INT64_MAX, -1, &request.bytes, err);
+        code = read_bytes(params, "bytes", -1, &request.bytes, err);
     if (code == BERTH_OK)
-        code = request_int(params, "host_bytes", 0, INT64_MAX, 0, &request.host_bytes, err);
+        code = read_bytes(params, "host_bytes", 0, &request.host_bytes, err);
     if (code == BERTH_OK)
         code = read_flows(params, &request, &exact, err);
     request.ranks = asked->ranks;

@@ -115,6 +115,12 @@ def wrong_usage_is_64_and_one_line():
         (["bind", "-n", "2", "--pattern", "zz"], "--pattern takes none, pairs, ring, grid2d, grid3d, alltoall, allreduce; not \"zz\""),
         (["bind", "-n", "2", "--order="], "free, rank; not \"\""), (["bind", "-n", "2", "--visible", "ow"], "own, all"),
         (["bind", "-n", "2", "--mechanism", "kernels"], "best, copy_engine, kernel"), (["alloc", "1G", "--kind", "system,zz"], "not \"zz\""),
+        (["bind", "-n", "2", "--bytes", "64M"], "--pattern"), (["bind", "-n", "2", "--bytes", "64M", "--pattern", "none"], "--pattern"), (["bind", "-n", "2", "--gpus=", "--node", NODE], "not \"\""),
+        (["bind", "-n", "2", "--gpus", ",", "--node", NODE], "not \",\""), (["alloc", "1G", "--gpus=", "--node", NODE], "not \"\""), (["bind", "-n", "2", "--world", "0"], "from 1"),
+        *((["bind", "-n", "2", "--flow", flow], f"--flow takes FROM:TO:SIZE, such as 0:1:64M, not {flow}") for flow in ("", "0:1", "0:1:", "0:1:x", "a:1:1", "0:-1:1", "0:1:1:1", "0::1", "9999999999:1:1")),
+        *((["bind", "-n", "2", "--ranks", ranks], f"--ranks takes a list such as 0-3,8, not \"{ranks}\"") for ranks in ("", "x", "3-1", "1,", "-1", "0-9999999", "9999999999")),
+        (["bind", "-n", "2", "--flow", "0:5:1M", "--node", NODE], "a flow from rank 0 to rank 5; there are ranks 0 to 1"), (["bind", "-n", "2", "--ranks", "4", "--world", "8", "--node", NODE], "1 ranks for 2 tasks"),
+        (["bind", "-n", "2", "--ranks", "4-5", "--pattern", "ring", "--bytes", "1M", "--node", NODE], "world"),
         (["alloc", "1G", "--kind", "pinned,"], "system, pinned, managed, device; not \"\""),
         *((command + ["--cpus", cpus], "--cpus takes a list such as 0-3,8") for command in (["bind", "-n", "2"], ["alloc", "1G"])
           for cpus in ("9-1", "", "1,", ",1", "1,,2", "1-2-3", "-", "1-", " 1", "0x1", "4096", "99999999999999999999")), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
@@ -174,6 +180,27 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"], asked
     status, out, err = berth("--node", NODE, "bind", "-n", 9, "--tasks-per-gpu", 2, "--host-bytes", "1M", "--json")
     assert status == 0 and {gpu for task in json.loads(out)["tasks"] for gpu in task["gpus"]} == {f"gpu{i}" for i in range(8)}, (out, err)
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "flows"
+        file.write_text("# a step\n0:1:64M # there\n\n\t1:0:64M\r\n2:0:1024")
+        flows = berth("--node", NODE, "--json", "bind", "-n", 3, "--flows", file)
+        assert flows[0] == 0 and flows == berth("--node", NODE, "--json", "bind", "-n", 3, *(word for flow in ("1:0:64M", "2:0:1K", "0:1:64M") for word in ("--flow", flow))), flows
+        assert {task["gpus"][0] for task in json.loads(flows[1])["tasks"][:2]} == {"gpu0", "gpu1"}, flows
+        file.write_text("0:1:64M\n0 1 64M\n")
+        status, out, err = berth("--node", NODE, "bind", "-n", 3, "--flows", file)
+        assert status == 65 and out == "" and err.count("\n") == 1 and "line 2: a flow is FROM:TO:SIZE, such as 0:1:64M, not 0 1 64M" in err, (status, err)
+        file.write_text("0:1:64M" + " " * 300 + "\n")
+        assert berth("--node", NODE, "bind", "-n", 3, "--flows", file)[0] == 65
+        assert "No such file" in berth("--node", NODE, "bind", "-n", 3, "--flows", folder + "/none")[2]
+    status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M")
+    assert status == 0 and "from nic" in out and "as much as the host port of" in " ".join(out.split()), out
+    quad = HERE.parent / "nodes/gh200-quad"
+    assert berth("--node", quad, "bind", "-n", 4, "--format", "env", "-t", 2)[:2] == (0, "export CUDA_VISIBLE_DEVICES='2'\nexport CUDA_DEVICE_ORDER='PCI_BUS_ID'\n")
+    status, out, _ = berth("--node", quad, "bind", "-n", 1, "--gpus", 2, "--format", "env")
+    assert status == 0 and all(line.startswith("# ") for line in out.splitlines()) and "gpu2 has no uuid" in out, out
+    assert berth("--node", quad, "bind", "-n", 1, "-g", 0, "--format", "env")[1].startswith("# task 0 has no gpus")
+    out = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "64M", "--format", "env", "-t", 0)[1]
+    assert "export HSA_ENABLE_PEER_SDMA='0'\n" in out, out
     status, out, err = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring")
     assert status == 64 and "bytes" in err and "missing" in err, (status, err)
     status, out, err = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "2000000T")

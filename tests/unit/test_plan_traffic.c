@@ -53,7 +53,7 @@ static void assert_flows(struct traffic_request request, const char *expected)
 static void each_pattern_is_what_it_says(void **state)
 {
     (void)state;
-    assert_flows((struct traffic_request){.tasks = 4, .pattern = TRAFFIC_NONE, .bytes = 10}, "");
+    assert_flows((struct traffic_request){.tasks = 4, .pattern = TRAFFIC_NONE, .bytes = 0}, "");
     assert_flows((struct traffic_request){.tasks = 5, .pattern = TRAFFIC_PAIRS, .bytes = 10}, "0>1 1>0 2>3 3>2");
     assert_flows((struct traffic_request){.tasks = 4, .pattern = TRAFFIC_RING, .bytes = 10}, "0>1 1>2 2>3 3>0");
     assert_flows((struct traffic_request){.tasks = 2, .pattern = TRAFFIC_RING, .bytes = 10}, "0>1 1>0");
@@ -158,7 +158,8 @@ static void what_makes_no_sense_is_named(void **state)
         {{.tasks = 2, .pattern = TRAFFIC_RING, .bytes = -1}, "bytes", "missing"},
         {{.tasks = 2, .pattern = TRAFFIC_RING, .bytes = -2}, "bytes", "-2"},
         {{.tasks = 2, .pattern = TRAFFIC_RING, .bytes = INT64_MAX}, "bytes", "1 EiB"},
-        {{.tasks = 2, .host_bytes = INT64_MAX}, "host_bytes", "1 EiB"},
+        {{.tasks = 2, .host_bytes = INT64_MAX}, "host_bytes", "8 EiB in one step; at most 1 EiB"},
+        {{.tasks = 2, .bytes = 5}, "bytes", "no pattern"},
         {{.tasks = 2, .host_bytes = -5}, "host_bytes", "-5"},
         {{.tasks = 1000, .pattern = TRAFFIC_ALLTOALL, .bytes = 1}, "pattern", "999000 flows"},
         {{.tasks = 2, .exact = nobody, .exact_count = 1}, "flows", "0 to 1"},

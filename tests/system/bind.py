@@ -1,0 +1,216 @@
+"""What Bind says of its plans: how gpus copy, numbers that follow from the price, and what is wrong with a request. Prints TAP."""
+import contextlib
+import itertools
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import NODES, Daemon  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import Connection  # noqa: E402
+
+WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
+PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
+MIB, GIB = 1 << 20, 1 << 30
+UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at ([\d.]+) GB/s(?:, ([\d.]+) alone|, as much as .* carries)?")
+SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )?)+)(?: and (\d+) more)? share .*: ([\d.]+) GB/s together, ([\d.]+) alone.*")
+HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) a step takes ([\d.]+) (\w+) at best)?")
+
+
+class Node:
+    def __init__(self, name):
+        self.daemon = Daemon("--node", NODES / name)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
+        self.gpus = sum(place["kind"] == "gpu" for place in places)
+        self.is_amd = any(place["kind"] == "gpu" and (place["details"] or {}).get("vendor") == "amd" for place in places)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.socket.close()
+        self.daemon.__exit__()
+
+    def ask(self, **request):
+        return self.peer.call("io.berth.Placement.Bind", {"allowed": {}, **request})
+
+    def bind(self, **request):
+        error, answer = self.ask(**request)
+        assert error is None, (request, error, answer)
+        return answer
+
+
+@contextlib.contextmanager
+def on(names):
+    """Each node in turn: a daemon at a time."""
+    def each():
+        for name in names:
+            with Node(name) as node:
+                yield node
+    yield each()
+
+
+def requests_for(node):
+    tasks = sorted({1, 2, 3, 4, node.gpus} & set(range(1, node.gpus + 1)))
+    for count, pattern, size in itertools.product(tasks, PATTERNS, (64 << 10, 64 * MIB)):
+        if pattern != "grid3d" or count == node.gpus:
+            yield {"tasks": count, "pattern": pattern, "bytes": size}
+    for count in tasks:
+        yield {"tasks": count, "host_bytes": GIB}
+        yield {"tasks": count, "pattern": "ring", "bytes": MIB, "host_bytes": 64 * MIB}
+    if node.gpus >= 4:
+        yield {"tasks": node.gpus // 2, "gpus_per_task": 2, "pattern": "ring", "bytes": GIB}
+    yield {"tasks": node.gpus + 1, "tasks_per_gpu": 2, "pattern": "ring", "bytes": 64 * MIB}
+    yield {"tasks": 1, "ranks": [1], "world": 3, "pattern": "ring", "bytes": 64 * MIB}
+
+
+def time_of(answer):
+    return answer["predicted"]["time_ns"] if answer["predicted"] is not None else None
+
+
+def about(text, value, tell=""):
+    """Whether a figure as it is written is the value, rounded."""
+    last = 10.0 ** -(len(text.partition(".")[2]))
+    assert abs(float(text) - value) <= 0.51 * last + 1e-9 * abs(value) or abs(float(text) / value - 1) < 0.0051, (text, value, tell)
+
+
+def best_is_never_worse_than_one_way_of_copying():
+    compared = 0
+    with on(WITH_GPUS) as nodes:
+        for node in nodes:
+            for request in requests_for(node):
+                best = time_of(node.bind(**request))
+                for mechanism in ("copy_engine", "kernel"):
+                    single = time_of(node.bind(**request, mechanism=mechanism))
+                    assert single is None or best is not None and best <= single * (1 + 1e-9), (request, mechanism, best, single)
+                    compared += single is not None
+    assert compared > 300, compared
+
+
+def the_environment_has_the_runtime_copy_as_was_priced():
+    """On MI250X, where kernels are faster between gpus and copy engines are what happens without a word."""
+    ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
+    with Node("mi250x") as node:
+        for mechanism, value, words in [("best", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0 in the tasks' environment"), ("kernel", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0"), ("copy_engine", "1", "by copy engine")]:
+            answer = node.bind(**ring, mechanism=mechanism)
+            assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == value for task in answer["tasks"]), (mechanism, answer["tasks"])
+            assert any("copies between gpus go " + words in reason for reason in answer["reasons"]), (mechanism, answer["reasons"])
+        answer = node.bind(tasks=2)
+        assert not any(name.startswith("HSA_") for task in answer["tasks"] for name in task["environment"]), "without traffic nothing was priced"
+        # How gpus copy to each other says nothing of copies with the host.
+        host = [node.bind(tasks=2, host_bytes=GIB, mechanism=mechanism) for mechanism in ("copy_engine", "kernel")]
+        assert host[0]["predicted"] == host[1]["predicted"] and host[0]["tasks"] == host[1]["tasks"], host
+    with on(["h200x4", "mi300a"]) as nodes:
+        for node in nodes:
+            for task in node.bind(tasks=4, pattern="ring", bytes=64 * MIB)["tasks"]:
+                assert any(name.startswith("HSA_") for name in task["environment"]) == node.is_amd, task
+
+
+def numbers_follow_from_the_price(node, request, answer):
+    lines = answer["reasons"] + answer["warnings"]
+    seen = {"last": 0, "share": 0, "how": 0}
+    rate_of = {}
+    for line in lines:
+        if (last := LAST.fullmatch(line)) is not None:
+            seen["last"] += 1
+            price = answer["baseline" if last[1] else "predicted"]["time_ns"]
+            rate = float(last[2]) * UNIT[last[3]] / price
+            about(last[7], rate, (request, line, price))
+            assert last[8] is None or float(last[8]) >= float(last[7]), line
+            rate_of[last[1]] = float(last[7])
+    for line in lines:
+        if (share := SHARE.fullmatch(line)) is not None:
+            seen["share"] += 1
+            gpus = len(re.findall(r"gpu\d+", share[3])) + int(share[4] or 0)
+            users = int(share[2] or gpus)
+            assert users >= gpus and users >= 2, line
+            assert float(share[5]) <= users * max(float(share[6]), 1000) and float(share[6]) > 0, line
+        elif (how := HOW.fullmatch(line)) is not None:
+            seen["how"] += 1
+            if how[4] is not None:
+                other = time_of(node.bind(**request, mechanism=how[4].replace(" ", "_")))
+                assert abs(float(how[5]) * UNIT[how[6]] / other - 1) < 0.0051 and other >= answer["predicted"]["time_ns"], (request, line, other)
+        else:
+            assert LAST.fullmatch(line) or " share " not in line and "last transfer" not in line and "a step takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line, line
+    # Where the last to end is slowed by what it shares, it gets at least its share of that.
+    first = next((SHARE.fullmatch(line) for line in answer["warnings"] if SHARE.fullmatch(line)), None)
+    if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and not request.get("host_bytes"):
+        users = int(first[2] or len(re.findall(r"gpu\d+", first[3])) + int(first[4] or 0))
+        assert rate_of[None] >= 0.98 * float(first[5]) / users, (request, answer["reasons"], first[0])
+    return seen
+
+
+def every_number_of_a_sentence_follows_from_the_price():
+    total = {"last": 0, "share": 0, "how": 0}
+    with on(WITH_GPUS) as nodes:
+        for node in nodes:
+            for request in requests_for(node):
+                answer = node.bind(**request)
+                if answer["predicted"] is not None:
+                    for key, count in numbers_follow_from_the_price(node, request, answer).items():
+                        total[key] += count
+    assert total["last"] > 150 and total["share"] > 30 and total["how"] > 100, total
+
+
+def an_answer_is_short_and_says_the_same_once():
+    masked = lambda line: re.sub(r"(?<=[a-z])\d+", "#", line)
+    with on(WITH_GPUS) as nodes:
+        for node in nodes:
+            for request in requests_for(node):
+                answer = node.bind(**request)
+                assert len(answer["why"]) <= 6 and len(answer["reasons"]) <= 9 and len(answer["warnings"]) <= 12, (request, answer)
+                assert not any("more warnings than fit" in line for line in answer["warnings"]), request
+                for line in answer["reasons"] + answer["warnings"]:
+                    assert len(line) < 199, line
+                said = [masked(line) for line in answer["warnings"] if "together (" not in line]
+                assert len(set(said)) == len(said), (request, answer["warnings"])
+                transfers = [item for item in answer["why"] if "gpu" in item["metric"]]
+                assert not transfers or answer["why"][0] in transfers, (request, [item["metric"] for item in answer["why"]])
+
+
+def gpus_are_named_where_that_is_surely_right():
+    with Node("gh200-quad") as node:
+        tasks = node.bind(tasks=4, pattern="ring", bytes=MIB)["tasks"]
+        assert [(task["gpus"][0], task["environment"]) for task in tasks] == [(f"gpu{i}", {"CUDA_VISIBLE_DEVICES": str(i), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) for i in range(4)], tasks
+        # gpu0 may be hidden from the tasks: then gpu2 would be number 1.
+        answer = node.bind(tasks=2, allowed={"gpus": ["gpu2", "gpu3"]})
+        assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in answer["warnings"]), answer
+        answer = node.bind(tasks=1, allowed={"gpus": ["gpu0", "gpu3"]}, visible="own")
+        assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
+
+
+def what_is_wrong_with_a_request_is_named():
+    huge, pattern = 1 << 62, {"pattern": "ring", "bytes": 1}
+    cases = [
+        ({"tasks": 0}, "InvalidParameter", "tasks"), ({"tasks": -1}, "InvalidParameter", "tasks"), ({"tasks": huge}, "InvalidParameter", "1000000"),
+        ({"tasks": 9}, "NotEnough", "9 tasks with 1 gpu each need 9; allowed and there: gpu0-gpu7"),
+        ({"tasks": 2, "gpus_per_task": 5}, "NotEnough", "need 10; allowed and there: gpu0-gpu7"), ({"tasks": 2, "gpus_per_task": -1}, "InvalidParameter", "gpus_per_task"),
+        ({"tasks": 3, "allowed": {"gpus": ["gpu1", "gpu4", "gpu5"]}, "gpus_per_task": 2}, "NotEnough", "need 6; allowed and there: gpu1, gpu4-gpu5"),
+        ({"tasks": 1, "gpus_per_task": 1, "allowed": {"gpus": []}}, "NotEnough", "no gpu"), ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "gpu8"),
+        ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", "4000"),
+        ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "1 are allowed"),
+        ({"tasks": 2, "cores_per_task": 100}, "NotEnough", "64"), ({"tasks": 1, "threads_per_core": 3}, "NotEnough", "widest has 2"),
+        ({"tasks": 2, "flows": [{"from": 0, "to": 2, "bytes": 1}]}, "InvalidParameter", "rank 0 to rank 2; there are ranks 0 to 1"),
+        ({"tasks": 2, "flows": [{"from": -1, "to": 0, "bytes": 1}]}, "InvalidParameter", "rank -1"), ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "InvalidParameter", "-1 bytes"),
+        ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": huge}]}, "InvalidParameter", "4 EiB in one step; at most 1 EiB"),
+        ({"tasks": 2, "pattern": "ring"}, "InvalidParameter", "bytes"), ({"tasks": 2, "bytes": 5}, "InvalidParameter", "no pattern"), ({"tasks": 2, "pattern": "ring", "bytes": huge}, "InvalidParameter", "4 EiB"),
+        ({"tasks": 2, "pattern": "ring", "bytes": -1}, "InvalidParameter", "-1 bytes"), ({"tasks": 2, "host_bytes": huge}, "InvalidParameter", "4 EiB"), ({"tasks": 2, "host_bytes": -7}, "InvalidParameter", "-7 bytes"),
+        ({"tasks": 2, "ranks": [0]}, "InvalidParameter", "1 ranks for 2 tasks"), ({"tasks": 2, "ranks": [3, 3], "world": 8}, "InvalidParameter", "twice"),
+        ({"tasks": 2, "ranks": [6, 8], "world": 8, **pattern}, "InvalidParameter", "8 is no rank of the job, which has 8"), ({"tasks": 2, "ranks": [6, 7], **pattern}, "InvalidParameter", "world"),
+        ({"tasks": 2, "world": 1}, "InvalidParameter", "world"), ({"tasks": 2, "pattern": "star", "bytes": 1}, "InvalidParameter", "pattern"),
+        ({"tasks": 4, "gpus_per_task": 2, "tasks_per_gpu": 2}, "InvalidParameter", "tasks_per_gpu"), ({"tasks": 20, "tasks_per_gpu": 2}, "NotEnough", "up to 2 on one, need 10; allowed and there: gpu0-gpu7"),
+    ]
+    with Node("mi250x") as node:
+        plain = node.bind(tasks=2)
+        for request, wanted, words in cases:
+            error, reply = node.ask(**request)
+            assert error is not None and error.endswith("." + wanted) and words in str(reply) and not ("EiB" in words and re.search(r"\d{10}", str(reply))), (request, error, reply)
+        assert node.bind(tasks=2) == plain, "nothing is lost"
+
+
+if __name__ == "__main__":
+    run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
+               an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right, what_is_wrong_with_a_request_is_named])
