@@ -135,11 +135,11 @@ def numbers_follow_from_the_price(node, request, answer):
                 assert abs(float(how[5]) * UNIT[how[6]] / other - 1) < 0.0051 and other >= answer["predicted"]["time_ns"], (request, line, other)
         else:
             assert LAST.fullmatch(line) or " share " not in line and "last transfer" not in line and "a step takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line, line
-    # Where the last to end is slowed by what it shares, it gets at least its share of that.
+    # Where the last to end is slowed by what it shares, it gets at least its share of that, but for what starting it costs.
     first = next((SHARE.fullmatch(line) for line in answer["warnings"] if SHARE.fullmatch(line)), None)
-    if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and not request.get("host_bytes"):
+    if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and request.get("bytes", 0) >= 64 * MIB and not request.get("host_bytes"):
         users = int(first[2] or len(re.findall(r"gpu\d+", first[3])) + int(first[4] or 0))
-        assert rate_of[None] >= 0.98 * float(first[5]) / users, (request, answer["reasons"], first[0])
+        assert rate_of[None] >= 0.9 * float(first[5]) / users, (request, answer["reasons"], first[0])
     return seen
 
 
