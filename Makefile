@@ -279,7 +279,7 @@ check-numa: ## run the daemon, the probe and a program that follows the advice o
 	@BUILD=$(BUILD) tests/numa/run.sh
 
 .PHONY: unit
-unit: $(UNITS) ## run the unit tests alone, a second or two
+unit: $(UNITS) ## run the unit tests alone, half a minute
 	@fail=0; for t in $(UNITS); do $$t >$(BUILD)/unit.log 2>&1 || { fail=1; echo "FAILED $$t"; cat $(BUILD)/unit.log; }; done; \
 	 [ $$fail = 0 ] && echo "$(words $(UNITS)) unit test programs passed"
 .PHONY: units

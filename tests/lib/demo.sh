@@ -33,8 +33,7 @@ show status --wait || { cat "$work/berthd.log" && exit 1; }
 
 title "What the machine is made of"
 show topo
-title "What was measured: the metrics, then each matrix that has values, with its 95 % intervals"
-show matrix
+title "What was measured: each matrix that has values, with its 95 % intervals (berth matrix lists all metrics)"
 for metric in $("$BIN/berth" matrix | awk '($3 == "higher" || $3 == "lower") && $4 > 0 { print $1 }'); do
     show matrix "$metric"
 done
@@ -58,6 +57,11 @@ fi
 title "A machine that is not here, from its recorded or reconstructed facts: 4 MI250X, 8 GPUs"
 show --node tests/nodes/mi250x topo
 show --node tests/nodes/mi250x bind -n 8 -c 7 --order rank
+show --node tests/nodes/mi250x bind -n 4 --pattern ring --bytes 100MB --mechanism kernel
+
+title "Another, as it was measured there: 4 H200"
+show --node tests/nodes/h200x4 alloc 4G --by gpu0:reads=16G
+show --node tests/nodes/h200x4 route gpu0 gpu1 64M
 
 title "Left out on this machine"
 left_out=()
@@ -66,4 +70,4 @@ left_out=()
 command -v nvcc >/dev/null || left_out+=("no CUDA compiler")
 command -v hipcc >/dev/null || left_out+=("no HIP compiler")
 printf '%s\n' "${left_out[@]-nothing}"
-[ -e /dev/nvidiactl ] || [ -e /dev/kfd ] || echo "GPUs are measured where there are any; what that gives, recorded on two H200: berth --node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."
+[ -e /dev/nvidiactl ] || [ -e /dev/kfd ] || echo "GPUs are measured where there are any; what that gives, recorded on two H200: build/bin/berth --node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."

@@ -14,6 +14,7 @@ from tap import run_tests  # noqa: E402
 
 MB, GIB = 1_000_000, 1 << 30
 LITTLE_SLACK = 1 + 1e-9
+SETTLED = 1.03  # steps that differ by less may count as equal; then gpus are given out in order
 # On a node of Frontier: which NUMA node is next to the two GCDs of a module, and which CCX (eight cores) is next to a GCD.
 NUMA_OF_MODULE = [3, 1, 0, 2]
 CCX_OF_GCD = [6, 7, 2, 3, 0, 1, 4, 5]
@@ -235,7 +236,7 @@ def one_more_gpu_never_makes_it_worse():
                 if draw.random() < 0.5:
                     request["host_bytes"] = draw.choice([MB, GIB])
                 times = [time_of(node.bind(tasks, gpus=order[:count], **request)) for count in range(tasks, len(order) + 1)]
-                assert all(more <= fewer * LITTLE_SLACK for fewer, more in zip(times, times[1:])), (name, order, tasks, request, times)
+                assert all(more <= fewer * SETTLED for fewer, more in zip(times, times[1:])), (name, order, tasks, request, times)
 
 
 def the_best_of_all_subsets_is_found():
@@ -246,8 +247,8 @@ def the_best_of_all_subsets_is_found():
             for gpus in (range(8), (0, 1, 2, 3, 5, 6, 7)):
                 answer = node.bind(tasks, gpus=gpus, order="rank", **request)
                 least = min(time_of(node.bind(tasks, gpus=some, order="rank", **request)) for some in itertools.combinations(gpus, tasks))
-                assert answer["proven_optimal"] and abs(time_of(answer) / least - 1) < 1e-6, (tasks, request, time_of(answer), least)
-                assert time_of(node.bind(tasks, gpus=gpus, **request)) <= least * LITTLE_SLACK
+                assert answer["proven_optimal"] and least <= time_of(answer) * LITTLE_SLACK <= least * SETTLED, (tasks, request, time_of(answer), least)
+                assert time_of(node.bind(tasks, gpus=gpus, **request)) <= least * SETTLED
 
 
 def fewer_tasks_have_a_plan_as_well():
