@@ -125,18 +125,19 @@ bool gpurate_is_own(const struct gpurate *at)
     return !moves && (owner_of(at) == at->gpu || is_one_with(at, at->gpu));
 }
 
+static int goes_first(enum value_source source) { return source == VALUE_MEASURED ? 2 : source == VALUE_PUBLISHED ? 1 : 0; }
+
+/* What was measured, else what was published, else what is stated; the first of those. */
 static const struct try *find(const struct gpurate *at, const struct tries *tries, const struct value **ret)
 {
     const struct try *said = NULL;
     for (size_t i = 0; i < tries->count; i++) {
         const struct try *try = &tries->item[i];
         const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
-        if (v == NULL || !(v->value > 0) || (try->is_stated && v->source != VALUE_NOMINAL) || (said != NULL && v->source != VALUE_MEASURED))
+        if (v == NULL || !(v->value > 0) || (try->is_stated && v->source != VALUE_NOMINAL) || (said != NULL && goes_first(v->source) <= goes_first((*ret)->source)))
             continue;
         *ret = v;
         said = try;
-        if (v->source == VALUE_MEASURED)
-            return try;
     }
     return said;
 }

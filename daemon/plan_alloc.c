@@ -79,6 +79,27 @@ static bool is_reached(struct alloc_work *work, struct alloc_option *option)
     return true;
 }
 
+static int64_t detail_of(const struct place *place, const char *key)
+{
+    const char *text = place_detail(place, key);
+    return text != NULL ? strtoll(text, NULL, 10) : -1;
+}
+
+/* Now of what is a NUMA node's; of a gpu's as the drivers were asked last, on this machine: what was free when a node was recorded is over. */
+static void find_free(const struct alloc_work *work, struct alloc_option *option)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct place *memory = graph_place(graph, option->place.memory);
+    place_id numa = memkind_numa(&work->answer.node, option->place.memory);
+    option->free_bytes = numa != PLACE_NONE ? memfree_of(&work->request->free, graph_place(graph, numa)->number) : -1;
+    option->free_at_s = option->free_bytes >= 0 ? work->request->free.at_s : -1;
+    int64_t used = detail_of(memory, "bytes_used"), at_s = detail_of(graph_place(graph, 0), "facts_at_s");
+    if (numa != PLACE_NONE || graph->origin != ORIGIN_LIVE || memory->capacity_bytes < 0 || used < 0 || used > memory->capacity_bytes || at_s < 0)
+        return;
+    option->free_bytes = memory->capacity_bytes - used;
+    option->free_at_s = at_s;
+}
+
 /* How many candidates there were, and how many of them all who use the buffer reach and are large enough. */
 struct tally {
     size_t allowed, reached, fitting;
@@ -89,9 +110,8 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
 {
     struct alloc_answer *answer = &work->answer;
     const struct alloc_request *request = work->request;
-    place_id numa = memkind_numa(&answer->node, place.memory);
     int64_t capacity = graph_place(work->snap->graph, place.memory)->capacity_bytes;
-    struct alloc_option option = {.place = place, .free_bytes = numa != PLACE_NONE ? memfree_of(&request->free, graph_place(work->snap->graph, numa)->number) : -1};
+    struct alloc_option option = {.place = place};
     tally->allowed++;
     if (!is_reached(work, &option))
         return;
@@ -103,6 +123,7 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
         return;
     }
     tally->fitting++;
+    find_free(work, &option);
     answer->option[answer->count++] = option;
 }
 

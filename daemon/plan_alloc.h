@@ -30,7 +30,8 @@ struct alloc_option {
     double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
     bool by_links;           /* predicted rests on what links are said to carry */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
-    int64_t free_bytes; /* -1 unknown */
+    int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */
+    int64_t free_at_s;  /* when that was; -1 unknown */
     double distance;    /* plan_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is anywhere */
     size_t why, why_count; /* a range of the answer's evidence */
 };

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
+bool plan_alloc_had_less(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
+
+bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes)
+{
+    bool is_now = option->place.gpu != option->place.memory; /* a gpu's driver was asked some time ago */
+    return is_now && plan_alloc_had_less(option, bytes);
+}
 
 static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
 

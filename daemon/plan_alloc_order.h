@@ -7,7 +7,10 @@
 #pragma once
 #include "plan_alloc.h"
 
-/* Whether that memory is known to have less free than bytes. */
+/* Whether that memory had less free than bytes when somebody looked. */
+bool plan_alloc_had_less(const struct alloc_option *option, int64_t bytes);
+
+/* The same, and it is so now: of a NUMA node's memory. */
 bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes);
 
 /* Sorts the priced options of a buffer of so many bytes; warns where a nearer one goes first. */

@@ -207,6 +207,9 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     char free_now[PLAN_TEXT_SIZE];
     if (plan_alloc_is_short(option, work->request->bytes))
         plan_warn(&answer->warnings, "%s has %s free now: less than asked for", name_of(work, option->place.memory), plan_text_size((double)option->free_bytes, free_now));
+    else if (plan_alloc_had_less(option, work->request->bytes))
+        plan_warn(&answer->warnings, "%s had at most %s free when its driver was asked last (free_at_s): less than asked for", name_of(work, option->place.memory),
+                  plan_text_size((double)option->free_bytes, free_now));
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

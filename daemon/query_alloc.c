@@ -69,7 +69,7 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
 /* An answer until it is sent. */
 struct reply {
     struct snapshot *snap;
-    int64_t bytes, free_at_s;
+    int64_t bytes;
     struct alloc_answer answer;
 };
 
@@ -97,7 +97,7 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");
-    print_count(print, option->free_bytes >= 0 ? reply->free_at_s : -1);
+    print_count(print, option->free_at_s);
     print_key(print, "why");
     answer_print_evidence(print, reply->snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');
@@ -139,7 +139,6 @@ static enum berth_code plan(const struct call *call, struct reply *reply, struct
     if (code == BERTH_OK)
         code = plan_alloc(call->snap, &request, &reply->answer, err);
     reply->bytes = request.bytes;
-    reply->free_at_s = request.free.at_s;
     plan_allowed_done(&allowed);
     return code;
 }

@@ -154,6 +154,30 @@ static void the_part_that_decides_is_named(void **state)
     end(&f);
 }
 
+/* As the drivers said when they were asked: that is not now, so nothing is put last for it. */
+static void what_is_free_is_as_the_driver_said(void **state)
+{
+    (void)state;
+    static const struct {
+        enum origin origin;
+        const char *used;
+        int64_t free_bytes;
+    } cases[] = {{ORIGIN_LIVE, "1073741824", 95 * GIB}, {ORIGIN_LIVE, "102542344192", GIB / 2}, {ORIGIN_RECORDED, "1073741824", -1}, {ORIGIN_LIVE, NULL, -1}, {ORIGIN_LIVE, "999999999999", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture f = begin(DISCRETE);
+        all_known(&f, 50, 40);
+        f.graph->origin = cases[i].origin;
+        assert_true(place_set_detail(&f.graph->places[0], "facts_at_s", "1790000000"));
+        assert_true(cases[i].used == NULL || place_set_detail(&f.graph->places[f.gpu[0]], "bytes_used", cases[i].used));
+        assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
+        assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+        assert_int_equal(f.answer.option[0].free_bytes, cases[i].free_bytes);
+        assert_int_equal(f.answer.option[0].free_at_s, cases[i].free_bytes >= 0 ? 1790000000 : -1);
+        assert_true(warned(&f, "gpu0 had at most 512 MiB free when its driver was asked last") == (i == 1));
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +189,7 @@ int main(void)
         cmocka_unit_test(random_accesses_by_its_like),
         cmocka_unit_test(it_is_first_where_nothing_is_known_at_all),
         cmocka_unit_test(the_part_that_decides_is_named),
+        cmocka_unit_test(what_is_free_is_as_the_driver_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
