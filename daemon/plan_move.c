@@ -225,12 +225,14 @@ unsigned plan_move_kind(const struct graph *graph, const struct move *move)
     return peers ? RESOURCE_PEER_KERNEL : RESOURCE_HOST_KERNEL;
 }
 
-bool plan_move_knows(const struct move *move, double bytes)
+double plan_move_least(const struct move *move)
 {
     if (move->curve != NULL)
-        return bytes >= (double)move->curve->least_bytes / 4;
-    return move->rate != NULL && (bytes >= LARGE_BYTES || !isnan(move->t0_queue_ns));
+        return (double)move->curve->least_bytes / 4;
+    return move->rate == NULL ? INFINITY : isnan(move->t0_queue_ns) ? LARGE_BYTES : 0;
 }
+
+bool plan_move_knows(const struct move *move, double bytes) { return bytes >= plan_move_least(move); }
 
 enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
 {

@@ -57,5 +57,8 @@ unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 /* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size; or large bytes and a rate. */
 bool plan_move_knows(const struct move *move, double bytes);
 
+/* The fewest bytes of which plan_move_knows. */
+double plan_move_least(const struct move *move);
+
 /* Evidence for the move: its rate and what starting it costs. NO_MEMORY. */
 enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);

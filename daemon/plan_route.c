@@ -25,7 +25,7 @@ static void price(struct route_option *option, double bytes)
     option->predicted = plan_split_time(option->way, option->way_count, bytes, option->share, option->chunk_bytes);
     option->is_known = true;
     for (size_t i = 0; i < option->way_count; i++)
-        option->is_known = option->is_known && plan_way_knows(&option->way[i], option->share[i] * bytes);
+        option->is_known = option->is_known && option->way[i].pair[0] != NULL && (!plan_route_is_direct(option) || plan_way_knows(&option->way[i], bytes));
     if (!option->knows_both)
         option->predicted.low_ns = option->predicted.high_ns = NAN;
 }
@@ -101,6 +101,8 @@ static void add_nominal(struct work *work)
         add_option(work, &way, 1, NULL)->most = most;
 }
 
+static bool is_too_small(const struct place *memory, int64_t bytes) { return memory->capacity_bytes >= 0 && memory->capacity_bytes < bytes; }
+
 /* No runtime reaches both gpus: each copies from or to memory of the host, one after the other, because neither waits for the other's streams. */
 static void add_between_vendors(struct work *work)
 {
@@ -110,7 +112,7 @@ static void add_between_vendors(struct work *work)
     for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
         struct way way = {.hop_count = 2};
         const struct value *most;
-        if (!plan_pairs_passes(work->ends.pairs, numa) || !plan_allows_memory(work->request.allowed, numa) || graph_place(graph, numa)->capacity_bytes < work->request.bytes ||
+        if (!plan_pairs_passes(work->ends.pairs, numa) || !plan_allows_memory(work->request.allowed, numa) || is_too_small(graph_place(graph, numa), work->request.bytes) ||
             !find_hop(work, work->ends.from, numa, &way.hop[0], &most) || !find_hop(work, numa, work->ends.to, &way.hop[1], &most))
             continue;
         double time_ns = plan_way_time_ns(&way, work->ends.bytes, 0, NULL);

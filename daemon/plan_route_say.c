@@ -27,7 +27,7 @@ static void warn_of_packages(const struct route_said *said, const struct move *h
         plan_warn(&said->answer->warnings, "nothing says what goes between %s and %s: it may take longer", graph_place(graph, a)->name, graph_place(graph, b)->name);
 }
 
-static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first)
+static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
     struct plan_warnings *warnings = &said->answer->warnings;
@@ -36,7 +36,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
         plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
         warn_of_packages(said, hop);
     } else if (!plan_move_knows(hop, bytes)) {
-        plan_warn(warnings, "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
+        plan_warn(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
+                                       : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
     } else if (hop->is_like) {
         plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
     } else if (isnan(hop->t0_call_ns) && is_first) {
@@ -67,7 +68,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * (double)said->request->bytes;
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
-            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0);
+            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_is_direct(option));
             if (is_down_between(graph, hop->from, hop->to))
                 plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
             if (said->request->both && hop->both == NULL)

@@ -39,7 +39,7 @@ static double measure(const struct way *way, size_t count, double sum, struct pa
     double before_ns = 0, together_ns = 0;
     for (size_t i = 0; i < count; i++) {
         part[i].before_ns = before_ns;
-        part[i].end_ns = before_ns + plan_way_time_ns(&way[i], part[i].bytes, part[i].behind_ns, &part[i].chunk);
+        part[i].end_ns = before_ns + plan_way_time_ns(&way[i], plan_way_counted(&way[i], part[i].bytes), part[i].behind_ns, &part[i].chunk);
         before_ns += part[i].launch_ns * pieces_of(&part[i]);
         together_ns += part[i].end_ns * part[i].rate / sum;
     }
@@ -82,7 +82,9 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
     if (count > 1)
         find_shares(way, count, bytes, false, part);
     for (size_t i = 0; i < count; i++) {
-        struct prediction one = plan_way_time(&way[i], part[i].bytes, part[i].behind_ns, &part[i].chunk);
+        bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
+        double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
+        struct prediction one = plan_way_time(&way[i], counted, part[i].behind_ns, &part[i].chunk);
         double before = part[i].before_ns + more_ns;
         one = (struct prediction){one.time_ns + before, one.low_ns + before, one.high_ns + before};
         all.time_ns = fmax(all.time_ns, one.time_ns);
@@ -101,20 +103,20 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
     struct part part[SPLIT_WAYS_MAX];
     double time_ns = 0;
     if (count == 1)
-        return plan_way_time_ns(way, bytes, 0, NULL);
+        return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
     find_shares(way, count, bytes, true, part);
     for (size_t i = 0; i < count; i++)
         time_ns = fmax(time_ns, part[i].end_ns);
     return time_ns + waiting_ns(way, count);
 }
 
-/* Every share is large enough, and its time known. */
+/* Every share is large enough. */
 static bool is_sound(const struct way *way, size_t count, double bytes)
 {
     struct part part[SPLIT_WAYS_MAX];
     find_shares(way, count, bytes, true, part);
     for (size_t i = 0; i < count; i++)
-        if (part[i].bytes < SPLIT_LEAST || !plan_way_knows(&way[i], part[i].bytes))
+        if (part[i].bytes < SPLIT_LEAST)
             return false;
     return true;
 }

@@ -177,6 +177,13 @@ bool plan_way_knows_both(const struct way *way)
     return true;
 }
 
+double plan_way_counted(const struct way *way, double bytes)
+{
+    for (size_t i = 0; i < way->hop_count; i++)
+        bytes = fmax(bytes, plan_move_least(&way->hop[i]));
+    return bytes;
+}
+
 bool plan_way_knows(const struct way *way, double bytes)
 {
     for (size_t i = 0; i < way->hop_count; i++)
@@ -256,12 +263,14 @@ static bool may_pass(const struct way_ends *ends, place_id via)
 static void consider(struct search *search, const struct pair *const *pairs, size_t count)
 {
     double bytes = search->ends->bytes;
+    for (size_t i = 0; i < count; i++)
+        bytes = fmax(bytes, plan_move_least(&pairs[i]->move));
     struct hops hops;
     hops.count = 0;
     hops.behind_ns = 0;
     for (size_t i = 0; i < count; i++) {
         add_pair(&hops, pairs[i], search->ends->both ? pairs[i]->both.slowdown : 1);
-        if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns || !plan_move_knows(&pairs[i]->move, bytes) ||
+        if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns ||
             (i > 0 && !may_pass(search->ends, pairs[i]->move.from)) || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
             return;
     }

@@ -42,6 +42,9 @@ double plan_way_hop_rate(const struct move *hop);
 /* Whether more is known for such a size than a rate of large ones, which would count starting as nothing. */
 bool plan_way_knows(const struct way *way, double bytes);
 
+/* What is weighed beside a direct way counts as taking no less than the fewest bytes take of which each hop's time is known (fewer take no longer): so much of bytes, or that. */
+double plan_way_counted(const struct way *way, double bytes);
+
 /* Whether what both directions get at once was measured of each hop. */
 bool plan_way_knows_both(const struct way *way);
 
@@ -60,7 +63,7 @@ bool plan_way_direct(const struct way_ends *ends, enum move_by by, struct way *r
 
 enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
 
-/* The fastest of those through one NUMA node's memory, through one gpu or through two, each hop by that mechanism; not those of which a hop is not known for such a size,
+/* The fastest of those through one NUMA node's memory, through one gpu or through two, each hop by that mechanism; fewer bytes than are known of a hop counting as those that are,
  * and not those for which there is no room (NULL: nothing else is taken). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret);
 

@@ -279,6 +279,49 @@ static void a_split_of_engines_and_kernels_sets_nothing_that_breaks_it(void **st
     end(&f);
 }
 
+/* gpu4's vendor is another: through host memory, one copy after the other, whatever somebody says was measured. */
+static void gpus_of_two_vendors_meet_in_host_memory(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct fixture f = begin();
+        assert_true(place_set_text(&f.graph->places[gpu(&f, 4)].model, "NVIDIA H200"));
+        assert_true(place_set_detail(&f.graph->places[gpu(&f, 4)], "vendor", "nvidia"));
+        engine(&f, 0, 4, 50);
+        kernel(&f, 0, 4, 174);
+        engine(&f, 0, 1, 50);
+        engine(&f, 1, 4, 50);
+        join(&f, 0, 4, 200);
+        for (int g = 0; g < 8 && !known; g += 4) {
+            struct link *link = graph_add_link(f.graph, numa(&f, 2), gpu(&f, g), LINK_PCIE);
+            assert_non_null(link);
+            link->nominal_bytes_per_s = 50 * GB;
+            link->state = LINK_UP;
+        }
+        if (known)
+            for (int n = 0; n < 4; n++) {
+                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 0), numa(&f, n), "", n == 2 ? 25 : 20);
+                rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, n), gpu(&f, 4), "", n == 2 ? 50 : 25);
+            }
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 4), 64 * MIB)), BERTH_OK);
+        assert_int_equal(f.answer.count, 1);
+        const struct route_option *only = &f.answer.option[0];
+        assert_int_equal(only->way[0].hop_count, 2);
+        assert_int_equal(f.graph->places[only->way[0].hop[1].from].kind, PLACE_NUMA);
+        assert_int_equal(only->chunk_bytes[0], 0);
+        if (known) {
+            assert_int_equal(only->way[0].hop[1].from, numa(&f, 2));
+            assert_near(only->predicted.time_ns, 64.0 * MIB / 25 + 64.0 * MIB / 50, 1e-9);
+        } else {
+            assert_true(says(&f.answer.warnings, "at best"));
+        }
+        struct plan_call call = call_of(&f, 0, NULL);
+        assert_non_null(strstr(call.text, "hipMemcpyAsync on a stream of gpu0, then cudaMemcpyAsync on a stream of gpu4"));
+        assert_non_null(strstr(call.text, "pinned by both (cudaHostRegister, hipHostRegister)"));
+        end(&f);
+    }
+}
+
 static void overlap_says_where_copy_engines_end(void **state)
 {
     (void)state;
@@ -409,6 +452,7 @@ int main(void)
         cmocka_unit_test(amds_runtime_is_told_at_its_start),
         cmocka_unit_test(with_cuda_the_call_decides),
         cmocka_unit_test(a_split_of_engines_and_kernels_sets_nothing_that_breaks_it),
+        cmocka_unit_test(gpus_of_two_vendors_meet_in_host_memory),
         cmocka_unit_test(overlap_says_where_copy_engines_end),
         cmocka_unit_test(ends_that_cannot_be_are_refused_by_name),
         cmocka_unit_test(properties_hold_on_random_nodes),

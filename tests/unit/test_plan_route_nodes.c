@@ -1,0 +1,203 @@
+/* Routes on whole nodes: what four H200 were seen to gain, and what holds of every node, size and direction. */
+#include "plan_routes.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "discover.h"
+
+/* NULL: the folder is to be refused. */
+static struct snapshot *load(const char *folder)
+{
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    if (discover_folder(folder, &found, &err) != BERTH_OK)
+        return NULL;
+    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    snap->sets = found.sets;
+    graph_unref(found.graph);
+    return snap;
+}
+
+static struct fixture on(const char *folder)
+{
+    struct fixture f = {.snap = load(folder)};
+    assert_non_null(f.snap);
+    f.graph = (struct graph *)f.snap->graph;
+    f.allowed.given = true;
+    return f;
+}
+
+static const struct route_option *best_of(struct fixture *f, place_id from, place_id to, int64_t bytes, bool both)
+{
+    assert_int_equal(ask(f, (struct route_request){.from = from, .to = to, .bytes = bytes, .both = both}), BERTH_OK);
+    return &f->answer.option[0];
+}
+
+/* As carried out on that machine, over three ports: 256 MiB in 1766 us, 16 MiB in 147; directly 4840 and 312, and 1 MiB in 26.4, which two ways took 29 for. */
+static void four_h200_take_host_copies_over_all_their_ports(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/h200x4");
+    for (int back = 0; back < 2; back++) {
+        place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
+        const struct route_option *best = best_of(&f, from, to, 256 * MIB, false);
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > 1.4e6 && best->predicted.time_ns < 1.9e6);
+        assert_non_null(best->shared); /* the host's memory */
+        assert_non_null(strstr(best->shared, "numa0:memory"));
+        for (size_t w = 0; w < best->way_count; w++)
+            for (size_t i = 0; i < best->way[w].hop_count; i++)
+                for (size_t v = 0; v < w; v++)
+                    for (size_t j = 0; j < best->way[v].hop_count; j++)
+                        assert_ptr_not_equal(best->way[w].pair[i], best->way[v].pair[j]);
+        best = best_of(&f, from, to, 16 * MIB, false);
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > 125e3 && best->predicted.time_ns < 160e3);
+        best = best_of(&f, from, to, MIB, false);
+        assert_true(plan_route_is_direct(best));
+        /* The run with both directions of just these copies says what they get: far less than twice. */
+        double alone_ns = best_of(&f, from, to, 256 * MIB, false)->predicted.time_ns;
+        best = best_of(&f, from, to, 256 * MIB, true);
+        assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns && best->predicted.time_ns < 2.9e6);
+    }
+    /* Between gpus the same NVLinks are full. */
+    assert_true(plan_route_is_direct(best_of(&f, gpu(&f, 0), gpu(&f, 3), 256 * MIB, false)));
+    end(&f);
+}
+
+static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/mi250x");
+    for (int g = 0; g < 8; g++) {
+        double known_ns = INFINITY, least_ns = INFINITY;
+        for (int n = 0; n < 4; n++) {
+            const struct route_option *best = best_of(&f, numa(&f, n), gpu(&f, g), 64 * MIB, false);
+            least_ns = fmin(least_ns, best->predicted.time_ns);
+            if (best->way[0].hop[0].rate != NULL)
+                known_ns = fmin(known_ns, best->predicted.time_ns);
+            else
+                assert_true(best->most != NULL && best->why_count == 1 && says(&f.answer.reasons, "the most that is known at either end"));
+        }
+        assert_near(least_ns, known_ns, 1e-9);
+    }
+    end(&f);
+    f = on("tests/nodes/gh200-quad");
+    (void)best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false);
+    assert_true(says(&f.answer.warnings, "nothing says what goes between package0 and package1"));
+    end(&f);
+}
+
+static void a_gpus_own_memory_is_the_gpu(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/gh200-quad");
+    place_id own = graph_find(f.graph, "numa4");
+    double time_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns;
+    assert_near(best_of(&f, own, gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
+    assert_true(says(&f.answer.reasons, "numa4 is the memory of gpu0"));
+    assert_int_equal(ask(&f, of(own, gpu(&f, 0), MIB)), BERTH_INVALID_PARAMETER);
+    f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
+    f.allowed.memory[numa(&f, 0)] = true;
+    assert_int_equal(ask(&f, of(own, gpu(&f, 1), MIB)), BERTH_NOTHING_ALLOWED);
+    end(&f);
+}
+
+/* ---- every node ---- */
+
+/* "... 1.58 times as long (50.8 GB/s instead of 80.3)" of an option, and what the first one's ways get. */
+static void check_reasons(const struct fixture *f, double bytes)
+{
+    const struct route_option *best = &f->answer.option[0];
+    size_t share = 0;
+    for (size_t i = 0; i < f->answer.reasons.count; i++) {
+        const char *line = f->answer.reasons.line[i], *at = strstr(line, " would take ");
+        double times, its, instead, percent;
+        bool found = false;
+        if (at != NULL) {
+            assert_int_equal(sscanf(at, " would take %lf times", &times), 1);
+            bool has_rates = strstr(at, "instead of") != NULL && sscanf(strchr(at, '('), "(%lf GB/s instead of %lf)", &its, &instead) == 2;
+            for (size_t o = 1; o < f->answer.count; o++) {
+                double time_ns = f->answer.option[o].predicted.time_ns;
+                found = found || (fabs(time_ns / best->predicted.time_ns - times) <= 0.0051 &&
+                                  (!has_rates || (fabs(bytes / time_ns - its) <= 0.051 && fabs(bytes / best->predicted.time_ns - instead) <= 0.051)));
+            }
+            if (!found)
+                fail_msg("no option is: %s", line);
+        } else if (sscanf(line, "%lf %% of the bytes", &percent) == 1) {
+            assert_true(fabs(100 * best->share[share++] - percent) <= 0.051);
+        } else if ((at = strstr(line, " counts with ")) != NULL || (at = strstr(line, " gets ")) != NULL) {
+            assert_int_equal(sscanf(strpbrk(at, "0123456789"), "%lf", &its), 1);
+            /* One way in one piece, alone and undisturbed, is no faster than that. */
+            assert_true(!plan_route_is_direct(best) || bytes / best->predicted.time_ns <= (its + 0.051) * 1.05);
+        }
+    }
+}
+
+static void check_pair(struct fixture *f, place_id from, place_id to, const char *folder)
+{
+    for (int both = 0; both < 2; both++) {
+        double before_ns = 0;
+        for (int64_t bytes = 4096; bytes <= INT64_C(1) << 32; bytes *= 2) {
+            if (ask(f, (struct route_request){.from = from, .to = to, .bytes = bytes, .both = both == 1}) != BERTH_OK)
+                break;
+            const struct route_option *best = &f->answer.option[0];
+            if (best->predicted.time_ns < before_ns * (1 - 1e-3))
+                fail_msg("%s: %s to %s%s: %lld bytes take %.0f ns, half as many %.0f", folder, graph_place(f->graph, from)->name, graph_place(f->graph, to)->name, both ? ", both ways" : "",
+                         (long long)bytes, best->predicted.time_ns, before_ns);
+            before_ns = best->predicted.time_ns;
+            check_reasons(f, (double)bytes);
+        }
+    }
+}
+
+static size_t check_node(const char *folder)
+{
+    struct snapshot *snap = load(folder);
+    size_t asked = 0;
+    if (snap == NULL)
+        return 0;
+    struct fixture f = {.snap = snap, .graph = (struct graph *)snap->graph, .allowed = {.given = true}};
+    for (place_id from = 0; from < (place_id)f.graph->place_count; from++)
+        for (place_id to = 0; to < (place_id)f.graph->place_count; to++) {
+            const struct place *a = graph_place(f.graph, from), *b = graph_place(f.graph, to);
+            bool is_pair = (a->kind == PLACE_GPU && (b->kind == PLACE_GPU || b->kind == PLACE_NUMA)) || (a->kind == PLACE_NUMA && b->kind == PLACE_GPU);
+            if (!is_pair || from == to)
+                continue;
+            check_pair(&f, from, to, folder);
+            asked++;
+        }
+    end(&f);
+    return asked;
+}
+
+static void more_bytes_never_take_less_and_reasons_follow_from_prices(void **state)
+{
+    (void)state;
+    static const char *const parents[] = {"tests/nodes", "../shared/nodes"};
+    size_t asked = 0;
+    for (int i = 0; i < 2; i++) {
+        DIR *folder = opendir(parents[i]);
+        for (struct dirent *item = folder != NULL ? readdir(folder) : NULL; item != NULL; item = readdir(folder)) {
+            char path[512];
+            struct stat about;
+            snprintf(path, sizeof path, "%s/%s", parents[i], item->d_name);
+            if (item->d_name[0] != '.' && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+                asked += check_node(path);
+        }
+        if (folder != NULL)
+            closedir(folder);
+    }
+    assert_true(asked > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(four_h200_take_host_copies_over_all_their_ports),
+        cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
+        cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
+        cmocka_unit_test(more_bytes_never_take_less_and_reasons_follow_from_prices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
