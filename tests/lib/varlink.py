@@ -8,7 +8,7 @@ class Connection:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)  # waits while too many others do; with a timeout it would fail
         self.socket.settimeout(timeout)
-        self.buffer = b""
+        self.buffer = bytearray()
 
     def __enter__(self):
         return self
@@ -22,12 +22,15 @@ class Connection:
 
     def receive(self):
         """One message, or None when the peer has closed."""
-        while b"\0" not in self.buffer:
-            data = self.socket.recv(65536)
+        looked = 0
+        while (end := self.buffer.find(b"\0", looked)) < 0:
+            looked = len(self.buffer)
+            data = self.socket.recv(1 << 18)
             if not data:
                 return None
             self.buffer += data
-        message, self.buffer = self.buffer.split(b"\0", 1)
+        message = bytes(self.buffer[:end])
+        del self.buffer[:end + 1]
         return json.loads(message)
 
     def call(self, method, parameters=None):
