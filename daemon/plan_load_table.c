@@ -136,24 +136,27 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     return true;
 }
 
-/* Of structure: the first transfer that uses it adds it. */
+/* What stands for something that was not measured: the first transfer that uses it adds it. */
+static bool use_one(struct load_table *table, struct load_ride *ride, const struct resource_nominal *nominal, uint16_t *known)
+{
+    size_t index = *known;
+    if (index == LOAD_NO_LIMIT) {
+        struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+        snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
+        if (!add_resource(table, &resource, nominal->measured, &index))
+            return false;
+        *known = (uint16_t)index;
+    }
+    return add_use(table, ride, index);
+}
+
 static bool use_nominal(struct load_table *table, struct load_ride *ride, const struct resource_structure *structure, uint16_t *known)
 {
     uint16_t item[RESOURCE_STRUCTURE_USES];
     size_t count = resource_structure_uses(structure, ride->move.from, ride->move.to, item);
     for (size_t i = 0; i < count; i++) {
         const struct resource_nominal *nominal = &structure->item[item[i]];
-        size_t index = known[item[i]];
-        if (!(nominal->bytes_per_s > 0))
-            continue;
-        if (index == LOAD_NO_LIMIT) {
-            struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
-            snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
-            if (!add_resource(table, &resource, nominal->measured, &index))
-                return false;
-            known[item[i]] = (uint16_t)index;
-        }
-        if (!add_use(table, ride, index))
+        if (nominal->bytes_per_s > 0 && !use_one(table, ride, nominal, &known[item[i]]))
             return false;
     }
     return true;
@@ -175,6 +178,9 @@ static bool list_uses(struct load_table *table, const struct resource_model *mod
                 return false;
         if ((both[i] != LOAD_NO_LIMIT && !add_use(table, ride, both[i])) || !use_nominal(table, ride, model->structure, known))
             return false;
+        for (size_t r = 0; r < model->found_count; r++)
+            if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) && !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
+                return false;
     }
     return true;
 }
@@ -198,7 +204,7 @@ static bool add_all(struct load_table *table, const struct resource_model *model
 
 static bool find_resources(struct load_table *table, const struct resource_model *model)
 {
-    size_t rides = 2 * table->place_count * table->place_count, items = model->structure->count;
+    size_t rides = 2 * table->place_count * table->place_count, items = model->structure->count + model->found_count;
     uint16_t *both = calloc(rides + items + 1, sizeof *both);
     if (both == NULL)
         return false;

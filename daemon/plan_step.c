@@ -12,7 +12,7 @@ struct work {
     struct step_flow *flow;
     size_t count;
     struct load_stream *stream;
-    struct load_limit *limit;   /* what was found, then what structure has */
+    struct load_limit *limit;   /* what was found, then what structure has, then what was found where mechanisms mix */
     struct resource_step *step; /* of the latter */
     uint16_t *use;
     struct load_share *share;
@@ -20,7 +20,7 @@ struct work {
 
 static bool make_room(struct work *work)
 {
-    size_t items = work->model->structure->count, limits = work->model->found_count + items, uses = work->model->found_count + RESOURCE_STRUCTURE_USES;
+    size_t items = work->model->structure->count + work->model->found_count, limits = work->model->found_count + items, uses = 2 * work->model->found_count + RESOURCE_STRUCTURE_USES;
     work->stream = calloc(work->count + 1, sizeof *work->stream);
     work->limit = calloc(limits + 1, sizeof *work->limit);
     work->step = calloc(items + 1, sizeof *work->step);
@@ -61,6 +61,28 @@ static unsigned use_nominal(struct work *work, const struct move *move, uint16_t
     return count;
 }
 
+static unsigned use_mixed(struct work *work, const struct move *move, unsigned kind, uint16_t *use)
+{
+    unsigned count = 0;
+    for (size_t r = 0; r < work->model->found_count; r++) {
+        const struct resource_nominal *mixed = &work->model->mixed[r];
+        size_t item = work->model->structure->count + r, at = work->model->found_count + item;
+        if (!resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
+            continue;
+        work->step[item] = (struct resource_step){1, mixed->bytes_per_s, NAN, NAN, NAN};
+        work->limit[at] = (struct load_limit){.step = &work->step[item], .step_count = 1, .apart = mixed->measured};
+        use[count++] = (uint16_t)at;
+    }
+    return count;
+}
+
+/* Of structure, or of what was found. */
+static const char *name_of(const struct work *work, size_t limit)
+{
+    size_t found = work->model->found_count, item = limit - found, items = work->model->structure->count;
+    return limit < found ? work->model->found[limit].name : item < items ? work->model->structure->item[item].name : work->model->mixed[item - items].name;
+}
+
 static void prepare(struct work *work)
 {
     uint16_t *use = work->use;
@@ -73,6 +95,7 @@ static void prepare(struct work *work)
             stream->bytes_per_s = bytes / fmax(time_ns - start_ns, 1e-3) * 1e9;
         stream->use_count = use_found(work, move, stream->kind, use);
         stream->use_count += use_nominal(work, move, use + stream->use_count);
+        stream->use_count += use_mixed(work, move, stream->kind, use + stream->use_count);
         use += stream->use_count;
     }
 }
@@ -86,7 +109,7 @@ static void take(struct work *work)
         const struct load_limit *limit = stream->shared != LOAD_NO_LIMIT ? &work->limit[stream->shared] : NULL;
         size_t found = work->model->found_count;
         flow->is_nominal = limit != NULL && stream->shared >= found;
-        flow->shared = limit == NULL ? NULL : flow->is_nominal ? work->model->structure->item[stream->shared - found].name : work->model->found[stream->shared].name;
+        flow->shared = limit != NULL ? name_of(work, stream->shared) : NULL;
         flow->time = load_interval_one(fmax(stream->end_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL);
     }
 }

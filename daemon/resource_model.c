@@ -295,6 +295,32 @@ static void tell_structure(struct resource_model *model)
     }
 }
 
+#define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
+#define PEER (RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL)
+
+/* The kind and the one of the other mechanism. */
+static unsigned both_of(unsigned kind) { return (kind & HOST) != 0 ? HOST : (kind & PEER) != 0 ? PEER : 0; }
+
+/* What structure states of has the same by tell_structure. */
+static bool mix(struct resource_model *model, const struct sets *sets)
+{
+    unsigned measured = 0;
+    model->mixed = calloc(model->found_count + 1, sizeof *model->mixed);
+    for (size_t s = 0; sets != NULL && s < sets->count; s++)
+        measured |= sets->item[s].flow_count > 1 ? resource_kind_of(sets->item[s].metric) : 0;
+    for (size_t i = 0; model->mixed != NULL && i < model->found_count; i++) {
+        const struct resource_found *found = &model->found[i];
+        struct resource_nominal *mixed = &model->mixed[i];
+        if (!found->has_role || both_of(resource_kind_of(found->metric)) == 0 || resource_structure_find(model->structure, &found->role) != NULL)
+            continue;
+        *mixed = (struct resource_nominal){.role = found->role, .measured = measured, .is_measured = true};
+        snprintf(mixed->name, sizeof mixed->name, "%s", found->name);
+        for (size_t s = 0; s < found->step_count; s++)
+            mixed->bytes_per_s = fmax(mixed->bytes_per_s, found->step[s].bytes_per_s);
+    }
+    return model->mixed != NULL;
+}
+
 /* Those of resource_role.h, and behind them each direction of each link between gpus, which only transfers that go over it use. */
 static struct resource_role *list_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
 {
@@ -334,7 +360,7 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
     free(role);
     if (ok)
         tell_structure(model);
-    return ok;
+    return ok && mix(model, sets);
 }
 
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values)
@@ -357,8 +383,15 @@ void resource_model_free(struct resource_model *model)
     free(model->found);
     free(model->set);
     free(model->alone);
+    free(model->mixed);
     resource_structure_free(model->structure);
     free(model);
+}
+
+bool resource_model_mixes(const struct graph *graph, const struct resource_model *model, size_t found, unsigned kind, place_id from, place_id to)
+{
+    const struct resource_found *its = &model->found[found];
+    return model->mixed[found].bytes_per_s > 0 && (both_of(resource_kind_of(its->metric)) & kind) != 0 && resource_structure_has(its->structure, graph, &its->role, from, to);
 }
 
 bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes)

@@ -45,6 +45,7 @@ struct resource_model {
     struct value *alone;  /* transfers that sets of one measured, and nothing else did: as values of the metric without _concurrent, ascending */
     size_t alone_count;
     struct resource_structure *structure; /* what stands where nothing was measured together */
+    struct resource_nominal *mixed; /* for each of found: what stands where copies by engine and by kernel use it together, which no set has; bytes_per_s 0 nothing */
 };
 
 /* sets NULL: none. NULL when out of memory. sets must outlive the model, whose axes are theirs. */
@@ -53,6 +54,9 @@ void resource_model_free(struct resource_model *model); /* NULL is fine */
 
 /* What a set of one says of a transfer, all axes at their defaults, that has no number beside; NULL nothing. Its axes are 0, the empty text. */
 const struct value *resource_model_alone(const struct resource_model *model, enum metric metric, place_id from, place_id to);
+
+/* Whether a transfer of this kind (enum resource_kind) between these places uses it beside those of the other mechanism. */
+bool resource_model_mixes(const struct graph *graph, const struct resource_model *model, size_t found, unsigned kind, place_id from, place_id to);
 
 /* Whether a transfer between these places, of this metric of sets, uses it. */
 bool resource_model_uses(const struct graph *graph, const struct resource_found *found, enum metric metric, place_id from, place_id to, const char *axes);
