@@ -18,7 +18,8 @@ static bool shares_gpu(const struct graph *graph, const struct curve *curve, con
     return (curve->from == rate->from && graph_place(graph, rate->from)->kind == PLACE_GPU) || (curve->to == rate->to && graph_place(graph, rate->to)->kind == PLACE_GPU);
 }
 
-const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate)
+/* most_off: how far its rate may be from that of many bytes. */
+static const struct curve *find(struct snapshot *snap, const struct value *rate, double most_off)
 {
     const struct graph *graph = snap->graph;
     const struct curves *curves = snapshot_curves(snap);
@@ -28,7 +29,7 @@ const struct curve *plan_like_curve(struct snapshot *snap, const struct value *r
     for (size_t i = 0; i < count; i++) {
         const struct curve *curve = &first[i];
         double off = fabs(curve_wmax_bytes_per_s(curve) / rate->value - 1);
-        if (!(off <= ALIKE) || strcmp(curve->axes, values_axes(snap->values, rate)) != 0 || !is_same_sort(graph, curve->from, rate->from) || !is_same_sort(graph, curve->to, rate->to))
+        if (!(off <= most_off) || (isinf(most_off) && isnan(curve->t0_queue_ns)) || strcmp(curve->axes, values_axes(snap->values, rate)) != 0 || !is_same_sort(graph, curve->from, rate->from) || !is_same_sort(graph, curve->to, rate->to))
             continue;
         off += shares_gpu(graph, curve, rate) ? 0 : ALIKE;
         if (off < found_off) {
@@ -38,3 +39,7 @@ const struct curve *plan_like_curve(struct snapshot *snap, const struct value *r
     }
     return found;
 }
+
+const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate) { return find(snap, rate, ALIKE); }
+
+const struct curve *plan_like_start(struct snapshot *snap, const struct value *rate) { return find(snap, rate, INFINITY); }

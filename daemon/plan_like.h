@@ -11,3 +11,6 @@
 /* The curve of another transfer of rate's metric and axes between places of the same kinds and models that gets the same rate to 5 %: one that shares the gpu
  * rather than another, then the one closest in rate, then the first. rate is a cell of the snapshot without an axis bytes. NULL: there is none. */
 const struct curve *plan_like_curve(struct snapshot *snap, const struct value *rate);
+
+/* The same whatever rate it gets: what starting a transfer costs is known of it. NULL: there is none. */
+const struct curve *plan_like_start(struct snapshot *snap, const struct value *rate);

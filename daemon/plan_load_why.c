@@ -23,7 +23,7 @@ static const char *name_of(const struct asked *asked, size_t index) { return gra
 /* ---- rates ---- */
 
 /* How little is known of a flow. */
-enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_NETWORK, LACK_SMALL, LACK_SIZES, LACK_OWN, LACK_COUNT };
+enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_NETWORK, LACK_SMALL, LACK_SIZES, LACK_START, LACK_OWN, LACK_COUNT };
 
 static enum lack lack_of(const struct asked *asked, size_t i)
 {
@@ -37,6 +37,8 @@ static enum lack lack_of(const struct asked *asked, size_t i)
         return LACK_SMALL;
     if (ride->move.is_like)
         return LACK_SIZES;
+    if (ride->move.is_start_like)
+        return LACK_START;
     return ride->known == LOAD_PUBLISHED ? LACK_OWN : LACK_NONE;
 }
 
@@ -51,6 +53,7 @@ static void warn_of_rates(const struct asked *asked)
         [LACK_NETWORK] = {"nothing is measured", "the time is what the nic and its links are said to allow at best"},
         [LACK_SMALL] = {"what so few bytes take was not measured", "the time is at least this"},
         [LACK_SIZES] = {"sizes were not measured", "those of another pair that gets the same rate stand for them"},
+        [LACK_START] = {"what starting a transfer costs was not measured", "that of another pair stands for it"},
         [LACK_OWN] = {"nothing was measured here", "a published figure stands"},
     };
     size_t first[LACK_COUNT] = {0}, pairs[LACK_COUNT] = {0};

@@ -41,6 +41,17 @@ static void take_overheads(const struct snapshot *snap, struct move *move)
     move->t0_queue_ns = queue != NULL ? queue->value : NAN;
 }
 
+/* Of another pair by the same mechanism: where nothing says what starting one costs here, that is nearer than nothing. */
+static void take_start(struct snapshot *snap, struct move *move)
+{
+    const struct curve *other = plan_like_start(snap, move->rate);
+    if (other == NULL)
+        return;
+    move->is_start_like = true;
+    move->t0_queue_ns = other->t0_queue_ns;
+    move->t0_call_ns = other->t0_call_ns;
+}
+
 /* What must be gained by a way of which only the rate is known, beside one whose sizes were measured. */
 #define BLIND_WORTH 1.02
 
@@ -65,7 +76,7 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     move->low = v->low;
     move->high = v->high;
     move->curve = own;
-    move->is_like = false;
+    move->is_like = move->is_start_like = false;
     take_overheads(snap, move);
     if (own != NULL || v->source != VALUE_MEASURED || !isnan(move->t0_queue_ns))
         return;
@@ -73,6 +84,8 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     move->is_like = move->curve != NULL;
     if (move->is_like)
         take_overheads(snap, move);
+    else
+        take_start(snap, move);
 }
 
 /* What a setting of the whole program must be worth before it is taken. */

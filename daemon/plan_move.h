@@ -18,6 +18,7 @@ struct move {
     place_id driver;            /* the gpu that does it */
     const struct curve *curve;  /* of the snapshot; NULL none */
     bool is_like;               /* the curve, and what starting one costs, are another pair's (plan_like.h) */
+    bool is_start_like;         /* there is no curve, and what starting one costs is another pair's */
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
