@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "spread.h"
+
 #define DEVIATIONS 1.959964 /* in half of a normal distribution's 95 % */
 #define UPPER      0.96     /* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they hang together; a test looks */
 #define STEPS      40
@@ -49,10 +51,19 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
     return last;
 }
 
-struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared)
+struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared, const struct agreement *drift)
 {
     double spread = alone->time_ns > 0 ? alone->high_ns / alone->time_ns - 1 : 0;
     if (shared != NULL)
         spread = isnan(shared->spread) || isnan(spread) ? (double)NAN : fmax(spread, shared->spread);
+    if (drift != NULL && drift->rates > 0)
+        spread = hypot(spread, spread_one(0, drift->rate, drift->rates, 1));
     return (struct prediction){end_ns, isnan(spread) ? spread : end_ns * (1 - fmin(spread, 1)), end_ns * (1 + spread)};
+}
+
+struct prediction load_interval_begun(const struct prediction *end, double call_ns, double launches_ns, const struct agreement *drift)
+{
+    double more_ns = drift != NULL && drift->calls > 0 && call_ns > 0 ? spread_one(0, drift->call, drift->calls, 1) * call_ns : 0;
+    double low_ns = hypot(end->time_ns - end->low_ns, more_ns) + launches_ns, high_ns = hypot(end->high_ns - end->time_ns, more_ns) + launches_ns;
+    return (struct prediction){end->time_ns, isnan(low_ns) ? low_ns : fmax(end->time_ns - low_ns, 0), end->time_ns + high_ns};
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include <stddef.h>
 
+#include "agree.h"
 #include "plan.h"
 #include "resource_fit.h"
 
@@ -14,5 +15,9 @@
  * than any of theirs. */
 struct prediction load_interval_last(const struct prediction *ends, size_t count);
 
-/* One stream that ends then: as far to both sides as alone; where something shared slowed it (NULL: nothing), as far as what goes through that at least. */
-struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared);
+/* One stream that ends then: as far to both sides as alone; where something shared slowed it (NULL: nothing), as far as what goes through that at least. drift: the relative
+ * deviation between what is measured at one time and at another (agree.h) of its rate. */
+struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared, const struct agreement *drift);
+
+/* With call_ns of it what its caller's clock sees of starting it, which deviates by itself; and launches_ns by which it is not known when it begins. */
+struct prediction load_interval_begun(const struct prediction *end, double call_ns, double launches_ns, const struct agreement *drift);

@@ -135,13 +135,15 @@ static const struct load_resource *shared_of(const struct load_table *table, con
     return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
 }
 
-static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride)
+static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride, unsigned turn)
 {
     const struct load_resource *shared = shared_of(table, stream);
     struct prediction alone = {0, 0, 0};
+    const struct agreement *drift = ride != NULL ? agree_of(snapshot_resources(table->snap)->agree, ride->kind) : NULL;
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
-    return load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL);
+    struct prediction end = load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
+    return ride != NULL ? load_interval_begun(&end, ride->move.t0_call_ns, turn * ride->launch_ns, drift) : end;
 }
 
 struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)
@@ -152,7 +154,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         const struct load_stream *stream = &scratch->stream[i];
         const struct load_ride *ride = scratch->ride[i];
         const struct load_resource *shared = shared_of(table, stream);
-        scratch->end[i] = end_of(table, stream, ride);
+        scratch->end[i] = end_of(table, stream, ride, flows[i].turn);
         if (stream->end_ns > scratch->end[whole.last].time_ns)
             whole.last = i;
         whole.sum_ns += stream->end_ns;

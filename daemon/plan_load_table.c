@@ -87,6 +87,13 @@ static bool find_move(const struct load_table *table, place_id from, place_id to
     return true;
 }
 
+/* What a call takes beyond a queued transfer is its launch and the sight of its end: nothing tells them apart, and half stands for the launch. */
+static double launch_of(const struct move *move, double start_ns)
+{
+    double queue_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    return isnan(move->t0_call_ns) ? queue_ns : fmin(queue_ns, fmax(move->t0_call_ns - start_ns, 0) / 2);
+}
+
 static void find_ride(struct load_table *table, const struct resource_structure *structure, enum move_by by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
@@ -100,7 +107,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
         return;
     ride->known = known_of(&ride->move);
     ride->start_ns = plan_move_start_ns(&ride->move);
-    ride->launch_ns = isnan(ride->move.t0_queue_ns) ? 0 : ride->move.t0_queue_ns;
+    ride->launch_ns = launch_of(&ride->move, ride->start_ns);
     ride->kind = network ? RESOURCE_NETWORK : plan_move_kind(graph, &ride->move);
     (void)resource_structure_width(structure, from, to, &ride->several);
 }

@@ -110,7 +110,8 @@ static void take(struct work *work)
         size_t found = work->model->found_count;
         flow->is_nominal = limit != NULL && stream->shared >= found;
         flow->shared = limit != NULL ? name_of(work, stream->shared) : NULL;
-        flow->time = load_interval_one(fmax(stream->end_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL);
+        flow->time = load_interval_one(fmax(stream->end_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
+                                       agree_of(work->model->agree, stream->kind));
     }
 }
 

@@ -360,6 +360,7 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
     free(role);
     if (ok)
         tell_structure(model);
+    agree_find(graph, values, sets, model->agree);
     return ok && mix(model, sets);
 }
 

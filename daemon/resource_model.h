@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agree.h"
 #include "graph.h"
 #include "resource_fit.h"
 #include "resource_role.h"
@@ -45,6 +46,7 @@ struct resource_model {
     struct value *alone;  /* transfers that sets of one measured, and nothing else did: as values of the metric without _concurrent, ascending */
     size_t alone_count;
     struct resource_structure *structure; /* what stands where nothing was measured together */
+    struct agreement agree[AGREE_KINDS]; /* how well agrees what was measured twice */
     struct resource_nominal *mixed; /* for each of found: what stands where copies by engine and by kernel use it together, which no set has; bytes_per_s 0 nothing */
 };
 

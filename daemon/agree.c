@@ -1,0 +1,118 @@
+#include "agree.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "resource_structure.h"
+
+static int index_of(unsigned kind)
+{
+    int index = 0;
+    while (index < AGREE_KINDS && kind != 1u << index)
+        index++;
+    return index;
+}
+
+/* The metric of the same transfers one at a time. */
+static bool alone_of(enum metric concurrent, enum metric *ret)
+{
+    static const enum metric pairs[][2] = {{METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, METRIC_HOST_GPU_COPY_ENGINE}, {METRIC_HOST_GPU_KERNEL_CONCURRENT, METRIC_HOST_GPU_KERNEL},
+                                           {METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, METRIC_GPU_GPU_COPY_ENGINE}, {METRIC_GPU_GPU_KERNEL_CONCURRENT, METRIC_GPU_GPU_KERNEL}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][0] == concurrent) {
+            *ret = pairs[i][1];
+            return true;
+        }
+    return false;
+}
+
+/* The variance of a median, relative, from its 95 % interval. */
+static double variance_of(double low, double high, double value)
+{
+    double half = (high - low) / 2 / value / 1.959964;
+    return isnan(half) ? 0 : half * half;
+}
+
+/* Squares, and what their own intervals explain of them: by chance they are off by twice its deviation at most. */
+struct squares {
+    double off, explained, explained_2;
+};
+
+static double beyond(const struct squares *squares) { return squares->off - squares->explained > 2 * sqrt(2 * squares->explained_2) ? squares->off - squares->explained : 0; }
+
+static void add_rates(const struct values *values, const struct sets *sets, struct agreement *all)
+{
+    struct squares squares[AGREE_KINDS] = {{0}};
+    for (size_t s = 0; sets != NULL && s < sets->count; s++) {
+        const struct set *set = &sets->item[s];
+        enum metric metric;
+        if (set->flow_count != 1 || set->source != VALUE_MEASURED || !alone_of(set->metric, &metric))
+            continue;
+        const struct set_flow *flow = set->flow;
+        const struct value *value = values_find(values, metric, flow->from, flow->to, flow->axes);
+        if (value == NULL || value->source != VALUE_MEASURED || !(value->value > 0) || !(flow->bytes_per_s > 0))
+            continue;
+        int kind = index_of(resource_kind_of(metric));
+        double off = log(flow->bytes_per_s / value->value);
+        double explained = variance_of(flow->low, flow->high, flow->bytes_per_s) + variance_of(value->low, value->high, value->value);
+        squares[kind].off += off * off;
+        squares[kind].explained += explained;
+        squares[kind].explained_2 += explained * explained;
+        all[kind].rates++;
+    }
+    for (int k = 0; k < AGREE_KINDS; k++)
+        all[k].rate = beyond(&squares[k]);
+}
+
+/* The kind of transfer whose overhead it is, as callers see it; AGREE_KINDS none. */
+static int kind_of_call(const struct values *values, const struct value *v)
+{
+    char text[64];
+    enum metric metric;
+    const char *axes = values_axes(values, v), *name = axes_get(v->metric, axes, "metric", text, sizeof text);
+    if (v->source != VALUE_MEASURED || !(v->value > 0) || strstr(axes, "clock=queue") != NULL || name == NULL || !metric_parse(name, &metric))
+        return AGREE_KINDS;
+    unsigned kind = resource_kind_of(metric);
+    return kind != 0 ? index_of(kind) : AGREE_KINDS;
+}
+
+static bool is_alike(const struct graph *graph, const struct values *values, const struct value *a, const struct value *b)
+{
+    return strcmp(values_axes(values, a), values_axes(values, b)) == 0 && graph_place(graph, a->from)->kind == graph_place(graph, b->from)->kind && graph_place(graph, a->to)->kind == graph_place(graph, b->to)->kind;
+}
+
+/* Each beside the last one before it that is alike: so far are two measurements apart, as one and the next time are. */
+static void add_calls(const struct graph *graph, const struct values *values, struct agreement *all)
+{
+    const struct value *first;
+    size_t count = values_range(values, METRIC_TRANSFER_OVERHEAD, PLACE_NONE, &first);
+    for (size_t i = 1; i < count; i++) {
+        int kind = kind_of_call(values, &first[i]);
+        size_t before = i;
+        while (kind < AGREE_KINDS && before > 0 && !(is_alike(graph, values, &first[before - 1], &first[i]) && kind_of_call(values, &first[before - 1]) == kind))
+            before--;
+        if (kind == AGREE_KINDS || before == 0)
+            continue;
+        double off = log(first[i].value / first[before - 1].value);
+        all[kind].call += off * off;
+        all[kind].calls++;
+    }
+}
+
+void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, struct agreement ret[AGREE_KINDS])
+{
+    struct agreement all[AGREE_KINDS] = {{0}};
+    add_rates(values, sets, all);
+    add_calls(graph, values, all);
+    for (int k = 0; k < AGREE_KINDS; k++) {
+        all[k].rate = all[k].rates > 0 ? sqrt(all[k].rate / all[k].rates) : 0;
+        all[k].call = all[k].calls > 0 ? sqrt(all[k].call / all[k].calls) : 0;
+        ret[k] = all[k];
+    }
+}
+
+const struct agreement *agree_of(const struct agreement all[AGREE_KINDS], unsigned kind)
+{
+    int index = index_of(kind);
+    return index < AGREE_KINDS ? &all[index] : NULL;
+}
