@@ -126,7 +126,7 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
     }
 }
 
-/* "; by kernel a step takes 671 us": the best plan for that, when it differs. */
+/* "; by kernel a step takes 671 us", when it differs. */
 static void say_other(const double *by_ns, const struct sort *peers, double step_ns, char *text, size_t size)
 {
     enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
@@ -134,7 +134,7 @@ static void say_other(const double *by_ns, const struct sort *peers, double step
     char time[PLAN_TEXT_SIZE];
     text[0] = '\0';
     if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns && (peers->count[0] == 0 || peers->count[1] == 0))
-        snprintf(text, size, "; by %s a step takes %s at best", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
+        snprintf(text, size, "; by %s a step takes %s", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
 }
 
 enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)

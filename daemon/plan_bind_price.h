@@ -73,6 +73,9 @@ struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t ind
 /* Whether gpus copy to each other at all, and by which mechanisms if each pair takes the faster one: a bit for each enum move_by. Both may be said where one would do. */
 unsigned plan_bind_price_takes(struct bind_price *price);
 
+/* Less than what any choice takes: the slowest transfer between gpus where it takes least. INFINITY where nothing is known of any pair, 0 where tasks share gpus. */
+double plan_bind_price_least_ns(const struct bind_price *price);
+
 /* Cites at most that many numbers that the slowest flow and those that share its bottleneck rest on, its own first; warns of what is unknown or nominal in any flow, unless
  * warnings is NULL. What was priced last is no longer to be asked for. NO_MEMORY. */
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,

@@ -153,6 +153,19 @@ static void keep(struct bind_traffic *traffic, enum load_by by, const struct sea
     *slot = other_slot;
 }
 
+/* Whether looking for a better choice with that way of copying is in vain: no choice can be. With so many gpus that a search is long, whether the chosen gpus are no better with it. */
+static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bind_price *price, size_t gpus)
+{
+    if (traffic->price == NULL)
+        return false;
+    double least_ns = plan_bind_price_least_ns(price), same_ns = plan_bind_price_of(price, traffic->slot, NULL).step.time_ns;
+    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? same_ns : least_ns) || isnan(traffic->by_ns[traffic->by]))
+        return false;
+    traffic->by_ns[by] = same_ns;
+    traffic->bound_ns = fmin(traffic->bound_ns, least_ns);
+    return true;
+}
+
 /* The best choice when gpus copy so; kept when it is better than what is. */
 static enum berth_code look(struct work *work, enum load_by by, struct berth_err *err)
 {
@@ -165,9 +178,10 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     struct search_result found = {0};
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
     enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err) : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
-    if (code == BERTH_OK)
+    bool skipped = code == BERTH_OK && is_hopeless(traffic, by, price, work->gpus->count);
+    if (code == BERTH_OK && !skipped)
         code = plan_bind_price_search(price, &choice, slot, &found, err);
-    if (code == BERTH_OK) {
+    if (code == BERTH_OK && !skipped) {
         double time_ns = plan_bind_price_of(price, slot, NULL).step.time_ns;
         bool better = is_better(traffic, by, time_ns);
         traffic->by_ns[by] = time_ns;

@@ -17,7 +17,7 @@ struct bind_traffic {
     uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
     place_id *task_memory;    /* by task */
     struct search_result found;
-    double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by); NAN not looked for, or not known */
+    double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found; NAN not looked for, or not known */
     double bound_ns;          /* no choice takes less by any of these; 0 unknown */
     bool is_chosen;
 };
