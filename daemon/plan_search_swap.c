@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define SEED         UINT64_C(0x9e3779b97f4a7c15)
-#define TOUCHES      7000000  /* of resources, while annealing */
-#define STEPS_MAX    150000
-#define PRICED_PAIRS 5e5      /* pairs of flows of all choices whose price is asked for */
+#define TOUCHES      2500000  /* of resources, while annealing */
+#define STEPS_MAX    60000
+#define PRICED_PAIRS 2e5      /* pairs of flows of all choices whose price is asked for */
 #define PRICES_LEAST 32
-#define PRICES_MOST  600
-#define TRIED_FLOWS  2000000
+#define PRICES_MOST  300
+#define TRIED_FLOWS  800000
 #define HOT          0.05     /* of the start's sum */
 #define COLD         1e-5
 #define SUM_WEIGHT   1e-4     /* beside the sixth powers, so that equals are told apart */
