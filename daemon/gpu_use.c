@@ -7,12 +7,25 @@
 
 #include "record.h"
 
+static bool has(const struct gpu_use *use, place_id gpu)
+{
+    bool found = false;
+    for (size_t i = 0; i < use->count && !found; i++)
+        found = use->item[i].gpu == gpu;
+    return found;
+}
+
+static bool counts(const struct gpu_use *use, const struct graph *graph, place_id gpu)
+{
+    if (gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU)
+        return false;
+    const char *vendor = place_detail(graph_place(graph, gpu), "vendor");
+    return use->vendor == NULL || (vendor != NULL && strcmp(vendor, use->vendor) == 0);
+}
+
 void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes)
 {
-    for (size_t i = 0; i < use->count; i++)
-        if (use->item[i].gpu == gpu)
-            return;
-    if (use->count < GPU_USE_MAX) {
+    if (!has(use, gpu) && use->count < GPU_USE_MAX) {
         use->item[use->count].gpu = gpu;
         use->item[use->count++].processes = processes;
     }
@@ -31,13 +44,19 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
             const char *name = json_string_value(json_object_get(record.object, keys[i]));
             gpu = name == NULL ? PLACE_NONE : graph_find(graph, name);
         }
-        if (processes > 0 && gpu != PLACE_NONE && graph_place(graph, gpu)->kind == PLACE_GPU)
+        if (processes > 0 && counts(use, graph, gpu))
             gpu_use_add(use, gpu, processes);
     }
     record_done(&record);
 }
 
-bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph) { return use->count >= graph_count(graph, PLACE_GPU); }
+bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph)
+{
+    bool all = true;
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE && all; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        all = !counts(use, graph, gpu) || has(use, gpu);
+    return all;
+}
 
 bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, const char *places)
 {
@@ -47,10 +66,7 @@ bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, co
         size_t length = strcspn(c, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, c);
         place_id gpu = graph_find(graph, name);
-        bool found = gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU;
-        for (size_t i = 0; i < use->count && !found; i++)
-            found = use->item[i].gpu == gpu;
-        all = found;
+        all = !counts(use, graph, gpu) || has(use, gpu);
         c += length + (c[length] == ',');
     }
     return all;

@@ -13,6 +13,7 @@
 #define GPU_USE_MAX 256
 
 struct gpu_use {
+    const char *vendor; /* of whose gpus alone it is, those of others do not count; NULL: of all */
     struct {
         place_id gpu;
         int64_t processes; /* 0: left out for another reason */
@@ -20,7 +21,7 @@ struct gpu_use {
     size_t count;
 };
 
-/* One line of the facts; anything but a device record of a gpu of this graph is passed over. */
+/* One line of the facts; anything but a device record of a gpu of this graph that counts is passed over. */
 void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *line, size_t length);
 
 /* Adds a gpu that is to be left out; nothing when it is in already. */

@@ -137,6 +137,18 @@ bool programs_runs(const struct program *program, const struct config *config, c
     return must_be_there || access(ret_path, X_OK) == 0;
 }
 
+const char *programs_vendor(const struct program *program, const struct graph *graph)
+{
+    if (program->vendor != NULL)
+        return program->vendor;
+    return has_gpu_of(graph, "nvidia") && has_gpu_of(graph, "amd") ? "nvidia" : NULL;
+}
+
+const char *programs_backend(const struct program *program, const struct graph *graph)
+{
+    return program->backend != NULL || programs_vendor(program, graph) == NULL ? program->backend : "cuda";
+}
+
 bool programs_tried_all(const struct config *config, const struct graph *graph, const struct values *values, int64_t since_s)
 {
     bool tried[METRIC_COUNT] = {0};

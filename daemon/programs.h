@@ -21,7 +21,7 @@ struct program {
     bool is_gpu;         /* only where there are gpus */
     const char *vendor;  /* ... of this vendor; NULL any */
     const char *beside;  /* ... and only where there are gpus of this one, too; NULL wherever */
-    const char *backend; /* its argument --backend; NULL none: the first driver that has gpus */
+    const char *backend; /* its argument --backend; NULL: see programs_backend */
     bool full_only;
     const char *variant;              /* its argument --variant; NULL none */
     const char *const *environment;   /* as runner_spec has it */
@@ -39,6 +39,11 @@ char *programs_common(const struct program *program, const char *metrics);
 /* Whether it is to be started on this node; path gets where it is, or should be. A GPU probe is where its gpus are and it is installed. The CPU probe belongs
  * to every berthd: without it a run fails and says so. The probes of a stand-in node are what the configuration's folder has, be it one or the other. */
 bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size);
+
+/* Whose gpus it measures on this node, and by which driver: one process has one driver's, and beside those of the other vendor it is told which. NULL: whatever
+ * there is, the first driver that has gpus. */
+const char *programs_vendor(const struct program *program, const struct graph *graph);
+const char *programs_backend(const struct program *program, const struct graph *graph);
 
 /* Whether everything that the programs measure on this node has been tried since then: the last run may have been asked for one metric only, or have been
  * cut short. */

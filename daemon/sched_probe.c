@@ -358,7 +358,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     add_argument(probe, &n, "--metrics", probe->metrics);
     add_argument(probe, &n, "--places", probe->places);
     if (program->is_gpu) {
-        add_argument(probe, &n, "--backend", program->backend);
+        add_argument(probe, &n, "--backend", programs_backend(program, probe->graph));
         add_argument(probe, &n, "--variant", program->variant);
         add_argument(probe, &n, "--without", probe->without);
         add_argument(probe, &n, "--skip", probe->hung);
@@ -433,6 +433,7 @@ static enum berth_code start_looking(struct sched_probe *probe, struct berth_err
     probe->args[2] = NULL;
     begin_spec(probe, program_now(probe)->start_ms, look_line, look_ended);
     probe->looking = true;
+    probe->out.vendor = programs_vendor(program_now(probe), probe->graph);
     enum berth_code code = runner_start(probe->env.loop, &probe->spec, &probe->runner, err);
     probe->looking = code == BERTH_OK;
     return code;

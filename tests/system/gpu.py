@@ -1,4 +1,5 @@
 """The GPU probe under a whole daemon, by probes that are scripts: hung cells, gpus in use, wrong bytes, stand-ins. Prints TAP."""
+import contextlib
 import json
 import pathlib
 import shutil
@@ -85,9 +86,13 @@ def a_full_run_on_amd_has_its_variants_in_processes_of_their_own():
         assert len(started(probes)) == 1, "those are AMD's"
 
 
-def a_node_with_gpus_of_both_vendors_has_both_measured():
-    script = 'case "$*" in *"--backend hip"*) echo \'' + GPU_RUN.replace('"standin"', '"hip"') + "'\n" + lines(copy("gpu2", "gpu3"), END) + "exit 0 ;; esac\n" + lines(GPU_RUN, copy("gpu0", "gpu1"), END)
-    with fake_gpu_probe(script, node="h200x4") as (node, probes):
+@contextlib.contextmanager
+def both_vendors(facts=""):
+    """Two gpus of NVIDIA's and two of AMD's, and a probe that measures those of the driver that it is told, or of the first one that has one it may touch."""
+    hip = GPU_RUN.replace('"standin"', '"hip"')
+    script = 'case "$*" in *"--backend hip"*|*"--without 0000:00:06.0,0000:00:07.0"*) echo \'' + hip + "'\n" + lines(copy("gpu2", "gpu3"), END) + "exit 0 ;; esac\n" + \
+        lines(GPU_RUN, copy("gpu0", "gpu1"), END)
+    with fake_gpu_probe(script, node="h200x4", facts=facts) as (node, probes):
         topology = node / "topology.xml"
         halves = topology.read_text().split('pci_busid="0000:00:08.0"')
         assert len(halves) == 2
@@ -96,13 +101,29 @@ def a_node_with_gpus_of_both_vendors_has_both_measured():
         with StandIn(node, probes, "--no-probe") as daemon:
             vendors = [p["details"].get("vendor") for p in daemon.call(FABRIC + "GetNode")["places"] if p["kind"] == "gpu"]
             assert vendors == ["nvidia", "nvidia", "amd", "amd"], vendors
+            yield daemon, probes
+
+
+def a_node_with_gpus_of_both_vendors_has_both_measured():
+    with both_vendors() as (daemon, probes):
+        daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+        daemon.wait_ready()
+        assert ["--backend hip" in a for a in started(probes)] == [False, True] and "--backend cuda" in started(probes)[0], started(probes)
+        assert set(matrix(daemon)) >= {("gpu0", "gpu1"), ("gpu2", "gpu3")}, matrix(daemon)
+        daemon.call("io.berth.Health.Probe", {"profile": "full", "metrics": ["copy_latency"]})
+        daemon.wait_ready()
+        assert ["--backend hip" in a for a in started(probes)[2:]] == [False, True, True] and started(probes)[4].endswith("--backend hip --variant no-sdma"), started(probes)
+
+
+def those_of_one_vendor_in_use_leave_the_others_to_be_measured_once():
+    for busy, left in ((("06", "07"), "hip"), (("08", "09"), "cuda")):
+        with both_vendors(devices(*((f"0000:00:{number}.0", 1) for number in busy))) as (daemon, probes):
             daemon.call("io.berth.Health.Probe", {"profile": "quick"})
             daemon.wait_ready()
-            assert [("--backend hip" in a) for a in started(probes)] == [False, True], started(probes)
-            assert set(matrix(daemon)) >= {("gpu0", "gpu1"), ("gpu2", "gpu3")}, matrix(daemon)
-            daemon.call("io.berth.Health.Probe", {"profile": "full", "metrics": ["copy_latency"]})
-            daemon.wait_ready()
-            assert ["--backend hip" in a for a in started(probes)[2:]] == [False, True, True] and started(probes)[4].endswith("--backend hip --variant no-sdma"), started(probes)
+            assert len(started(probes)) == 1 and f"--backend {left}" in started(probes)[0], (busy, started(probes))
+            found = [f for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"].startswith(("probe-", "gpu-"))]
+            found = [f for f in found if f["code"] != "gpu-driver"]
+        assert {f["code"] for f in found} == {"gpu-in-use"} and len({f["place"] for f in found}) == len(found) == 2, found
 
 
 def metrics_go_to_the_program_that_measures_them():
