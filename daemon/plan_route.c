@@ -213,16 +213,43 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
+/* How many times as long a hop takes beside what moves meanwhile over the same lanes, which carry what was seen to go over them and not what they are said to; 1 where that is not known. */
+static double crowded(const struct work *work, const struct pair *pair, double rate, double bytes)
+{
+    double slower = 1;
+    for (size_t w = 0; pair != NULL && w < LANES_WORDS; w++)
+        for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1) {
+            double lane = plan_pairs_lane(work->ends.pairs, 64 * w + (size_t)__builtin_ctzll(bits)), others = 0, their_bytes = 0, users = 1;
+            for (size_t i = 0; i < work->request.meanwhile_count; i++) {
+                const struct move *move = &work->meanwhile[i];
+                const struct pair *other = plan_pairs_find(work->ends.pairs, move->from, move->to, move->by);
+                if (other == NULL || (other->lanes->bit[w] & bits & -bits) == 0)
+                    continue;
+                others += plan_way_hop_rate(move);
+                their_bytes += (double)work->request.meanwhile[i].bytes;
+                users++;
+            }
+            if (rate + others <= lane)
+                continue;
+            /* All that goes over it, or its fair share, or what the others leave. */
+            double least = fmin((bytes + their_bytes) / lane, users * bytes / lane);
+            slower = fmax(slower, fmin(least, others < lane ? bytes / (lane - others) : INFINITY) * rate / bytes);
+        }
+    return slower;
+}
+
 /* Each hop takes as much longer as it does when what moves meanwhile begins with it. The hops of a way move as fast as the slowest of them. */
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
     const struct route_request *request = &work->request;
     struct step_flow flows[STEP_FLOWS_MAX];
     struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
+    const struct pair *pair[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
     size_t own = 0;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
             hop[own] = &option->way[w].hop[i];
+            pair[own] = option->way[w].pair[i];
             alone[own] = *hop[own];
             alone[own].slowdown *= fmax(plan_way_hop_rate(hop[own]) / plan_way_rate(&option->way[w]), 1);
             flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
@@ -234,6 +261,8 @@ static enum berth_code share(struct work *work, struct route_option *option, str
     double most = 1;
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double slower = flows[i].time.time_ns / plan_move_queued(&alone[i], flows[i].bytes).time_ns;
+        if (flows[i].is_nominal)
+            slower = fmax(slower, crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes));
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
         if (slower > most && flows[i].shared != NULL) {
@@ -241,7 +270,7 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             option->shared = flows[i].shared;
         }
         if (slower > 1.001 && flows[i].is_nominal)
-            plan_warn(&work->answer->warnings, "what several transfers get through %s was not measured: they count as sharing what is said of it", flows[i].shared);
+            plan_warn(&work->answer->warnings, "what several transfers get through %s was not measured: they count as sharing what one of them was seen to get, or what is said of it", flows[i].shared);
     }
     if (most > 1)
         price(option, work->ends.bytes);

@@ -65,6 +65,28 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
     end(&f);
 }
 
+/* 397 GB/s go over an H200's NVLinks, whatever they are said to carry, and whoever copies. */
+static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/h200x4");
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 1), 256 * MIB};
+    double alone_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 256 * MIB, false)->predicted.time_ns;
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 256 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
+    for (size_t i = 0; i < f.answer.count; i++) {
+        const struct route_option *option = &f.answer.option[i];
+        if (!plan_route_is_direct(option))
+            continue;
+        assert_near(option->predicted.time_ns, 2 * alone_ns, 0.05);
+        assert_non_null(option->shared);
+    }
+    other.to = gpu(&f, 2); /* those that come from elsewhere and go elsewhere do not matter */
+    other.from = gpu(&f, 3);
+    assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 256 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
+    assert_near(f.answer.option[0].predicted.time_ns, alone_ns, 0.02);
+    end(&f);
+}
+
 static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void **state)
 {
     (void)state;
@@ -195,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_h200_take_host_copies_over_all_their_ports),
+        cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),
         cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
         cmocka_unit_test(more_bytes_never_take_less_and_reasons_follow_from_prices),
