@@ -85,7 +85,7 @@ static void flows_end_together(void **state)
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault;
-    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why));
+    assert_true(gpu_rate_together(trial, flows, 2, 300e3, 0, 1000000000, rates, &sum, &fault, &why));
     assert_float_equal(rates[0].value / 10e9, 1, 1e-6);
     assert_float_equal(rates[1].value / 400e9, 1, 1e-6);
     assert_float_equal(sum.value / 410e9, 1, 1e-6);
