@@ -36,13 +36,13 @@ static void find_least(struct bounds *bounds)
         bounds->least_apart[flow->kind] = INFINITY;
         for (size_t i = 0; i < n * n && flow->to >= 0; i++)
             if (i / n != i % n)
-                bounds->least_apart[flow->kind] = fmin(bounds->least_apart[flow->kind], problem->arc[flow->kind * n * n + i].alone_ns);
+                bounds->least_apart[flow->kind] = plan_search_work_less(bounds->least_apart[flow->kind], problem->arc[flow->kind * n * n + i].alone_ns);
         for (size_t s = 0; s < n; s++) {
             out[s] = in[s] = flow->to < 0 ? problem->arc[(flow->kind * n + s) * n + s].alone_ns : INFINITY;
             for (size_t other = 0; flow->to >= 0 && other < n; other++)
                 if (other != s || problem->share > 1) {
-                    out[s] = fmin(out[s], problem->arc[(flow->kind * n + s) * n + other].alone_ns);
-                    in[s] = fmin(in[s], problem->arc[(flow->kind * n + other) * n + s].alone_ns);
+                    out[s] = plan_search_work_less(out[s], problem->arc[(flow->kind * n + s) * n + other].alone_ns);
+                    in[s] = plan_search_work_less(in[s], problem->arc[(flow->kind * n + other) * n + s].alone_ns);
                 }
         }
     }
@@ -70,7 +70,7 @@ static void note_load(struct bounds *bounds, size_t berth, size_t slot)
     for (size_t r = 0; r < problem->resources; r++)
         if (bounds->load[r] > 0) {
             double *least = &bounds->least_load[r * work->berths + berth];
-            *least = fmin(*least, bounds->load[r]);
+            *least = plan_search_work_less(*least, bounds->load[r]);
             bounds->is_user[r * problem->slots + slot] = 1;
             if (bounds->load[r] > bounds->busiest_ns[slot]) {
                 bounds->busiest_ns[slot] = bounds->load[r];
@@ -109,7 +109,7 @@ static size_t sort_crowd(struct bounds *bounds, size_t resource)
                 continue;
             room += b == 0 ? work->fullest : 0;
             load_berth(bounds, b, s);
-            bounds->sorted[b] = fmin(bounds->sorted[b], bounds->load[resource]);
+            bounds->sorted[b] = plan_search_work_less(bounds->sorted[b], bounds->load[resource]);
         }
     }
     qsort(bounds->sorted, work->berths, sizeof *bounds->sorted, compare_doubles);
@@ -161,10 +161,10 @@ static double parted(struct bounds *bounds)
             if (flow->to < 0)
                 continue;
             double *with = &bounds->sorted[flow->from == (int32_t)b ? flow->to : flow->from];
-            *with = fmax(*with, bounds->least_apart[flow->kind]);
+            *with = plan_search_work_more(*with, bounds->least_apart[flow->kind]);
         }
         qsort(bounds->sorted, work->berths, sizeof *bounds->sorted, compare_doubles);
-        bound = fmax(bound, bounds->sorted[work->berths - work->fullest]);
+        bound = plan_search_work_more(bound, bounds->sorted[work->berths - work->fullest]);
     }
     return bound;
 }
@@ -182,11 +182,11 @@ static double worst_slot(const struct bounds *bounds)
             for (size_t i = work->first[b]; i < work->first[b + 1]; i++) {
                 const struct search_flow *flow = &problem->flow[work->touching[i]];
                 const double *least = flow->from == (int32_t)b ? bounds->least_out : bounds->least_in;
-                of_berth = fmax(of_berth, least[flow->kind * problem->slots + s]);
+                of_berth = plan_search_work_more(of_berth, least[flow->kind * problem->slots + s]);
             }
-            of_slot = fmin(of_slot, of_berth);
+            of_slot = plan_search_work_less(of_slot, of_berth);
         }
-        bound = fmax(bound, of_slot);
+        bound = plan_search_work_more(bound, of_slot);
     }
     return bound;
 }
@@ -206,18 +206,18 @@ static double find_bound(struct bounds *bounds)
     for (size_t f = 0; f < problem->flow_count; f++) {
         double least = INFINITY;
         for (size_t s = 0; s < problem->slots; s++)
-            least = fmin(least, bounds->least_out[problem->flow[f].kind * problem->slots + s]);
-        bound = fmax(bound, isinf(least) ? 0 : least);
+            least = plan_search_work_less(least, bounds->least_out[problem->flow[f].kind * problem->slots + s]);
+        bound = plan_search_work_more(bound, isinf(least) ? 0 : least);
     }
     for (size_t b = 0; b < work->berths; b++)
         for (size_t s = 0; s < problem->slots; s++)
             note_load(bounds, b, s);
-    bound = fmax(bound, crowded(bounds));
+    bound = plan_search_work_more(bound, crowded(bounds));
     if (work->fullest > 1 && problem->slots > 1)
-        bound = fmax(bound, parted(bounds));
+        bound = plan_search_work_more(bound, parted(bounds));
     for (size_t r = 0; r < problem->resources; r++)
-        bound = fmax(bound, forced(bounds, r));
-    return work->berths == problem->slots && problem->slots > 1 ? fmax(bound, worst_slot(bounds)) : bound;
+        bound = plan_search_work_more(bound, forced(bounds, r));
+    return work->berths == problem->slots && problem->slots > 1 ? plan_search_work_more(bound, worst_slot(bounds)) : bound;
 }
 
 bool plan_search_bound(struct search_work *work)

@@ -208,14 +208,14 @@ static double look_ahead(struct dive *dive, size_t berth)
             continue;
         const struct search_arc *arc = problem->arc + flow->kind * n * n + (is_from ? mine * n : mine);
         for (size_t s = 0; s < n; s++)
-            need[(size_t)other * n + s] = fmax(need[(size_t)other * n + s], arc[is_from ? s : s * n].alone_ns);
+            need[(size_t)other * n + s] = plan_search_work_more(need[(size_t)other * n + s], arc[is_from ? s : s * n].alone_ns);
     }
     for (size_t other = berth + 1; other < work->berths; other++) {
         double least = INFINITY;
         for (size_t s = 0; s < n; s++)
             if (dive->taken[s] + (s == mine) < work->fullest)
-                least = fmin(least, need[other * n + s]);
-        most = fmax(most, isinf(least) ? 0 : least);
+                least = plan_search_work_less(least, need[other * n + s]);
+        most = plan_search_work_more(most, isinf(least) ? 0 : least);
     }
     return most;
 }
@@ -233,24 +233,24 @@ static bool is_open(struct dive *dive, size_t berth)
     memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
         const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
-        after->time_ns = fmax(after->time_ns, arc->alone_ns);
+        after->time_ns = plan_search_work_more(after->time_ns, arc->alone_ns);
         after->sum_ns += arc->alone_ns;
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
             load[use->resource] += use->ns;
-            after->time_ns = fmax(after->time_ns, load[use->resource]);
+            after->time_ns = plan_search_work_more(after->time_ns, load[use->resource]);
         }
     }
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     after->renamings &= dive->alike.keeps[slot];
-    struct search_cost least = {fmax(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far};
+    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far};
     if (dive->is_for_time)
         least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
     int order = plan_search_work_compare(&least, &work->result.cost);
     if (order < 0 && dive->need != NULL && berth + 1 < work->berths) {
-        least.time_ns = fmax(least.time_ns, look_ahead(dive, berth));
+        least.time_ns = plan_search_work_more(least.time_ns, look_ahead(dive, berth));
         order = plan_search_work_compare(&least, &work->result.cost);
     }
     return order < 0 || (order == 0 && !work->is_final);

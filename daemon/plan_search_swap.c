@@ -55,7 +55,7 @@ static void put(struct shake *shake, const struct search_flow *flow, double sign
     shake->sum += sign * (power(shake, arc->alone_ns) + SUM_WEIGHT * arc->alone_ns * shake->scale);
     for (uint32_t u = 0; u < arc->use_count; u++) {
         const struct search_use *use = &problem->use[arc->use + u];
-        double before = shake->load[use->resource], after = fmax(before + sign * use->ns, 0);
+        double before = shake->load[use->resource], after = plan_search_work_more(0, before + sign * use->ns);
         shake->load[use->resource] = after;
         shake->sum += power(shake, after) - power(shake, before);
     }
@@ -82,15 +82,21 @@ static void fill(struct shake *shake, size_t slot) { shake->full += ++shake->tak
 
 static void leave(struct shake *shake, size_t slot) { shake->full -= shake->taken[slot]-- == shake->work->fullest; }
 
+/* Which slots are taken. */
+static void settle_in(struct shake *shake)
+{
+    memset(shake->taken, 0, shake->work->problem->slots * sizeof *shake->taken);
+    shake->full = 0;
+    for (size_t b = 0; b < shake->work->berths; b++)
+        fill(shake, shake->slot[b]);
+}
+
 static void rebuild(struct shake *shake)
 {
     const struct search_problem *problem = shake->work->problem;
     memset(shake->load, 0, problem->resources * sizeof *shake->load);
-    memset(shake->taken, 0, problem->slots * sizeof *shake->taken);
     shake->sum = 0;
-    shake->full = 0;
-    for (size_t b = 0; b < shake->work->berths; b++)
-        fill(shake, shake->slot[b]);
+    settle_in(shake);
     for (size_t f = 0; f < problem->flow_count; f++)
         put(shake, &problem->flow[f], 1);
     struct search_cost cost;
@@ -221,11 +227,19 @@ static void put_in_order(struct shake *shake)
         qsort(shake->slot + b, each, sizeof *shake->slot, compare_numbers);
 }
 
+/* Whether no resource alone takes longer than the best does. */
 static bool is_worth_a_price(const struct shake *shake)
 {
+    const struct search_problem *problem = shake->work->problem;
     double most = 0;
-    for (size_t r = 0; r < shake->work->problem->resources; r++)
-        most = fmax(most, shake->load[r]);
+    memset(shake->load, 0, problem->resources * sizeof *shake->load);
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[f], shake->slot);
+        for (uint32_t u = 0; u < arc->use_count; u++) {
+            const struct search_use *use = &problem->use[arc->use + u];
+            most = plan_search_work_more(most, shake->load[use->resource] += use->ns);
+        }
+    }
     return most <= shake->work->result.cost.time_ns * (1 + SEARCH_SAME);
 }
 
@@ -234,10 +248,10 @@ static bool try_change(struct shake *shake, size_t berth, size_t slot)
 {
     struct search_work *work = shake->work;
     size_t each = work->problem->each, other = SIZE_MAX;
-    memcpy(shake->slot, work->best, work->berths * sizeof *shake->slot);
-    rebuild(shake);
-    if (shake->slot[berth] == slot)
+    if (work->best[berth] == slot)
         return false;
+    memcpy(shake->slot, work->best, work->berths * sizeof *shake->slot);
+    settle_in(shake);
     if (has_room(shake, berth, slot)) {
         leave(shake, shake->slot[berth]);
         fill(shake, slot);
@@ -256,7 +270,6 @@ static bool try_change(struct shake *shake, size_t berth, size_t slot)
     if (work->problem->in_order)
         hand_out(shake);
     put_in_order(shake);
-    rebuild(shake);
     return is_worth_a_price(shake) && plan_search_work_try(work, shake->slot) < 0;
 }
 

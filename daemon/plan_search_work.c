@@ -64,12 +64,6 @@ int plan_search_work_compare(const struct search_cost *a, const struct search_co
     return order != 0 ? order : compare(a->far, b->far);
 }
 
-const struct search_arc *plan_search_work_arc(const struct search_problem *problem, const struct search_flow *flow, const uint16_t *slot)
-{
-    size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-    return &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
-}
-
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow)
 {
     const struct search_arc *arc = &problem->arc[flow->kind * problem->slots * problem->slots];
@@ -77,7 +71,7 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     for (size_t i = 0; i < problem->slots; i++)
         for (size_t j = 0; j < problem->slots; j++)
             if (flow->to < 0 ? i == j : i != j || problem->share > 1)
-                least = fmin(least, arc[i * problem->slots + j].alone_ns);
+                least = plan_search_work_less(least, arc[i * problem->slots + j].alone_ns);
     return isinf(least) ? 0 : least;
 }
 

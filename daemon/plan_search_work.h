@@ -20,11 +20,19 @@ struct search_work {
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem);
 void plan_search_work_done(struct search_work *work);
 
+/* The greatest and the least so far: as fmax and fmin, which are calls; what is no number leaves them as they are. */
+static inline double plan_search_work_more(double most, double ns) { return ns > most ? ns : most; }
+static inline double plan_search_work_less(double least, double ns) { return ns < least ? ns : least; }
+
 /* Less than 0: a is better. Numbers are not compared. */
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b);
 
 /* What a flow is between the slots of its ends. */
-const struct search_arc *plan_search_work_arc(const struct search_problem *problem, const struct search_flow *flow, const uint16_t *slot);
+static inline const struct search_arc *plan_search_work_arc(const struct search_problem *problem, const struct search_flow *flow, const uint16_t *slot)
+{
+    size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
+    return &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
+}
 
 /* The least that a flow takes anywhere. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
