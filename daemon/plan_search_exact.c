@@ -20,6 +20,7 @@
 #include "plan_search_alike.h"
 
 #define LOOKS_MAX     (1U << 18)
+#define TOUCHES_MAX   80e6 /* of flows, slots and resources by all looks: what bounds the time where one look is long */
 #define TIES_TOUCHES  12288 /* ends of flows */
 #define PRICES_MAX    8e6   /* where tasks share slots, of which there are more choices than can be looked at: prices asked, times the square of the flows */
 #define AHEAD_BERTHS  32    /* with more, looking ahead costs more than it saves */
@@ -46,6 +47,7 @@ struct dive {
     uint64_t *after;        /* by task: those that have higher slots than it */
     bool is_for_time;       /* the first time */
     size_t looks_left;
+    double touches_left;
     size_t ties;            /* flows of the choices that were priced the second time */
     double spent;           /* on their prices */
     bool gave_up, is_enough;
@@ -256,6 +258,14 @@ static bool is_open(struct dive *dive, size_t berth)
     return order < 0 || (order == 0 && !work->is_final);
 }
 
+/* What looking at one slot for the berth takes, with looking ahead. */
+static double touches_of(const struct dive *dive, size_t berth)
+{
+    const struct search_work *work = dive->work;
+    double flows = (double)(work->first[berth + 1] - work->first[berth]), ahead = (double)work->problem->slots * (flows + (double)work->berths);
+    return flows + (double)work->problem->resources + (dive->need != NULL ? ahead : 0);
+}
+
 static void look(struct dive *dive, size_t berth)
 {
     struct search_work *work = dive->work;
@@ -264,7 +274,8 @@ static void look(struct dive *dive, size_t berth)
             continue;
         dive->slot[berth] = (uint16_t)slot;
         work->result.looked++;
-        if (dive->looks_left-- == 0) {
+        dive->touches_left -= touches_of(dive, berth);
+        if (dive->looks_left-- == 0 || dive->touches_left < 0) {
             dive->gave_up = dive->is_for_time;
             dive->is_enough = true;
             break;
@@ -295,6 +306,7 @@ bool plan_search_exact(struct search_work *work)
     if (ok) {
         dive.is_for_time = true;
         dive.looks_left = LOOKS_MAX;
+        dive.touches_left = TOUCHES_MAX;
         if (!plan_search_work_is_least(work))
             look(&dive, 0);
         work->result.is_proven = !dive.gave_up;
@@ -302,6 +314,7 @@ bool plan_search_exact(struct search_work *work)
     if (ok && work->result.is_proven) {
         work->result.bound_ns = work->result.cost.time_ns;
         work->is_final = dive.is_for_time = dive.is_enough = false;
+        dive.touches_left = TOUCHES_MAX;
         dive.looks_left = TIES_TOUCHES * work->berths / (2 * work->problem->flow_count + work->berths);
         look(&dive, 0);
     }
