@@ -21,8 +21,13 @@ struct active {
     const uint16_t *use; /* of what it uses, what binds */
     unsigned use_count;
     double left, rate;
+    double left_s; /* at that rate */
     bool is_fixed;
 };
+
+/* fmin and fmax of numbers, which are calls: most of a run's time else. */
+static double less(double a, double b) { return b < a ? b : a; }
+static double more(double a, double b) { return b > a ? b : a; }
 
 struct load_share {
     struct state *state;    /* by limit; all zero between runs */
@@ -72,7 +77,7 @@ static double least_capacity(const struct load_limit *limit, unsigned users)
 {
     double least = INFINITY;
     for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        least = fmin(least, limit->step[i].bytes_per_s);
+        least = less(least, limit->step[i].bytes_per_s);
     return least;
 }
 
@@ -85,7 +90,7 @@ static void touch(struct load_share *share, const struct load_stream *stream, do
         if (state->users++ == 0)
             share->touched[share->touched_count++] = stream->use[u];
         state->sum += amount;
-        state->fastest = fmax(state->fastest, stream->bytes_per_s);
+        state->fastest = more(state->fastest, stream->bytes_per_s);
         state->kinds |= stream->kind;
     }
 }
@@ -140,7 +145,7 @@ static void fix(struct load_share *share, struct active *active, double rate)
     active->is_fixed = true;
     for (unsigned u = 0; u < active->use_count; u++) {
         struct state *state = &share->state[active->use[u]];
-        state->left = fmax(state->left - rate, 0);
+        state->left = more(0, state->left - rate);
         state->growing--;
     }
 }
@@ -161,7 +166,8 @@ static void find_rates(struct load_share *share, const struct load_limit *limits
         double level = INFINITY;
         size_t before = left;
         for (size_t i = 0; i < share->binding_count; i++)
-            level = fmin(level, level_of(&share->state[share->touched[i]]));
+            level = less(level, level_of(&share->state[share->touched[i]]));
+        double full = level * (1 + SAME);
         for (size_t i = 0; i < share->active_count; i++) {
             struct active *active = &share->active[i];
             if (active->is_fixed || active->stream->bytes_per_s > level)
@@ -172,10 +178,11 @@ static void find_rates(struct load_share *share, const struct load_limit *limits
         for (size_t i = 0; i < share->active_count && left == before; i++) {
             struct active *active = &share->active[i];
             for (unsigned u = 0; u < active->use_count && !active->is_fixed; u++) {
-                if (level_of(&share->state[active->use[u]]) > level * (1 + SAME))
+                const struct state *state = &share->state[active->use[u]]; /* in which this stream, at least, grows */
+                if (state->left > full * state->growing)
                     continue;
                 active->stream->shared = active->use[u];
-                fix(share, active, fmax(level, LEAST));
+                fix(share, active, more(level, LEAST));
             }
         }
         if (left == before) {
@@ -191,13 +198,14 @@ static void advance(struct load_share *share, double *now_s)
 {
     double next_s = INFINITY;
     size_t kept = 0;
-    for (size_t i = 0; i < share->active_count; i++)
-        next_s = fmin(next_s, share->active[i].left / share->active[i].rate);
+    for (size_t i = 0; i < share->active_count; i++) {
+        share->active[i].left_s = share->active[i].left / share->active[i].rate;
+        next_s = less(next_s, share->active[i].left_s);
+    }
     for (size_t i = 0; i < share->active_count; i++) {
         struct active *active = &share->active[i];
-        double its_s = active->left / active->rate;
-        if (its_s <= next_s * (1 + SAME)) {
-            active->stream->end_ns = active->stream->start_ns + (*now_s + its_s) * 1e9;
+        if (active->left_s <= next_s * (1 + SAME)) {
+            active->stream->end_ns = active->stream->start_ns + (*now_s + active->left_s) * 1e9;
             for (unsigned u = 0; u < active->use_count; u++)
                 share->state[active->use[u]].users--;
             continue;

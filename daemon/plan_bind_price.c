@@ -259,14 +259,13 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
     struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
     struct search_arc arc = {.alone_ns = UNKNOWN_NS, .use = (uint32_t)price->use_count};
     if (is_known(price, &flow)) {
-        size_t resources = plan_load_resource_count(price->table);
+        size_t used_count;
+        const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
         arc.alone_ns = plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes);
-        for (size_t r = 0; r < resources && flow.from != flow.to; r++) {
-            if (!plan_load_uses(price->table, r, flow.from, flow.to, flow.bytes))
-                continue;
-            if (!add_use(price, (uint16_t)r, flow.bytes))
+        for (size_t i = 0; i < used_count && flow.from != flow.to; i++) {
+            if (!add_use(price, used[i], flow.bytes))
                 return false;
-            fastest[r] = fmax(fastest[r], flow.bytes / fmax(arc.alone_ns, 1e-3) * 1e9);
+            fastest[used[i]] = fmax(fastest[used[i]], flow.bytes / fmax(arc.alone_ns, 1e-3) * 1e9);
         }
     }
     arc.use_count = (uint32_t)price->use_count - arc.use;

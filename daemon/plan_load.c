@@ -7,6 +7,8 @@
 #include "plan_load_table.h"
 #include "plan_load_why.h"
 
+#define MEMO_MAX 16384
+
 enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, size_t count, enum load_by by, struct load_table **ret, struct berth_err *err)
 {
     if (count > LOAD_PLACES_MAX)
@@ -51,11 +53,19 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
 size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index) { return &table->resource[index]; }
 
-bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes)
+const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes, size_t *ret_count)
 {
     const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    for (unsigned u = 0; ride != NULL && u < ride->use_count; u++)
-        if (table->use[ride->use + u] == resource)
+    *ret_count = ride != NULL ? ride->use_count : 0;
+    return ride != NULL ? table->use + ride->use : NULL;
+}
+
+bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes)
+{
+    size_t count;
+    const uint16_t *used = plan_load_used(table, from, to, bytes, &count);
+    for (size_t u = 0; u < count; u++)
+        if (used[u] == resource)
             return true;
     return false;
 }
@@ -70,7 +80,9 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     scratch->stream = calloc(most_flows + 1, sizeof *scratch->stream);
     scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
     scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
-    if (scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL)
+    scratch->memo_count = table->place_count * table->place_count < MEMO_MAX ? table->place_count * table->place_count + 1 : MEMO_MAX;
+    scratch->memo = calloc(scratch->memo_count, sizeof *scratch->memo);
+    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL)
         return scratch;
     plan_load_scratch_free(scratch);
     return NULL;
@@ -84,7 +96,19 @@ void plan_load_scratch_free(struct load_scratch *scratch)
     free(scratch->stream);
     free(scratch->ride);
     free(scratch->end);
+    free(scratch->memo);
     free(scratch);
+}
+
+static const struct load_memo *recall(const struct load_table *table, const struct load_flow *flow, struct load_scratch *scratch)
+{
+    struct load_memo *memo = &scratch->memo[(flow->from * table->place_count + flow->to) % scratch->memo_count];
+    if (memo->from == flow->from && memo->to == flow->to && memo->bytes == flow->bytes)
+        return memo;
+    *memo = (struct load_memo){.bytes = flow->bytes, .from = flow->from, .to = flow->to, .ride = plan_load_table_choose(table, flow->from, flow->to, flow->bytes)};
+    if (memo->ride != NULL)
+        memo->time_ns = plan_load_table_alone_ns(memo->ride, flow->bytes, &memo->bytes_ns);
+    return memo;
 }
 
 /* The flows as streams; the time of the slowest alone. */
@@ -92,13 +116,14 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
 {
     double most_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct load_ride *ride = flows[i].bytes > 0 ? plan_load_table_choose(table, flows[i].from, flows[i].to, flows[i].bytes) : NULL;
+        const struct load_memo *memo = flows[i].bytes > 0 ? recall(table, &flows[i], scratch) : NULL;
+        const struct load_ride *ride = memo != NULL ? memo->ride : NULL;
         struct load_stream *stream = &scratch->stream[i];
         scratch->ride[i] = ride;
         *stream = (struct load_stream){.bytes_per_s = 1};
         if (ride == NULL)
             continue;
-        double bytes_ns, time_ns = plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) + flows[i].turn * ride->launch_ns;
+        double bytes_ns = memo->bytes_ns, time_ns = memo->time_ns + flows[i].turn * ride->launch_ns;
         stream->start_ns = fmax(time_ns - bytes_ns, 0);
         stream->bytes = flows[i].bytes;
         stream->bytes_per_s = stream->bytes / fmax(bytes_ns, 1e-3) * 1e9;

@@ -82,6 +82,9 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
 
 size_t plan_load_resource_count(const struct load_table *table);
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index);
+
+/* The resources that the transfer alone uses, each once, as long as the table is there. */
+const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes, size_t *ret_count);
 bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to, double bytes);
 
 /* For up to most_flows flows at once. NULL when out of memory. */

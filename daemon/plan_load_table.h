@@ -48,6 +48,14 @@ double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, doub
 /* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from and to are the same. */
 const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from, size_t to, double bytes);
 
+/* A transfer as it was chosen once: steps that are weighed one after the other have most of them in common. */
+struct load_memo {
+    double bytes; /* 0: none */
+    double time_ns, bytes_ns;
+    const struct load_ride *ride; /* NULL it takes no time */
+    uint16_t from, to;
+};
+
 /* What one step needs while it is looked at. */
 struct load_scratch {
     const struct load_table *table;
@@ -55,4 +63,6 @@ struct load_scratch {
     struct load_stream *stream;
     const struct load_ride **ride; /* of each flow; NULL it takes no time */
     struct prediction *end;
+    struct load_memo *memo; /* by pair, those of several pairs in one place where there are many */
+    size_t memo_count;
 };
