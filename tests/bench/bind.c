@@ -237,6 +237,8 @@ static void swap_slots(struct anneal *anneal, size_t a, size_t b)
 /* Threshold accepting: what is worse by less than the heat, which falls to nothing, is taken as well. */
 static void cool(struct anneal *anneal, size_t tasks, double hot)
 {
+    if (tasks == 0 || anneal->traffic.count == 0)
+        return;
     double now = weigh(anneal);
     size_t steps = (size_t)(ANNEAL_FLOWS / (double)anneal->traffic.count);
     for (size_t step = 0; step < steps; step++) {
