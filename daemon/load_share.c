@@ -13,6 +13,8 @@ struct state {
     double fastest;
     unsigned users, growing, kinds;
     bool binds;
+    uint16_t with; /* another that binds, which a stream uses as well as this one, or one that leads there; itself: the crowd's first */
+    uint16_t crowd; /* of the crowd's first: its number, from 1 on */
 };
 
 /* A stream that is limited by something. */
@@ -29,6 +31,14 @@ struct active {
 static double less(double a, double b) { return b < a ? b : a; }
 static double more(double a, double b) { return b > a ? b : a; }
 
+/* Streams that share limits, directly or through others, and those limits: no other stream's end changes their rates. */
+struct crowd {
+    struct active *active;
+    size_t active_count;
+    uint16_t *limit;
+    size_t limit_count;
+};
+
 struct load_share {
     struct state *state;    /* by limit; all zero between runs */
     uint16_t *touched;      /* limits that any stream uses; those that bind come first */
@@ -36,6 +46,9 @@ struct load_share {
     struct active *active;
     size_t active_count;
     uint16_t *use;          /* what the active ones use */
+    struct active *by_crowd; /* the same, one crowd's after the other's */
+    uint16_t *limit_by_crowd;
+    struct crowd *crowd;
 };
 
 struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
@@ -47,7 +60,10 @@ struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
     share->touched = calloc(limits + 1, sizeof *share->touched);
     share->active = calloc(streams + 1, sizeof *share->active);
     share->use = calloc(streams * uses + 1, sizeof *share->use);
-    if (share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
+    share->by_crowd = calloc(streams + 1, sizeof *share->by_crowd);
+    share->limit_by_crowd = calloc(limits + 1, sizeof *share->limit_by_crowd);
+    share->crowd = calloc(limits + 1, sizeof *share->crowd);
+    if (share->by_crowd != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
         return share;
     load_share_free(share);
     return NULL;
@@ -61,6 +77,9 @@ void load_share_free(struct load_share *share)
     free(share->touched);
     free(share->active);
     free(share->use);
+    free(share->by_crowd);
+    free(share->limit_by_crowd);
+    free(share->crowd);
     free(share);
 }
 
@@ -113,6 +132,7 @@ static void find_binding(struct load_share *share, const struct load_limit *limi
             continue;
         share->touched[i] = share->touched[share->binding_count];
         share->touched[share->binding_count++] = at;
+        state->with = at;
     }
 }
 
@@ -153,30 +173,30 @@ static void fix(struct load_share *share, struct active *active, double rate)
 static double level_of(const struct state *state) { return state->growing > 0 ? state->left / state->growing : INFINITY; }
 
 /* Water rises in all streams alike; each is fixed where it, or a limit of its, is full. */
-static void find_rates(struct load_share *share, const struct load_limit *limits)
+static void find_rates(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
 {
-    for (size_t i = 0; i < share->binding_count; i++) {
-        struct state *state = &share->state[share->touched[i]];
+    for (size_t i = 0; i < crowd->limit_count; i++) {
+        struct state *state = &share->state[crowd->limit[i]];
         state->growing = state->users;
-        state->left = capacity_of(&limits[share->touched[i]], state->users);
+        state->left = capacity_of(&limits[crowd->limit[i]], state->users);
     }
-    for (size_t i = 0; i < share->active_count; i++)
-        share->active[i].is_fixed = false;
-    for (size_t left = share->active_count; left > 0;) {
+    for (size_t i = 0; i < crowd->active_count; i++)
+        crowd->active[i].is_fixed = false;
+    for (size_t left = crowd->active_count; left > 0;) {
         double level = INFINITY;
         size_t before = left;
-        for (size_t i = 0; i < share->binding_count; i++)
-            level = less(level, level_of(&share->state[share->touched[i]]));
+        for (size_t i = 0; i < crowd->limit_count; i++)
+            level = less(level, level_of(&share->state[crowd->limit[i]]));
         double full = level * (1 + SAME);
-        for (size_t i = 0; i < share->active_count; i++) {
-            struct active *active = &share->active[i];
+        for (size_t i = 0; i < crowd->active_count; i++) {
+            struct active *active = &crowd->active[i];
             if (active->is_fixed || active->stream->bytes_per_s > level)
                 continue;
             fix(share, active, active->stream->bytes_per_s);
             left--;
         }
-        for (size_t i = 0; i < share->active_count && left == before; i++) {
-            struct active *active = &share->active[i];
+        for (size_t i = 0; i < crowd->active_count && left == before; i++) {
+            struct active *active = &crowd->active[i];
             for (unsigned u = 0; u < active->use_count && !active->is_fixed; u++) {
                 const struct state *state = &share->state[active->use[u]]; /* in which this stream, at least, grows */
                 if (state->left > full * state->growing)
@@ -187,23 +207,23 @@ static void find_rates(struct load_share *share, const struct load_limit *limits
         }
         if (left == before) {
             left = 0;
-            for (size_t i = 0; i < share->active_count; i++)
-                left += !share->active[i].is_fixed;
+            for (size_t i = 0; i < crowd->active_count; i++)
+                left += !crowd->active[i].is_fixed;
         }
     }
 }
 
 /* From now to the next end. */
-static void advance(struct load_share *share, double *now_s)
+static void advance(struct load_share *share, struct crowd *crowd, double *now_s)
 {
     double next_s = INFINITY;
     size_t kept = 0;
-    for (size_t i = 0; i < share->active_count; i++) {
-        share->active[i].left_s = share->active[i].left / share->active[i].rate;
-        next_s = less(next_s, share->active[i].left_s);
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        crowd->active[i].left_s = crowd->active[i].left / crowd->active[i].rate;
+        next_s = less(next_s, crowd->active[i].left_s);
     }
-    for (size_t i = 0; i < share->active_count; i++) {
-        struct active *active = &share->active[i];
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        struct active *active = &crowd->active[i];
         if (active->left_s <= next_s * (1 + SAME)) {
             active->stream->end_ns = active->stream->start_ns + (*now_s + active->left_s) * 1e9;
             for (unsigned u = 0; u < active->use_count; u++)
@@ -211,19 +231,69 @@ static void advance(struct load_share *share, double *now_s)
             continue;
         }
         active->left -= active->rate * next_s;
-        share->active[kept++] = *active;
+        crowd->active[kept++] = *active;
     }
-    share->active_count = kept;
+    crowd->active_count = kept;
     *now_s += next_s;
+}
+
+/* ---- crowds ---- */
+
+static uint16_t first_of(struct load_share *share, uint16_t limit)
+{
+    while (share->state[limit].with != limit)
+        limit = share->state[limit].with = share->state[share->state[limit].with].with;
+    return limit;
+}
+
+static size_t number_of(struct load_share *share, uint16_t limit) { return share->state[first_of(share, limit)].crowd - 1U; }
+
+/* Which streams and limits belong together; how many such crowds there are. */
+static size_t find_crowds(struct load_share *share)
+{
+    size_t count = 0, streams = 0, limits = 0;
+    for (size_t i = 0; i < share->active_count; i++)
+        for (unsigned u = 1; u < share->active[i].use_count; u++)
+            share->state[first_of(share, share->active[i].use[u])].with = first_of(share, share->active[i].use[0]);
+    for (size_t i = 0; i < share->binding_count; i++) {
+        struct state *first = &share->state[first_of(share, share->touched[i])];
+        if (first->crowd == 0) {
+            share->crowd[count] = (struct crowd){0};
+            first->crowd = (uint16_t)++count;
+        }
+        share->crowd[first->crowd - 1U].limit_count++;
+    }
+    for (size_t i = 0; i < share->active_count; i++)
+        share->crowd[number_of(share, share->active[i].use[0])].active_count++;
+    for (size_t c = 0; c < count; c++) {
+        struct crowd *crowd = &share->crowd[c];
+        crowd->active = share->by_crowd + streams;
+        crowd->limit = share->limit_by_crowd + limits;
+        streams += crowd->active_count;
+        limits += crowd->limit_count;
+        crowd->active_count = crowd->limit_count = 0;
+    }
+    for (size_t i = 0; i < share->binding_count; i++) {
+        struct crowd *crowd = &share->crowd[number_of(share, share->touched[i])];
+        crowd->limit[crowd->limit_count++] = share->touched[i];
+    }
+    for (size_t i = 0; i < share->active_count; i++) {
+        struct crowd *crowd = &share->crowd[number_of(share, share->active[i].use[0])];
+        crowd->active[crowd->active_count++] = share->active[i];
+    }
+    return count;
 }
 
 void load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
 {
-    double now_s = 0;
     begin(share, limits, streams, count);
-    while (share->active_count > 0) {
-        find_rates(share, limits);
-        advance(share, &now_s);
+    size_t crowds = find_crowds(share);
+    for (size_t c = 0; c < crowds; c++) {
+        double now_s = 0;
+        while (share->crowd[c].active_count > 0) {
+            find_rates(share, &share->crowd[c], limits);
+            advance(share, &share->crowd[c], &now_s);
+        }
     }
     forget(share);
 }

@@ -138,7 +138,7 @@ static void put_in_order(const struct work *work)
 static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, double time_ns)
 {
     double chosen_ns = chosen->by_ns[chosen->by];
-    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= chosen_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1)));
+    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= chosen_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME)));
 }
 
 static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found, struct bind_price **price, uint16_t **slot)

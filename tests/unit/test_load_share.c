@@ -34,6 +34,7 @@ struct world {
 static void make(struct world *w, uint64_t *seed)
 {
     *w = (struct world){.count = 1 + (size_t)(uniform(seed) * STREAMS)};
+    double shared = uniform(seed) < 0.5 ? 0.4 : 0.1; /* all with all, or a few with a few */
     for (size_t i = 0; i < w->count; i++) {
         w->alone[i] = 1 + floor(uniform(seed) * 40);
         w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i], .bytes = floor(uniform(seed) * 100), .use = w->use[i], .kind = 1};
@@ -45,7 +46,7 @@ static void make(struct world *w, uint64_t *seed)
         same->step[1] = (struct resource_step){same->step[0].flows + 2, same->step[0].bytes_per_s * (0.7 + uniform(seed)), NAN, NAN, NAN};
         w->limit[l] = (struct load_limit){.step = same->step, .step_count = same->step_count};
         for (size_t i = 0; i < w->count; i++)
-            if (uniform(seed) < 0.4) {
+            if (uniform(seed) < shared) {
                 w->users[l][i] = 1;
                 w->use[i][w->stream[i].use_count++] = (uint16_t)l;
             }
@@ -103,6 +104,41 @@ static void two_ways_to_the_same_times(void **state)
     load_share_free(share);
 }
 
+/* To the last bit: a step that is as long by two ways of copying is not told apart by what goes on elsewhere. */
+static void streams_elsewhere_change_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    struct load_share *share = load_share_new(2 * LIMITS, 2 * STREAMS, LIMITS);
+    assert_non_null(share);
+    for (int trial = 0; trial < 1000; trial++) {
+        struct world w, other;
+        struct load_stream both[2 * STREAMS];
+        struct load_limit limit[2 * LIMITS];
+        make(&w, &seed);
+        make(&other, &seed);
+        for (size_t i = 0; i < LIMITS; i++) {
+            limit[2 * i] = w.limit[i];
+            limit[2 * i + 1] = other.limit[i];
+        }
+        for (size_t i = 0; i < w.count; i++)
+            for (size_t u = 0; u < w.stream[i].use_count; u++)
+                w.use[i][u] = (uint16_t)(2 * w.use[i][u]);
+        for (size_t i = 0; i < other.count; i++) {
+            for (size_t u = 0; u < other.stream[i].use_count; u++)
+                other.use[i][u] = (uint16_t)(2 * other.use[i][u] + 1);
+            both[i] = other.stream[i];
+        }
+        for (size_t i = 0; i < w.count; i++)
+            both[other.count + i] = w.stream[i];
+        load_share_run(share, limit, w.stream, w.count);
+        load_share_run(share, limit, both, other.count + w.count);
+        for (size_t i = 0; i < w.count; i++)
+            assert_true(both[other.count + i].end_ns == w.stream[i].end_ns && both[other.count + i].shared == w.stream[i].shared);
+    }
+    load_share_free(share);
+}
+
 /* Streams of a kind that was measured apart are limited only together with others. */
 static void a_kind_apart_is_not_limited_by_itself(void **state)
 {
@@ -144,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_ways_to_the_same_times),
+        cmocka_unit_test(streams_elsewhere_change_nothing),
         cmocka_unit_test(a_kind_apart_is_not_limited_by_itself),
         cmocka_unit_test(the_last_of_many_is_later),
     };
