@@ -47,9 +47,9 @@ static void put_option(struct ui_table *table, const json_t *option, double best
         ui_put(&time, ", shares ");
         ui_text(&time, shared);
     }
-    ui_cell(table, "%s", way.text == NULL ? "" : way.text);
-    ui_cell(table, "%s", time.text == NULL ? "" : time.text);
     ui_cell(table, "%.2f", best_ns > 0 ? time_of(option) / best_ns : 1.0);
+    ui_cell(table, "%s", time.text == NULL ? "" : time.text);
+    ui_cell(table, "%s", way.text == NULL ? "" : way.text);
     ui->failed = ui->failed || way.failed || time.failed;
     ui_done(&way);
     ui_done(&time);
@@ -101,11 +101,15 @@ static void put_sizes(struct ui *ui, const json_t *reply)
     size_t i;
     json_array_foreach(json_object_get(reply, "crossovers"), i, crossover)
     {
-        ui_put(ui, "%sbelow %s ", i == 0 ? "\n" : "", ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
-        put_ways(ui, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "below"))));
-        ui_put(ui, "; from there on ");
-        put_ways(ui, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "above"))));
-        ui_put(ui, "\n");
+        struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+        ui_put(&line, "below %s ", ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
+        put_ways(&line, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "below"))));
+        ui_put(&line, "; from there on ");
+        put_ways(&line, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "above"))));
+        ui_put(ui, "%s", i == 0 ? "\n" : "");
+        ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+        ui->failed = ui->failed || line.failed;
+        ui_done(&line);
     }
     if (json_is_number(b80))
         ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "", ui_bytes(number, (int64_t)json_number_value(b80)));
@@ -113,12 +117,12 @@ static void put_sizes(struct ui *ui, const json_t *reply)
 
 void ui_route(struct ui *ui, const json_t *reply)
 {
-    static const char *const header[] = {"way", "predicted", "times"};
+    static const char *const header[] = {"times", "predicted", "way"};
     const json_t *options = json_object_get(reply, "options"), *option;
     double best_ns = time_of(json_array_get(options, 0));
     struct ui_table table;
     size_t i;
-    ui_table_begin(&table, ui, "llr");
+    ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can fold */
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     json_array_foreach(options, i, option)

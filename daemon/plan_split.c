@@ -9,6 +9,10 @@
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
 
+/* Every set of what eight gpus have between two of them. */
+#define WITHOUT_MAX 6
+#define TRIES       64
+
 #define MANY_BYTES   1073741824.0 /* where starting counts for nothing */
 
 /* What goes by one of the ways. */
@@ -159,22 +163,25 @@ double plan_split_rate(const struct way *way, size_t count)
 
 /* Ways that are taken one after the other, and of these the best so far. */
 struct chain {
-    const struct way_ends *ends;
+    struct way_ends ends;          /* for very many bytes, without some gpus */
+    place_id without[WITHOUT_MAX]; /* of ends */
+    double bytes;                  /* asked for */
     bool kernels;
     double enough; /* the rate of what may lead */
+    struct way first;
     struct way *best;
     size_t best_count;
     double best_ns;
     bool is_enough;
     const char *shared;
+    unsigned tried; /* sets of gpus left out */
 };
 
 static void weigh(struct chain *chain, const struct way *way, size_t count, const char *shared)
 {
-    double bytes = chain->ends->bytes;
-    if (!is_sound(way, count, bytes))
+    if (!is_sound(way, count, chain->bytes))
         return;
-    double time_ns = plan_split_time_ns(way, count, bytes);
+    double time_ns = plan_split_time_ns(way, count, chain->bytes);
     bool is_enough = plan_split_rate(way, count) > chain->enough;
     if (is_enough < chain->is_enough || (is_enough == chain->is_enough && !(time_ns < chain->best_ns)))
         return;
@@ -185,25 +192,48 @@ static void weigh(struct chain *chain, const struct way *way, size_t count, cons
     memcpy(chain->best, way, count * sizeof *way);
 }
 
-/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. */
-static bool follow(struct chain *chain, bool last, const struct way *first)
+/* Gpus; more than those between eight ways are not looked at. */
+struct gpus {
+    place_id gpu[2 * SPLIT_WAYS_MAX];
+    size_t count;
+};
+
+static void add_gpu(struct gpus *gpus, place_id gpu)
 {
-    struct way_ends many = *chain->ends;
+    for (size_t i = 0; i < gpus->count; i++)
+        if (gpus->gpu[i] == gpu)
+            return;
+    if (gpus->count < sizeof gpus->gpu / sizeof gpus->gpu[0])
+        gpus->gpu[gpus->count++] = gpu;
+}
+
+static void add_between(const struct graph *graph, const struct way *way, struct gpus *gpus)
+{
+    for (size_t i = 1; i < way->hop_count; i++)
+        if (graph_place(graph, way->hop[i].from)->kind == PLACE_GPU)
+            add_gpu(gpus, way->hop[i].from);
+}
+
+/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. ret_between: and the gpus that any lead through,
+ * also the one that was too little to be taken and with which it ended. */
+static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
+{
     struct way way[SPLIT_WAYS_MAX];
-    double rate = plan_way_rate(first);
+    double rate = plan_way_rate(&chain->first);
     enum way_through longest = last ? WAY_GPU : WAY_TWO_GPUS;
     bool any = false;
-    many.bytes = MANY_BYTES;
-    way[0] = *first;
-    for (size_t count = 2; count <= SPLIT_WAYS_MAX && chain->ends->bytes >= (double)count * SPLIT_LEAST;) {
+    way[0] = chain->first;
+    for (size_t count = 2; count <= SPLIT_WAYS_MAX && chain->bytes >= (double)count * SPLIT_LEAST;) {
         const char *shared;
-        bool is_better = find_next(&many, chain->kernels, longest, way, count - 1, &way[count - 1]) && plan_share_ways(&many, way, count, &shared) &&
-                         SPLIT_WORTH * plan_split_rate(way, count) > rate;
+        bool is_found = find_next(&chain->ends, chain->kernels, longest, way, count - 1, &way[count - 1]);
+        if (is_found)
+            add_between(chain->ends.graph, &way[count - 1], ret_between);
+        bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && SPLIT_WORTH * plan_split_rate(way, count) > rate;
         if (!is_better && longest == WAY_TWO_GPUS)
             break;
         if (!is_better) {
             longest = WAY_TWO_GPUS;
-            (void)plan_share_ways(&many, way, count - 1, &shared);
+            (void)plan_share_ways(&chain->ends, way, count - 1, &shared);
             continue;
         }
         rate = plan_split_rate(way, count);
@@ -213,12 +243,39 @@ static bool follow(struct chain *chain, bool last, const struct way *first)
     return any;
 }
 
+/* With all gpus but those left out already; and then, in turn, without each of those that matter, but the kept ones. So every set of gpus is tried, each once: where one that does not
+ * matter is missing the ways are the same. */
+static void search(struct chain *chain, struct gpus kept)
+{
+    struct gpus between = kept;
+    chain->tried++;
+    if (follow(chain, false, &between))
+        (void)follow(chain, true, &between);
+    for (size_t i = kept.count; i < between.count && chain->tried < TRIES && chain->ends.without_count < WITHOUT_MAX; i++) {
+        chain->without[chain->ends.without_count++] = between.gpu[i];
+        search(chain, kept);
+        chain->ends.without_count--;
+        add_gpu(&kept, between.gpu[i]);
+    }
+}
+
 size_t plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, const char **ret_shared)
 {
-    const struct way first = way[0];
-    struct chain chain = {.ends = ends, .kernels = kernels, .enough = least * plan_way_rate(way), .best = way, .best_count = 1, .best_ns = INFINITY};
-    if (follow(&chain, false, &first))
-        (void)follow(&chain, true, &first);
+    struct chain chain;
+    chain.ends = *ends; /* places to be left out need not be anything yet */
+    chain.ends.bytes = MANY_BYTES;
+    chain.ends.without = chain.without;
+    chain.bytes = ends->bytes;
+    chain.kernels = kernels;
+    chain.enough = least * plan_way_rate(way);
+    chain.first = way[0];
+    chain.best = way;
+    chain.best_count = 1;
+    chain.best_ns = INFINITY;
+    chain.is_enough = false;
+    chain.shared = NULL;
+    chain.tried = 0;
+    search(&chain, (struct gpus){.count = 0});
     if (chain.best_count > 1)
         *ret_shared = chain.shared;
     return chain.best_count;

@@ -256,6 +256,9 @@ static bool finds_room(const struct search *search, const struct hops *hops)
 static bool may_pass(const struct way_ends *ends, place_id via)
 {
     bool is_gpu = graph_place(ends->graph, via)->kind == PLACE_GPU;
+    for (size_t i = 0; i < ends->without_count; i++)
+        if (ends->without[i] == via)
+            return false;
     return plan_pairs_passes(ends->pairs, via) && (is_gpu ? plan_allows_gpu(ends->allowed, via) : plan_allows_memory(ends->allowed, via));
 }
 

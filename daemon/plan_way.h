@@ -23,6 +23,8 @@ struct way_ends {
     const struct snapshot *snap;
     bool both;                     /* as many bytes go the other way meanwhile */
     const struct allowed *allowed; /* ways lead through nothing else */
+    const place_id *without;       /* nor through these of them; NULL when there are none */
+    size_t without_count;
 };
 
 /* What each piece costs the thread that starts all of them: a launch for each hop, and as much again for each hop that waits for another's end. 0 not known. */

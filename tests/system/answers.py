@@ -237,6 +237,10 @@ def one_more_gpu_never_makes_it_worse():
                     request["host_bytes"] = draw.choice([MB, GIB])
                 times = [time_of(node.bind(tasks, gpus=order[:count], **request)) for count in range(tasks, len(order) + 1)]
                 assert all(more <= fewer * SETTLED for fewer, more in zip(times, times[1:])), (name, order, tasks, request, times)
+                size, rest = draw.choice([64 << 10, 8 * MB, GIB]), order[2:]
+                ways = [node.first_way(f"gpu{order[0]}", f"gpu{order[1]}", size, gpus=order[:2] + rest[:count]) for count in range(len(rest) + 1)]
+                times = [time_of(way) for way in ways]
+                assert all(more <= fewer * LITTLE_SLACK for fewer, more in zip(times, times[1:])), (name, order, size, times)
 
 
 def the_best_of_all_subsets_is_found():

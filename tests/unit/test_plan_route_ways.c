@@ -401,7 +401,7 @@ static void properties_hold_on_random_nodes(void **state)
 {
     (void)state;
     static const int same[] = {0, 1, 2, 3, 4, 5, 6, 7}, other[] = {3, 6, 0, 7, 2, 1, 5, 4};
-    size_t splits = 0, twos = 0, losses = 0, asked = 0;
+    size_t splits = 0, twos = 0;
     for (uint32_t seed = 1; seed <= 40; seed++) {
         struct fixture f = random_node(seed, same), g = random_node(seed, other);
         double before_ns = 0;
@@ -424,20 +424,21 @@ static void properties_hold_on_random_nodes(void **state)
                     sum += option->share[w];
                 assert_near(sum, 1, 1e-9);
             }
-            /* More gpus are no loss: to 2 %, but for a node in twenty, because the ways of a split are found one after the other. */
             f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
-            for (int n = 0; n < 5; n++)
+            for (int n = 0; n < 8; n++)
                 f.allowed.gpus[gpu(&f, n)] = true;
-            assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), bytes)), BERTH_OK);
-            losses += f.answer.option[0].predicted.time_ns < best_ns * (1 - 0.02);
-            assert_true(f.answer.option[0].predicted.time_ns >= best_ns * (1 - 0.25));
-            asked++;
+            for (int n = 7; n > 1; n--) { /* one gpu more is no loss, to what the rough times that splits are compared by are off */
+                f.allowed.gpus[gpu(&f, n)] = false;
+                assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), bytes)), BERTH_OK);
+                double fewer_ns = f.answer.option[0].predicted.time_ns;
+                assert_true(fewer_ns >= best_ns * (1 - 0.005));
+                best_ns = fewer_ns;
+            }
             plan_allowed_done(&f.allowed);
         }
         end(&f);
         end(&g);
     }
-    assert_true(losses * 100 <= asked * 3);
     assert_true(splits > 50 && twos > 50); /* there was something to see */
 }
 
