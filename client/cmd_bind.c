@@ -120,14 +120,29 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     return cmd_print(&ui);
 }
 
+/* Why there are no words for this launcher; "" where nothing says it. */
+static const char *why_not(const json_t *reply, const char *format)
+{
+    static const char srun[] = "no options for srun: ";
+    const json_t *warning;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        const char *text = json_string_value(warning);
+        if (strcmp(format, "slurm") == 0 && text != NULL && strncmp(text, srun, sizeof srun - 1) == 0)
+            return text + sizeof srun - 1;
+    }
+    return "";
+}
+
 /* The launcher's own words, line by line. */
 static int print_launcher(const json_t *reply, const char *format)
 {
     const json_t *launcher = json_object_get(reply, "launcher");
     const char *text = json_string_value(json_object_get(launcher, format));
     if (text == NULL) {
-        const char *warning = json_string_value(json_array_get(json_object_get(reply, "warnings"), 0));
-        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format, warning == NULL ? "" : ": ", warning == NULL ? "" : warning);
+        const char *why = why_not(reply, format);
+        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format, *why == '\0' ? "" : ": ", why);
     }
     struct ui ui = {0};
     char *copy = strdup(text), *rest = copy, *line;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plan_bind_away.h"
 #include "plan_bind_cores.h"
 #include "plan_bind_gpus.h"
 #include "plan_bind_memory.h"
@@ -50,6 +51,8 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(shared, sizeof shared, ", up to %" PRId64 " on one,", share);
     if (work->gpus.lost != PLACE_NONE)
         snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
+    else if (work->gpus.cut != PLACE_NONE)
+        snprintf(lost, sizeof lost, "; %s is cut into slices", graph_place(work->snap->graph, work->gpus.cut)->name);
     return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " tasks with %" PRId64 " gpu%s each%s need %" PRId64 "; allowed and there: %s%s", tasks, each,
                            each == 1 ? "" : "s", shared, needed, there, lost);
 }
@@ -61,7 +64,7 @@ static enum berth_code find_gpus(struct work *work, struct berth_err *err)
     enum berth_code code = plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
     if (code != BERTH_OK)
         return code;
-    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 || work->gpus.lost != PLACE_NONE;
+    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 || work->gpus.lost != PLACE_NONE || work->gpus.cut != PLACE_NONE;
     int64_t available = (int64_t)work->gpus.count, share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1;
     int64_t room = share > BIND_TASKS_MAX || available * share > BIND_TASKS_MAX ? available > 0 ? BIND_TASKS_MAX : 0 : available * share;
     work->answer.gpus_per_task = each;
@@ -103,6 +106,8 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
     enum berth_code code = plan_bind_cores(work->snap, &work->cores, &request, &answer->evidence, &answer->warnings, cpus,
                                            &answer->cores_per_task, err);
+    if (code == BERTH_OK)
+        code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
         answer->task[t].cpus = cpus[t];

@@ -222,15 +222,29 @@ static bool is_nearest(const struct hand *hand, size_t task, size_t group)
     return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;
 }
 
-enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err)
+enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err)
 {
-    struct bind_cores_request request = {.tasks = 1, .gpus = &gpu, .gpus_per_task = 1};
+    struct bind_cores_request request = {.tasks = 1, .gpus = gpus, .gpus_per_task = count};
     struct plan_evidence unsaid = {0};
     struct hand hand = {.snap = snap, .cores = cores, .request = &request, .evidence = &unsaid};
     enum berth_code code = find_nearness(&hand, err);
+    for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++)
+        ret[g] = is_nearest(&hand, 0, g);
+    plan_evidence_done(&unsaid);
+    free(hand.near);
+    free(hand.nearest);
+    return code;
+}
+
+enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err)
+{
+    bool *nearest = calloc(cores->group_count + 1, sizeof *nearest);
+    if (nearest == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    enum berth_code code = plan_bind_cores_nearest(snap, cores, &gpu, 1, nearest, err);
     size_t count = 0;
     for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++) {
-        bool is_new = cores->group[g].numa != PLACE_NONE && is_nearest(&hand, 0, g);
+        bool is_new = cores->group[g].numa != PLACE_NONE && nearest[g];
         for (size_t i = 0; i < count && is_new; i++)
             is_new = ret[i] != cores->group[g].numa;
         if (is_new)
@@ -238,9 +252,7 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_c
     }
     if (code == BERTH_OK)
         *ret_count = count;
-    plan_evidence_done(&unsaid);
-    free(hand.near);
-    free(hand.nearest);
+    free(nearest);
     return code;
 }
 
@@ -315,10 +327,8 @@ static void take_same_numa(struct hand *hand, size_t task)
             (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
             best = g;
     }
-    if (best == SIZE_MAX)
-        return;
-    plan_warn_task(hand->warnings, task, "the llc nearest to its gpus has too few cores left: its cores are in another of that NUMA node");
-    take(hand, task, best);
+    if (best != SIZE_MAX)
+        take(hand, task, best);
 }
 
 /* One round: each task that misses cores takes what the nearest group with any has. */
@@ -329,8 +339,6 @@ static void take_what_is_left(struct hand *hand, size_t task)
     for (size_t g = 0; g < cores->group_count; g++)
         if (cores->group[g].free > 0 && (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
             best = g;
-    if (!is_nearest(hand, task, best))
-        plan_warn_task(hand->warnings, task, "not all of its cores are next to its gpus: too few are left there");
     take(hand, task, best);
 }
 

@@ -38,6 +38,9 @@ void plan_bind_cores_done(struct bind_cores *cores);
 /* How many usable cores lie next to a place: those that share cpus with it, else those of its NUMA node; 0 when neither is known. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place);
 
+/* Which groups are nearest to a task with these gpus, at least one: a flag by group. NO_MEMORY. */
+enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err);
+
 /* The NUMA nodes of the cores that are nearest to this gpu, each once, as group_count of cores is room for; fewer than one where they are not known. NO_MEMORY. */
 enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err);
 
@@ -50,7 +53,7 @@ struct bind_cores_request {
 };
 
 /* Takes cores for each task: cpus in ret_cpus (one for each task), cores a task in ret_cores. Without gpus, tasks come in the order of their
- * cores. NOT_ENOUGH cores, NO_MEMORY. */
+ * cores. Of cores away from gpus nothing is said here: plan_bind_away. NOT_ENOUGH cores, NO_MEMORY. */
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
                                 struct plan_evidence *evidence, struct plan_warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
                                 struct berth_err *err);

@@ -12,9 +12,13 @@ struct bind_gpus {
     place_id *gpu; /* owned; ascending by number */
     size_t count;
     place_id lost; /* one that is allowed and answers nothing; NONE */
+    place_id cut;  /* one that is allowed and cut into slices; NONE */
 };
 
-/* Without those that were lost, of which a warning says so. NO_MEMORY. */
+/* A device (NVIDIA) that is cut into slices which are gpus of the node: what runs on it runs on one of these. */
+bool plan_bind_gpus_is_cut(const struct graph *graph, place_id gpu);
+
+/* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
 enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
 
 /* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */

@@ -1,9 +1,12 @@
 """What Bind says of its plans: how gpus copy, numbers that follow from the price, and what is wrong with a request. Prints TAP."""
 import contextlib
 import itertools
+import json
 import pathlib
 import re
+import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES, Daemon  # noqa: E402
@@ -183,6 +186,35 @@ def gpus_are_named_where_that_is_surely_right():
         assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
 
 
+def a_device_that_is_cut_gives_place_to_its_slices():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(shutil.copytree(NODES / "h200x4", pathlib.Path(folder) / "node"))
+        lines = [json.loads(line) for line in (path / "facts.jsonl").read_text().splitlines()]
+        whole = next(line for line in lines if line.get("gpu") == "gpu3")
+        whole["mig"] = "on"
+        slices = [{"record": "device", "gpu": f"gpu{4 + i}", "vendor": "nvidia", "pci": whole["pci"], "uuid": f"MIG-00000000-0000-0000-0000-00000000003{i}", "partition": "mig",
+                   "model": "NVIDIA H200 MIG 3g.71gb", "bytes": 71000000000} for i in range(2)]
+        at = lines.index(whole) + 1
+        (path / "facts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:at] + slices + lines[at:]))
+        with Node(path) as node:
+            assert node.gpus == 6
+            answer = node.bind(tasks=5)
+            gpus = [task["gpus"] for task in answer["tasks"]]
+            assert sorted(gpus) == [["gpu0"], ["gpu1"], ["gpu2"], ["gpu4"], ["gpu5"]], gpus
+            assert "gpu3 is left out: it is cut into slices, which are gpus of their own" in answer["warnings"], answer["warnings"]
+            assert [task["environment"]["CUDA_VISIBLE_DEVICES"] for task in answer["tasks"] if task["gpus"] == ["gpu4"]] == [slices[0]["uuid"]], answer["tasks"]
+            error, reply = node.ask(tasks=6)
+            assert error.endswith(".NotEnough") and "gpu3 is cut into slices" in str(reply), (error, reply)
+
+
+def cores_away_from_their_gpu_are_told():
+    with Node("mi250x") as node:
+        for cpus, wanted in (("0-47", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"]),
+                             ("0-47,56-63", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"]), ("0-63", [])):
+            answer = node.bind(tasks=8, cores_per_task=4, order="rank", allowed={"cpus": cpus})
+            assert [line for line in answer["warnings"] if "next to these" in line] == wanted, answer["warnings"]
+
+
 def what_is_wrong_with_a_request_is_named():
     huge, pattern = 1 << 62, {"pattern": "ring", "bytes": 1}
     cases = [
@@ -214,4 +246,5 @@ def what_is_wrong_with_a_request_is_named():
 
 if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
-               an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right, what_is_wrong_with_a_request_is_named])
+               an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
+               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, what_is_wrong_with_a_request_is_named])

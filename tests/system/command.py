@@ -116,6 +116,7 @@ def wrong_usage_is_64_and_one_line():
         (["bind", "-n", "2", "--order="], "free, rank; not \"\""), (["bind", "-n", "2", "--visible", "ow"], "own, all"),
         (["bind", "-n", "2", "--mechanism", "kernels"], "best, copy_engine, kernel"), (["alloc", "1G", "--kind", "system,zz"], "not \"zz\""),
         (["bind", "-n", "2", "--bytes", "64M"], "--pattern"), (["bind", "-n", "2", "--bytes", "64M", "--pattern", "none"], "--pattern"), (["bind", "-n", "2", "--gpus=", "--node", NODE], "not \"\""),
+        (["bind", "-n", "2", "--gpus", "", "--node", NODE], "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"\""),
         (["bind", "-n", "2", "--gpus", ",", "--node", NODE], "not \",\""), (["alloc", "1G", "--gpus=", "--node", NODE], "not \"\""), (["bind", "-n", "2", "--world", "0"], "from 1"),
         *((["bind", "-n", "2", "--flow", flow], f"--flow takes FROM:TO:SIZE, such as 0:1:64M, not {flow}") for flow in ("", "0:1", "0:1:", "0:1:x", "a:1:1", "0:-1:1", "0:1:1:1", "0::1", "9999999999:1:1")),
         *((["bind", "-n", "2", "--ranks", ranks], f"--ranks takes a list such as 0-3,8, not \"{ranks}\"") for ranks in ("", "x", "3-1", "1,", "-1", "0-9999999", "9999999999")),
@@ -162,6 +163,8 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, err = berth("--node", NODE, "bind", "-n", 8, "-c", 7, "--order", "rank", "--cpus", cpus, "--format", "slurm")
     assert status == 0 and ("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,"
                             "0xfe00000000,0xfe0000000000") in out, (out, err)
+    refused = berth("--node", NODE, "bind", "-n", 4, "--gpus", "0-3", "--cpus", "0-63", "--format", "slurm")
+    assert refused == (65, "", "berth: no options for slurm would be right here: its masks count the whole node, of which only a part is allowed\n"), refused
     status, out, err = berth("--node", NODE, "bind", "-n", 2, "--gpus", "0-1", "--format", "env", "--task", 1)
     assert status == 0 and "export ROCR_VISIBLE_DEVICES='" in out and "unset HIP_VISIBLE_DEVICES\n" in out, (out, err)
     assert berth("--node", NODE, "bind", "-n", 2, "--format", "env")[0] == 64

@@ -148,12 +148,12 @@ static void a_task_straddles_llcs_only_when_it_must(void **state)
     allow_cpus(&f, "0-2,8-15,16-63");
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}), BERTH_OK);
     assert_cpus(&f, 0, "8-11");
-    assert_true(warned(&f, "too few cores left"));
+    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0 (numa0) with cores in llc1 (numa0)"));
     /* nowhere in that NUMA node: the nearest, then the next nearest */
     allow_cpus(&f, "0-2,8-9,16-63");
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1, .cores_per_task = 4}), BERTH_OK);
     assert_cpus(&f, 0, "0-2,8");
-    assert_true(warned(&f, "not all of its cores are next to its gpus"));
+    assert_true(warned(&f, "only 3 of the 8 cores next to these are allowed: gpu4 at llc0"));
     assert_int_equal(memory_of(&f, 0), 0);
     end(&f);
 }
@@ -467,10 +467,10 @@ static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
         assert_cpus(&f, 1, "4-7");
         assert_int_equal(memory_of(&f, 0), 3);
         assert_int_equal(memory_of(&f, 1), 1);
-        assert_false(warned(&f, "next to its gpus"));
+        assert_false(warned(&f, "next to these"));
     }
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}), BERTH_OK);
-    assert_true(warned(&f, "not all of its cores are next to its gpus"));
+    assert_true(warned(&f, "there are only 4 cores next to these: gpu0 at numa3 with cores in numa"));
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .cores_per_task = 8}), BERTH_OK);
     assert_true(warned(&f, "no NUMA node has enough free cores"));
     end(&f);

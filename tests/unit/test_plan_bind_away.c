@@ -1,0 +1,120 @@
+#include "plan_nodes.h"
+
+#include "launcher.h"
+#include "plan_bind.h"
+
+struct fixture {
+    struct snapshot *snap;
+    struct allowed allowed;
+    struct bind_answer answer;
+};
+
+static struct fixture ask(struct graph *graph, const char *cpus, struct bind_request request)
+{
+    struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
+    struct berth_err err = {0};
+    f.allowed.given = true;
+    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    if (cpus != NULL)
+        assert_int_equal(cpuset_parse(cpus, &f.allowed.cpus, &err), BERTH_OK);
+    request.allowed = &f.allowed;
+    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    plan_bind_done(&f->answer);
+    plan_allowed_done(&f->allowed);
+    snapshot_unref(f->snap);
+}
+
+static void cores_away_from_their_gpu_are_told(void **state)
+{
+    (void)state;
+    const struct {
+        const char *cpus;
+        int64_t tasks, cores;
+        const char *expected; /* NULL: no warning */
+    } cases[] = {
+        {NULL, 8, 8, NULL},
+        {"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63", 8, 7, NULL},
+        {"0-47", 8, 4,
+         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"},
+        {"0-47,56-63", 8, 4, "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"},
+        {"0-51,56-63", 8, 5, "only 4 of the 8 cores next to these are allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"},
+        {"0-3", 4, 1,
+         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture f = ask(nodes_mi250x(), cases[i].cpus, (struct bind_request){.tasks = cases[i].tasks, .gpus_per_task = 1, .cores_per_task = cases[i].cores});
+        assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
+        if (cases[i].expected != NULL)
+            assert_string_equal(f.answer.warnings.line[0], cases[i].expected);
+        end(&f);
+    }
+}
+
+static void cores_that_other_tasks_have_are_told(void **state)
+{
+    (void)state;
+    struct fixture f = ask(nodes_mi250x(), NULL, (struct bind_request){.tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
+    assert_true(f.answer.warnings.count > 0);
+    assert_string_equal(f.answer.warnings.line[0], "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) with cores in llc0 (numa0); "
+                                                     "gpu1 at llc7 (numa3) with cores in llc0 (numa0), llc4 (numa2); and 2 more");
+    end(&f);
+}
+
+/* gpu1 is a device that is cut: gpu8 and gpu9 are its slices. */
+static struct graph *cut(void)
+{
+    struct graph *graph = nodes_mi250x();
+    place_id device = nodes_place(graph, PLACE_GPU, 1), numa = graph_place(graph, device)->numa;
+    struct cpuset cpus = *graph_place(graph, device)->cpus;
+    for (int g = 8; g < 10; g++)
+        nodes_add(graph, PLACE_GPU, g, numa, numa, &cpus);
+    for (int g = 0; g < 10; g++) {
+        struct place *gpu = &graph->places[nodes_place(graph, PLACE_GPU, g)];
+        char pci[16], uuid[16];
+        snprintf(pci, sizeof pci, "0000:%02d:00.0", g < 8 ? g : 1);
+        snprintf(uuid, sizeof uuid, "%s-%d", g < 8 ? "GPU" : "MIG", g);
+        free(gpu->pci);
+        free(gpu->uuid);
+        gpu->pci = strdup(pci);
+        gpu->uuid = strdup(uuid);
+    }
+    return graph;
+}
+
+static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
+{
+    (void)state;
+    struct fixture f = ask(cut(), NULL, (struct bind_request){.tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
+    static const int expected[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
+    char *slurm = NULL;
+    struct berth_err err = {0};
+    for (size_t t = 0; t < 9; t++)
+        assert_int_equal(graph_place(f.snap->graph, f.answer.task[t].gpus[0])->number, expected[t]);
+    assert_string_equal(f.answer.warnings.line[0], "gpu1 is left out: it is cut into slices, which are gpus of their own");
+    assert_int_equal(f.answer.warnings.count, 1);
+    /* nor does srun count it */
+    assert_int_equal(launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &err), BERTH_OK);
+    assert_non_null(slurm);
+    assert_non_null(strstr(slurm, "map_gpu:0,1,2,3,4,5,6,7,8"));
+    free(slurm);
+    struct bind_request request = {.tasks = 10, .gpus_per_task = 1, .allowed = &f.allowed};
+    struct bind_answer none;
+    assert_int_equal(plan_bind(f.snap, &request, &none, &err), BERTH_NOT_ENOUGH);
+    assert_non_null(strstr(err.detail, "gpu1 is cut into slices"));
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cores_away_from_their_gpu_are_told),
+        cmocka_unit_test(cores_that_other_tasks_have_are_told),
+        cmocka_unit_test(a_device_that_is_cut_is_no_place_beside_its_slices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
