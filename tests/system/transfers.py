@@ -163,12 +163,26 @@ def four_measured_gpus_are_alike_to_each_other_and_share_the_host():
     assert len(ring) == 3 and all(s["reproduced"] and abs(sum(f["bytes_per_s"] for f in s["flows"]) / 1.57e12 - 1) < 0.01 for s in ring), ring
 
 
+def no_recorded_set_is_of_transfers_that_took_turns():
+    """One engine's copies to two gpus, and kernels of one gpu that its multiprocessors have no room for at once: a rate of such is no share."""
+    for name in ("h200x1", "h200x2", "h200x4"):
+        answer = json.loads(berth(None, "sets", "--json", node=NODES / name))
+        for one in answer["sets"]:
+            senders = [f["from"] for f in one["flows"] if f["from"].startswith("gpu")]
+            assert len(senders) == len(set(senders)), (name, one)
+            users = [end for f in one["flows"] for end in (f["from"], f["to"]) if end.startswith("gpu")]
+            assert not one["metric"].startswith("host_gpu_kernel") or len(users) == len(set(users)), (name, one)
+        for shared in answer["shared"]:
+            assert not shared["name"].endswith(":out") and shared["metric"] != "host_gpu_kernel_concurrent", (name, shared)
+
+
 TESTS = [
     curves_and_sets_survive_everything,
     a_later_run_replaces_what_it_measured_and_no_more,
     wrong_sets_and_late_lines_are_refused,
     a_recorded_gpu_node_has_curves_and_sets,
     four_measured_gpus_are_alike_to_each_other_and_share_the_host,
+    no_recorded_set_is_of_transfers_that_took_turns,
 ]
 
 
