@@ -24,6 +24,7 @@ struct active {
     unsigned use_count;
     double left, rate;
     double left_s; /* at that rate */
+    uint32_t grows; /* of the crowd's first so many streams: the place of each that is not fixed, ascending */
     bool is_fixed;
 };
 
@@ -173,30 +174,34 @@ static void fix(struct load_share *share, struct active *active, double rate)
 static double level_of(const struct state *state) { return state->growing > 0 ? state->left / state->growing : INFINITY; }
 
 /* Water rises in all streams alike; each is fixed where it, or a limit of its, is full. */
-static void find_rates(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
+static size_t find_rates(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
 {
     for (size_t i = 0; i < crowd->limit_count; i++) {
         struct state *state = &share->state[crowd->limit[i]];
         state->growing = state->users;
         state->left = capacity_of(&limits[crowd->limit[i]], state->users);
     }
-    for (size_t i = 0; i < crowd->active_count; i++)
+    for (size_t i = 0; i < crowd->active_count; i++) {
         crowd->active[i].is_fixed = false;
+        crowd->active[i].grows = (uint32_t)i;
+    }
+    size_t looked = 0;
     for (size_t left = crowd->active_count; left > 0;) {
         double level = INFINITY;
-        size_t before = left;
+        bool is_any_fixed = false;
+        looked += left;
         for (size_t i = 0; i < crowd->limit_count; i++)
             level = less(level, level_of(&share->state[crowd->limit[i]]));
         double full = level * (1 + SAME);
-        for (size_t i = 0; i < crowd->active_count; i++) {
-            struct active *active = &crowd->active[i];
-            if (active->is_fixed || active->stream->bytes_per_s > level)
+        for (size_t g = 0; g < left; g++) {
+            struct active *active = &crowd->active[crowd->active[g].grows];
+            if (active->stream->bytes_per_s > level)
                 continue;
             fix(share, active, active->stream->bytes_per_s);
-            left--;
+            is_any_fixed = true;
         }
-        for (size_t i = 0; i < crowd->active_count && left == before; i++) {
-            struct active *active = &crowd->active[i];
+        for (size_t g = 0; g < left && !is_any_fixed; g++) {
+            struct active *active = &crowd->active[crowd->active[g].grows];
             for (unsigned u = 0; u < active->use_count && !active->is_fixed; u++) {
                 const struct state *state = &share->state[active->use[u]]; /* in which this stream, at least, grows */
                 if (state->left > full * state->growing)
@@ -205,12 +210,13 @@ static void find_rates(struct load_share *share, struct crowd *crowd, const stru
                 fix(share, active, more(level, LEAST));
             }
         }
-        if (left == before) {
-            left = 0;
-            for (size_t i = 0; i < crowd->active_count; i++)
-                left += !crowd->active[i].is_fixed;
-        }
+        size_t kept = 0;
+        for (size_t g = 0; g < left; g++)
+            if (!crowd->active[crowd->active[g].grows].is_fixed)
+                crowd->active[kept++].grows = crowd->active[g].grows;
+        left = kept;
     }
+    return looked;
 }
 
 /* From now to the next end. */
@@ -284,18 +290,20 @@ static size_t find_crowds(struct load_share *share)
     return count;
 }
 
-void load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
+size_t load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
 {
+    size_t looked = count;
     begin(share, limits, streams, count);
     size_t crowds = find_crowds(share);
     for (size_t c = 0; c < crowds; c++) {
         double now_s = 0;
         while (share->crowd[c].active_count > 0) {
-            find_rates(share, &share->crowd[c], limits);
+            looked += find_rates(share, &share->crowd[c], limits);
             advance(share, &share->crowd[c], &now_s);
         }
     }
     forget(share);
+    return looked;
 }
 
 double load_share_least_ns(struct load_share *share, const struct load_limit *limits, const struct load_stream *streams, size_t count)

@@ -37,7 +37,8 @@ struct load_share;
 struct load_share *load_share_new(size_t limits, size_t streams, size_t uses);
 void load_share_free(struct load_share *share); /* NULL is fine */
 
-void load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count);
+/* Says what it took: streams looked at, each as often as rates were found. */
+size_t load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count);
 
 /* What the fullest limit needs for all bytes that go through it, by its highest capacity; 0 when none limits. Never more than the latest end less what starting costs. */
 double load_share_least_ns(struct load_share *share, const struct load_limit *limits, const struct load_stream *streams, size_t count);

@@ -209,7 +209,7 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
     struct bind_price *price = context;
     size_t unknown = plan_bind_price_load(price, slot, NULL);
     struct load_time time = plan_load_time(price->table, price->load, price->flow_count, price->scratch);
-    return (struct search_cost){.time_ns = fmax(time.step_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS};
+    return (struct search_cost){.time_ns = fmax(time.step_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
 }
 
 /* ---- the search ---- */

@@ -137,9 +137,9 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
 
 struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
 {
-    struct load_time time = {0, 0};
+    struct load_time time = {0, 0, 0};
     prepare(table, flows, count, scratch);
-    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    time.looked = load_share_run(scratch->share, table->limit, scratch->stream, count);
     for (size_t i = 0; i < count; i++) {
         time.step_ns = fmax(time.step_ns, scratch->stream[i].end_ns);
         time.sum_ns += scratch->stream[i].end_ns;

@@ -44,6 +44,7 @@ struct load_resource {
 struct load_time {
     double step_ns;
     double sum_ns; /* of the times of all flows */
+    size_t looked; /* what finding them took, as load_share_run says it */
 };
 
 /* One flow's part of a prediction. */

@@ -98,7 +98,7 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
         double best_ns = result->cost.time_ns, limit_ns = fmin(best_ns * (1 + same), fmax(best_ns, in_order.time_ns)); /* never worse than in order */
         if (result->cost.apart > 0)
             ok = gather(problem, limit_ns, slot, other, result);
-        if (is_as_good(&in_order, &(struct search_cost){best_ns, result->cost.apart, result->cost.sum_ns, result->cost.far}, same)) {
+        if (is_as_good(&in_order, &(struct search_cost){best_ns, result->cost.apart, result->cost.sum_ns, result->cost.far, 0}, same)) {
             memcpy(slot, order, berths * sizeof *slot);
             result->cost = in_order;
         }

@@ -27,6 +27,7 @@ struct search_cost {
     double apart; /* of the slots of each task */
     double sum_ns;
     double far;
+    double looked; /* what asking took, in flows looked at: a search that has asked for much asks no more. Nothing is compared by it */
 };
 
 /* What one flow puts on a resource: the time that it would take all of it for itself. */

@@ -247,7 +247,7 @@ static bool is_open(struct dive *dive, size_t berth)
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     after->renamings &= dive->alike.keeps[slot];
-    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far};
+    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, 0};
     if (dive->is_for_time)
         least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
     int order = plan_search_work_compare(&least, &work->result.cost);
@@ -291,8 +291,8 @@ static void look(struct dive *dive, size_t berth)
             work->is_final = plan_search_work_try(work, dive->slot) <= 0 || work->is_final;
             dive->ties += dive->is_for_time ? 0 : work->problem->flow_count;
             dive->spent += (double)work->problem->flow_count * (double)work->problem->flow_count;
-            dive->gave_up = dive->gave_up || (dive->spent > PRICES_MAX && work->berths > work->problem->slots);
-            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS || (dive->is_for_time && plan_search_work_is_least(work));
+            dive->gave_up = dive->gave_up || (dive->is_for_time && plan_search_work_is_spent(work)) || (dive->spent > PRICES_MAX && work->berths > work->problem->slots);
+            dive->is_enough = dive->ties > SEARCH_TIES_FLOWS || plan_search_work_is_spent(work) || (dive->is_for_time && plan_search_work_is_least(work));
         }
         dive->full -= dive->taken[slot] == work->fullest;
         dive->taken[slot]--;

@@ -279,7 +279,7 @@ static void swap_by_price(struct shake *shake, uint64_t prices)
     const struct search_problem *problem = work->problem;
     size_t changes = work->berths * problem->slots, since = 0, tries = TRIED_FLOWS / (problem->flow_count + 1);
     prices += work->result.priced;
-    for (size_t i = 0; since < changes && tries-- > 0 && work->result.priced < prices; i = (i + 1) % changes, since++)
+    for (size_t i = 0; since < changes && tries-- > 0 && work->result.priced < prices && !plan_search_work_is_spent(work); i = (i + 1) % changes, since++)
         if (try_change(shake, i / problem->slots, i % problem->slots))
             since = 0;
 }

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOKED_MAX 6e6 /* by the prices of one search: what bounds its time where one price is long, as that of a thousand flows of different sizes is */
+
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
 {
     size_t berths = problem->tasks * problem->each;
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY};
+    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, 0};
     work->first = calloc(berths + 1, sizeof *work->first);
     work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
     work->best = calloc(berths, sizeof *work->best);
@@ -108,6 +110,7 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot)
     cost.time_ns = fmax(cost.time_ns, work->floor_ns);
     plan_search_work_far(work->problem, slot, &cost);
     work->result.priced++;
+    work->looked += cost.looked;
     int order = plan_search_work_compare(&cost, &work->result.cost);
     if (order < 0 || (order == 0 && compare_slots(slot, work->best, work->berths) < 0)) {
         memcpy(work->best, slot, work->berths * sizeof *slot);
@@ -152,3 +155,5 @@ bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
 }
 
 bool plan_search_work_is_least(const struct search_work *work) { return work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME); }
+
+bool plan_search_work_is_spent(const struct search_work *work) { return work->looked > LOOKED_MAX; }

@@ -13,6 +13,7 @@ struct search_work {
     uint16_t *best;
     double floor_ns;      /* less than that counts as that; set it before anything is tried */
     struct search_result result; /* cost is of best */
+    double looked;        /* by all prices that were asked for */
     bool is_final;        /* best is the one with the lowest numbers of those that cost as much, as far as was looked */
 };
 
@@ -48,6 +49,9 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot);
 
 /* Whether the traffic stays as it is when tasks a and b change places. */
 bool plan_search_work_same(const struct search_work *work, size_t a, size_t b);
+
+/* Whether prices have taken as much as they may. */
+bool plan_search_work_is_spent(const struct search_work *work);
 
 /* Whether no choice takes less time than the best, as the bound says. */
 bool plan_search_work_is_least(const struct search_work *work);

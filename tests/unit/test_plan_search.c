@@ -322,6 +322,29 @@ static struct node *hidden_ring(size_t slots)
     return node;
 }
 
+static struct search_cost long_price(void *context, const uint16_t *slot)
+{
+    struct search_cost cost = price(context, slot);
+    cost.looked = 1e6;
+    return cost;
+}
+
+/* An answer all the same, which says that it is not proven. */
+static void a_search_whose_prices_take_long_ends_early(void **state)
+{
+    (void)state;
+    uint16_t slot[SLOTS];
+    static const size_t sizes[] = {8, 24};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct node *node = hidden_ring(sizes[i]);
+        node->problem.price = long_price;
+        struct search_result result = search(node, slot);
+        assert_true(result.priced <= 10 && isfinite(result.cost.time_ns) && result.bound_ns <= result.cost.time_ns);
+        assert_true(result.is_proven == (result.cost.time_ns <= 1));
+        free(node);
+    }
+}
+
 static void many_slots_are_searched_within_bounds(void **state)
 {
     (void)state;
@@ -482,6 +505,7 @@ int main(void)
         cmocka_unit_test(the_best_of_all_choices_with_the_lowest_numbers),
         cmocka_unit_test(what_is_alike_is_looked_at_once),
         cmocka_unit_test(two_that_talk_outside_part_and_two_that_exchange_meet),
+        cmocka_unit_test(a_search_whose_prices_take_long_ends_early),
         cmocka_unit_test(many_slots_are_searched_within_bounds),
         cmocka_unit_test(the_bound_knows_what_must_be_shared),
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
