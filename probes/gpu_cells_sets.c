@@ -130,6 +130,7 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum g
     for (size_t i = 0; i < count; i++)
         if (!gpu_path_flow(run, &path, ends[i][0], ends[i][1], &flows[i], &why))
             return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+    gpu_path_share(run->node, flows, count);
     if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)

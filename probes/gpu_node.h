@@ -86,6 +86,9 @@ void gpu_node_close(struct gpu_node *node);
 /* The kernel of GPU_KERNEL_READ, _WRITE or _COPY with that unroll; NULL when there is none. */
 gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
 
+/* How many threads a block of that kernel may have, which its registers say; 0: the driver does not say, -1: there is no such kernel. */
+int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first, unsigned unroll);
+
 /* Whether the driver launches that kernel, of those that begin at first the one of the shape's unroll, with blocks of that many threads; so where it does not
  * say. */
 bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape);

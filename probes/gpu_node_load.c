@@ -52,10 +52,16 @@ gpu_function gpu_node_stream_kernel(const struct gpu_device *device, enum gpu_ke
     return NULL;
 }
 
-bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape)
+int gpu_node_stream_threads(const struct gpu_device *device, enum gpu_kernel first, unsigned wanted)
 {
     for (unsigned i = 0; i < UNROLLS; i++)
-        if (unroll[i] == shape->unroll)
-            return device->threads[first + i] == 0 || shape->block <= (unsigned)device->threads[first + i];
-    return false;
+        if (unroll[i] == wanted)
+            return device->threads[first + i];
+    return -1;
+}
+
+bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first, const struct gpu_shape *shape)
+{
+    int threads = gpu_node_stream_threads(device, first, shape->unroll);
+    return threads == 0 || (threads > 0 && shape->block <= (unsigned)threads);
 }

@@ -1,11 +1,13 @@
 #include "gpu_path.h"
 
-#define GRAIN (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
+#define GRAIN   (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
+#define THREADS 1024                /* of a block, at most, where the driver does not say what a kernel's registers let it have */
+
+static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
 
 static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_path *path, int from, int to,
                               struct gpu_shape *ret_shape)
 {
-    static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
     const struct gpu_shape own[] = {device->read, device->write, device->copy};
     /* A kernel that pulls waits for the peer's memory as one that reads does. */
     const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_HOW_READ : path->how];
@@ -86,4 +88,29 @@ bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, i
         flow.span = target.bytes;
     *ret_flow = flow;
     return true;
+}
+
+/* A multiprocessor holds at least as many threads of a kernel as one block of it may have. */
+static unsigned held_blocks(const struct gpu_device *device, const struct gpu_op *op)
+{
+    int threads = gpu_node_stream_threads(device, firsts[op->how], op->shape.unroll);
+    int processors = device->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
+    unsigned each = (unsigned)(threads > 0 ? threads : THREADS) / op->shape.block;
+    return (processors > 0 ? (unsigned)processors : 1) * (each > 0 ? each : 1);
+}
+
+void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count)
+{
+    unsigned kernels[GPU_DEVICES_MAX] = {0};
+    for (size_t i = 0; i < count; i++)
+        kernels[flows[i].op.device] += flows[i].op.mechanism == GPU_BY_KERNEL;
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_op *op = &flows[i].op;
+        unsigned sharers = kernels[op->device];
+        if (op->mechanism != GPU_BY_KERNEL || sharers < 2)
+            continue;
+        unsigned held = held_blocks(&node->device[op->device], op);
+        unsigned part = (op->shape.grid > 0 && op->shape.grid < held ? op->shape.grid : held) / sharers;
+        op->shape.grid = part > 0 ? part : 1;
+    }
 }

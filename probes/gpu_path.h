@@ -17,3 +17,8 @@ struct gpu_path {
  * why: memory that is not to be had, no access between the devices, no kernels. */
 bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
                    struct probe_why *why);
+
+/* For flows that run together: kernels of one device share it, or the first would fill it and the others wait until it has
+ * ended. Each gets its part of the blocks that the device surely holds at once, and never more than its part of its own grid, at
+ * least one. Flows by engine, and the only kernel of a device, stay as they are. */
+void gpu_path_share(const struct gpu_node *node, struct gpu_flow *flows, size_t count);

@@ -333,12 +333,12 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
     enum gpu_probe_status status = GPU_PROBE_FAILED;
     bool listed = list_cells(run, &cells);
     gpu_times_add(times, GPU_TIME_LIST, probe_clock_ns());
-    bool printed = listed && print_run(run, options, driver);
+    bool printed = print_run(run, options, driver);
     gpu_times_add(times, GPU_TIME_CONDITIONS, probe_clock_ns());
-    if (!listed) {
-        probe_why_write(why, "out of memory");
-    } else if (!printed) {
+    if (!printed) {
         status = GPU_PROBE_GONE;
+    } else if (!listed) {
+        probe_why_write(why, "out of memory");
     } else if (!warm_up(run)) {
         *why = run->lost;
     } else {
@@ -374,9 +374,16 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     if (options->shapes != NULL)
         gpu_tune_take(node, driver, options->shapes);
     size_t host_bytes = HOST_BYTES * (node->device_count < 2 ? 2 : node->device_count > 8 ? 8 : (size_t)node->device_count);
-    if (gpu_trial_new(node, &run->trial, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
+    enum gpu_fault fault = GPU_FAULT_OTHER;
+    if (gpu_trial_new(node, &run->trial, &fault, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
         gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
         status = run_cells(run, options, driver, times, why);
+    } else if (!print_run(run, options, driver)) {
+        status = GPU_PROBE_GONE;
+    } else if (fault == GPU_FAULT_LOST) {
+        const struct gpu_cell none = {.from = GPU_CELL_NONE, .to = GPU_CELL_NONE};
+        run->lost = *why;
+        status = report_lost(run, &none) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
     }
     if (status != GPU_PROBE_FAILED || run->lost.text[0] == '\0') {
         gpu_buffers_free(run->buffers);

@@ -45,8 +45,17 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
 {
     const struct gpu_api *api = trial->node->api;
     struct post *post = &trial->posts[device];
-    if (!enter(trial, device, ret_fault, why) ||
-        !check(trial, api->host_address(api, (void *)trial->word, &post->word), device, "address of the gate's word", ret_fault,
+    void *word;
+    if (!enter(trial, device, ret_fault, why))
+        return false;
+    if (trial->word == NULL) {
+        if (!check(trial, api->host_alloc(api, sizeof *trial->word, GPU_HOST_PINNED, &word), device, "allocate in host memory",
+                   ret_fault, why))
+            return false;
+        trial->word = word;
+        atomic_init(trial->word, 0);
+    }
+    if (!check(trial, api->host_address(api, (void *)trial->word, &post->word), device, "address of the gate's word", ret_fault,
                why) ||
         !check(trial, api->alloc(api, 16, &post->sink), device, "allocate", ret_fault, why))
         return false;
@@ -57,59 +66,65 @@ static bool prepare(struct gpu_trial *trial, int device, enum gpu_fault *ret_fau
     return true;
 }
 
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct probe_why *why)
+/* What the device has of the trial; not when it cannot even be entered. */
+static void leave(struct gpu_trial *trial, int index)
 {
-    enum gpu_fault fault;
-    void *word;
-    struct gpu_trial *trial = calloc(1, sizeof *trial);
-    if (trial == NULL)
-        return probe_why_set(why, "out of memory");
-    trial->node = node;
-    bool ok = true;
-    for (int i = 0; ok && i < node->device_count; i++) {
-        if (!node->device[i].usable)
-            continue;
-        if (trial->word == NULL) {
-            ok = enter(trial, i, &fault, why) &&
-                 check(trial, node->api->host_alloc(node->api, sizeof *trial->word, GPU_HOST_PINNED, &word), i,
-                       "allocate in host memory", &fault, why);
-            if (!ok)
-                break;
-            trial->word = word;
-            atomic_init(trial->word, 0);
-        }
-        ok = prepare(trial, i, &fault, why);
+    const struct gpu_api *api = trial->node->api;
+    const struct gpu_device *device = &trial->node->device[index];
+    struct post *post = &trial->posts[index];
+    if (api->enter(api, device->api_device, device->context) != 0)
+        return;
+    if (post->sink != 0)
+        api->free(api, post->sink);
+    for (int i = 0; i < GPU_STREAMS; i++) {
+        gpu_event events[] = {post->lanes[i].start, post->lanes[i].stop};
+        for (size_t j = 0; j < sizeof events / sizeof *events; j++)
+            if (events[j] != NULL)
+                api->event_free(api, events[j]);
     }
-    if (ok && trial->word == NULL)
-        ok = probe_why_set(why, "there is no device that can be used");
-    if (ok)
+}
+
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_trial *trial = calloc(1, sizeof *trial);
+    int usable = 0;
+    *ret_fault = GPU_FAULT_OTHER;
+    probe_why_write(why, "%s", trial == NULL ? "out of memory" : "there is no device that can be used");
+    if (trial == NULL)
+        return false;
+    trial->node = node;
+    for (int i = 0; i < node->device_count; i++) {
+        struct gpu_device *device = &node->device[i];
+        if (!device->usable)
+            continue;
+        if (prepare(trial, i, ret_fault, why)) {
+            usable++;
+        } else if (*ret_fault == GPU_FAULT_LOST) { /* whoever frees something on it may be held up */
+            free(trial);
+            return false;
+        } else {
+            leave(trial, i);
+            device->usable = false;
+            device->why = *why;
+        }
+    }
+    if (usable > 0) {
         *ret_trial = trial;
-    else
-        gpu_trial_free(trial);
-    return ok;
+        return true;
+    }
+    gpu_trial_free(trial);
+    return false;
 }
 
 void gpu_trial_free(struct gpu_trial *trial)
 {
     if (trial == NULL)
         return;
-    const struct gpu_api *api = trial->node->api;
-    for (int i = 0; i < trial->node->device_count; i++) {
-        const struct gpu_device *device = &trial->node->device[i];
-        struct post *post = &trial->posts[i];
-        if (!device->usable || api->enter(api, device->api_device, device->context) != 0)
-            continue;
-        if (post->sink != 0)
-            api->free(api, post->sink);
-        for (int j = 0; j < GPU_STREAMS; j++) {
-            gpu_event events[] = {post->lanes[j].start, post->lanes[j].stop};
-            for (size_t k = 0; k < sizeof events / sizeof *events; k++)
-                if (events[k] != NULL)
-                    api->event_free(api, events[k]);
-        }
-    }
+    for (int i = 0; i < trial->node->device_count; i++)
+        if (trial->node->device[i].usable)
+            leave(trial, i);
     if (trial->word != NULL)
-        api->host_free(api, (void *)trial->word);
+        trial->node->api->host_free(trial->node->api, (void *)trial->word);
     free(trial);
 }
 

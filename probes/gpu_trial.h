@@ -45,7 +45,9 @@ struct gpu_flow {
 
 struct gpu_trial; /* streams' gates, events, the word */
 
-bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, struct probe_why *why);
+/* A device on which something that a trial needs cannot be made is usable no longer, and its why says what: the others are. False:
+ * none is left, or one is lost (ret_fault GPU_FAULT_LOST); why says what failed last. */
+bool gpu_trial_new(struct gpu_node *node, struct gpu_trial **ret_trial, enum gpu_fault *ret_fault, struct probe_why *why);
 void gpu_trial_free(struct gpu_trial *trial); /* NULL is fine */
 
 /* The node it was made for, borrowed. */

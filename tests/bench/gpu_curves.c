@@ -221,7 +221,8 @@ int main(int argc, char **argv)
     int driver = 0;
     (void)api->version(api, &driver);
     gpu_tune_default(&bench->node);
-    if (!gpu_trial_new(&bench->node, &run->trial, &why) || !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &run->buffers, &why))
+    enum gpu_fault fault;
+    if (!gpu_trial_new(&bench->node, &run->trial, &fault, &why) || !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &run->buffers, &why))
         die(70, "%s", why.text);
     json_t *records = json_array();
     char *line = NULL;

@@ -71,6 +71,8 @@ static enum code prepare_stream(struct launch *launch, const void *args, bool re
 {
     const struct gpu_stream_args *stream = args;
     launch->op->bytes = (double)stream->bytes;
+    double most = (double)launch->world->model->device[launch->op->device].multiprocessors * kernel_threads(launch->kernel);
+    launch->op->part = fmin((double)launch->grid * launch->block / most, 1);
     enum code code = reads ? access_memory(launch, MODEL_READ, stream->from, stream->bytes, 1) : CODE_OK;
     return writes ? both(code, access_memory(launch, MODEL_WRITE, stream->to, stream->bytes, 1)) : code;
 }

@@ -159,6 +159,15 @@ static void begin(struct world *world, struct world_op *op)
         world_flags_begin(world, op);
 }
 
+static bool has_room(const struct world *world, const struct world_op *op)
+{
+    double taken = 0;
+    for (const struct world_stream *stream = world->streams; stream != NULL && op->part > 0; stream = stream->next)
+        if (stream->head != NULL && stream->head->running && stream->head->device == op->device)
+            taken += stream->head->part;
+    return taken + op->part <= 1 + 1e-9;
+}
+
 /* Whether the first operation of a stream is over now, which may only begin its bytes. */
 static bool is_over(struct world *world, struct world_op *op)
 {
@@ -199,6 +208,8 @@ void world_settle(struct world *world)
         more = false;
         for (struct world_stream *stream = world->streams; stream != NULL; stream = stream->next)
             while (stream->head != NULL) {
+                if (!stream->head->running && !has_room(world, stream->head))
+                    break;
                 if (!stream->head->running) {
                     begin(world, stream->head);
                     more |= stream->head->kind == WORLD_RECORD; /* another stream may wait for that */

@@ -40,6 +40,7 @@ struct world_op {
     int device;
     double ns;    /* before the first byte */
     double bytes; /* 0: only time */
+    double part;  /* of the device that a streaming kernel's blocks fill, at most 1: it begins when there is room beside those that run */
     struct share_flow flow;
     world_effect effect; /* NULL: none */
     uint64_t args[16]; /* the effect's: a kernel's structure */

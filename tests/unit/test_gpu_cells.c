@@ -4,6 +4,7 @@
 #include "gpu_cells_peer.h"
 #include "gpu_cells_sets.h"
 #include "gpu_cells_tune.h"
+#include "gpu_path.h"
 #include "gpu_transfer.h"
 #include "gpu_verify.h"
 
@@ -277,6 +278,32 @@ static void the_best_shape(void **state)
     assert_int_equal(gpu_cells_tune_best(few, 4), 0);
 }
 
+static struct gpu_flow kernel_of(int device, unsigned block, unsigned grid, unsigned unroll)
+{
+    return (struct gpu_flow){.op = {.device = device, .mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shape = {block, grid, unroll}}};
+}
+
+/* Kernels that run at once on one device fill it together, not each. */
+static void kernels_share_their_device(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(3);
+    for (int i = 0; i < 3; i++)
+        fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 132;
+    fake->node.device[0].threads[GPU_KERNEL_COPY + 4] = 640; /* of 100 registers each: one block of 512 on a multiprocessor */
+    struct gpu_flow flows[] = {kernel_of(0, 512, 132, 12), kernel_of(0, 512, 1056, 12), kernel_of(1, 512, 1056, 12), kernel_of(2, 256, 0, 4),
+                               kernel_of(2, 256, 1, 4),    kernel_of(2, 1024, 40, 4),   kernel_of(1, 512, 7, 1)};
+    flows[6].op.mechanism = GPU_BY_ENGINE;
+    gpu_path_share(&fake->node, flows, 7);
+    static const unsigned grids[] = {66, 66, 1056, 132 * 4 / 3, 1, 13, 7};
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(flows[i].op.shape.grid, grids[i]);
+    flows[2] = kernel_of(1, 512, 0, 12);
+    gpu_path_share(&fake->node, &flows[2], 1);
+    assert_int_equal(flows[2].op.shape.grid, 0);
+    free(fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +316,7 @@ int main(void)
         cmocka_unit_test(sets_of_peer_copies),
         cmocka_unit_test(shapes_as_text),
         cmocka_unit_test(the_best_shape),
+        cmocka_unit_test(kernels_share_their_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

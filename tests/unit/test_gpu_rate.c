@@ -13,7 +13,8 @@ static struct gpu_trial *begin(struct fake *fake)
 {
     struct gpu_trial *trial = NULL;
     struct probe_why why = {0};
-    if (!gpu_trial_new(&fake->node, &trial, &why))
+    enum gpu_fault fault;
+    if (!gpu_trial_new(&fake->node, &trial, &fault, &why))
         fail_msg("%s", why.text);
     return trial;
 }

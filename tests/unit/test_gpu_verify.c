@@ -28,7 +28,8 @@ static void begin(struct rig *rig, int devices)
     for (int i = 0; i < PROBE_METRIC_COUNT; i++)
         rig->run->wanted.metrics[i] = true;
     rig->fake->node.numa_count = 0; /* where the pages of this machine may lie is none of this test's */
-    assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &why));
+    enum gpu_fault fault;
+    assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &fault, &why));
     assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30, &rig->run->buffers, &why));
 }
 
