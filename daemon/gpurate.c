@@ -176,39 +176,6 @@ static struct prediction time_of(const struct gpurate *at, const struct try *try
     return (struct prediction){time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half)};
 }
 
-/* By the links between, which are said to carry so much. */
-static struct prediction nominal(const struct gpurate *at, const struct try *like, double bytes, struct memrate_basis *basis)
-{
-    struct move move;
-    if (like->from == like->to || !plan_move_find(at->snap, like->from, like->to, MOVE_KERNEL, &move))
-        return unknown;
-    basis->by_links = true;
-    return (struct prediction){bytes / move.bytes_per_s * 1e9, NAN, NAN};
-}
-
-static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
-                                struct prediction *ret, struct berth_err *err)
-{
-    const struct value *v;
-    const struct try *try = find(at, tries, &v);
-    *ret = unknown;
-    if (bytes == 0) {
-        *ret = (struct prediction){0};
-        return BERTH_OK;
-    }
-    if (try == NULL) {
-        *ret = nominal(at, &tries->item[tries->count - 1], bytes, basis);
-        return BERTH_OK;
-    }
-    if (try->stands_for != NULL)
-        plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
-                  try->stands_for);
-    *ret = time_of(at, try, v, bytes);
-    if (try->from == try->to && try->from != at->gpu)
-        ret->low_ns = ret->high_ns = NAN; /* another one's interval */
-    return memrate_cite(basis, v, err);
-}
-
 static void list(const struct gpurate *at, const char *how, struct tries *tries)
 {
     place_id owner = owner_of(at);
@@ -222,6 +189,87 @@ static void list(const struct gpurate *at, const char *how, struct tries *tries)
     } else {
         host_tries(at, at->place->memory, how, tries);
     }
+}
+
+/* How long it takes where the memory is that NUMA node's, got in the same way; NAN where nothing is known. */
+static double known_ns(const struct gpurate *at, place_id numa, const char *how, double bytes, const struct value **ret)
+{
+    struct memkind_place place = *at->place;
+    struct gpurate there = *at;
+    struct tries tries = {0};
+    place.memory = numa;
+    there.place = &place;
+    if (memkind_owner(at->node, numa) != PLACE_NONE)
+        return NAN;
+    list(&there, how, &tries);
+    const struct try *try = find(&there, &tries, ret);
+    return try != NULL ? time_of(&there, try, *ret, bytes).time_ns : NAN;
+}
+
+/* What the gpu is known to get of the nearest host memory, else the most that it is known to get of any; NAN nothing is. */
+static double least_ns(const struct gpurate *at, place_id nearest, const char *how, double bytes, const struct value **ret)
+{
+    const struct graph *graph = at->snap->graph;
+    const struct value *v;
+    double least = nearest != PLACE_NONE ? known_ns(at, nearest, how, bytes, ret) : NAN;
+    if (!isnan(least))
+        return least;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        double time_ns = known_ns(at, n, how, bytes, &v);
+        if (isnan(time_ns) || (!isnan(least) && time_ns >= least))
+            continue;
+        least = time_ns;
+        *ret = v;
+    }
+    return least;
+}
+
+/* By the links between, which are said to carry so much. Of host memory in no less than what is known of such takes, and not faster than the nearest. */
+static enum berth_code nominal(const struct gpurate *at, const struct try *like, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret,
+                               struct berth_err *err)
+{
+    struct move move;
+    const struct value *known_rate = NULL;
+    place_id nearest = plan_numa(at->snap->graph, at->gpu);
+    *ret = unknown;
+    if (like->from == like->to || !plan_move_find(at->snap, like->from, like->to, MOVE_KERNEL, &move))
+        return BERTH_OK;
+    double rate = move.bytes_per_s, least = NAN;
+    if (owner_of(at) == PLACE_NONE) {
+        least = least_ns(at, nearest, how, bytes, &known_rate);
+        bool to_gpu = like->to == at->gpu;
+        if (isnan(least) && nearest != PLACE_NONE && plan_move_find(at->snap, to_gpu ? nearest : at->gpu, to_gpu ? at->gpu : nearest, MOVE_KERNEL, &move))
+            rate = fmin(rate, move.bytes_per_s);
+    }
+    *ret = (struct prediction){bytes / rate * 1e9, NAN, NAN};
+    if (!(least > ret->time_ns)) {
+        basis->by_links = true;
+        return BERTH_OK;
+    }
+    ret->time_ns = least;
+    basis->by_least = true;
+    return memrate_cite(basis, known_rate, err);
+}
+
+static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
+                                struct prediction *ret, struct berth_err *err)
+{
+    const struct value *v;
+    const struct try *try = find(at, tries, &v);
+    *ret = unknown;
+    if (bytes == 0) {
+        *ret = (struct prediction){0};
+        return BERTH_OK;
+    }
+    if (try == NULL)
+        return nominal(at, &tries->item[tries->count - 1], how, bytes, basis, ret, err);
+    if (try->stands_for != NULL)
+        plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
+                  try->stands_for);
+    *ret = time_of(at, try, v, bytes);
+    if (try->from == try->to && try->from != at->gpu)
+        ret->low_ns = ret->high_ns = NAN; /* another one's interval */
+    return memrate_cite(basis, v, err);
 }
 
 static struct prediction sum(struct prediction a, struct prediction b)

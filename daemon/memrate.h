@@ -39,6 +39,7 @@ struct memrate_basis {
     size_t start; /* where this memory's evidence begins */
     struct plan_warnings *warnings;
     bool by_links; /* what links are said to carry stood for a measurement */
+    bool by_least; /* they are said to carry more than is known of such memory, and that stood for it */
 };
 
 /* Adds a value to what the answer rests on, with a warning where it was not measured. NO_MEMORY. */

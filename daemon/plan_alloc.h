@@ -29,6 +29,7 @@ struct alloc_option {
     uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
     double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
     bool by_links;           /* predicted rests on what links are said to carry */
+    bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */
     int64_t free_at_s;  /* when that was; -1 unknown */

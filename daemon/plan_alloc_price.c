@@ -178,7 +178,7 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     answer->evidence.count = option->why;
     answer->warnings.count = warnings;
     work->cores.numa = PLACE_NONE;
-    option->by_links = false;
+    option->by_links = option->by_least = false;
     place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
     const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
     if (stated != NULL && !plan_evidence_add(&answer->evidence, option->why, stated))
@@ -200,6 +200,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     if (code == BERTH_OK && !isnan(total.time_ns))
         code = add_setup(work, option, &basis, &total, err);
     option->by_links = basis.by_links;
+    option->by_least = basis.by_least;
     option->at_most_ns = option->unmeasured != 0 ? total.time_ns : NAN;
     option->predicted = option->unmeasured != 0 || isnan(total.time_ns) ? unknown : total;
     if (code == BERTH_OK && isnan(option->predicted.time_ns))

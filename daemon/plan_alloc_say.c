@@ -31,6 +31,12 @@ static bool is_by_links(const struct alloc_option *option, enum memkind kind)
     return option->by_links;
 }
 
+static bool is_by_least(const struct alloc_option *option, enum memkind kind)
+{
+    (void)kind;
+    return option->by_least;
+}
+
 /* The memories of such options between commas, each once; how many there are. */
 static size_t list(const struct alloc_work *work, concerns is, enum memkind kind, char text[LIST_SIZE])
 {
@@ -63,6 +69,8 @@ static void warn_of_times(struct alloc_work *work)
     size_t unpredicted = 0;
     if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
         plan_warn(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
+    if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
+        plan_warn(warnings, "how fast gpus use %s was not measured: taken as no faster than known host memory, whatever their links are said to carry (why)", text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
             plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,

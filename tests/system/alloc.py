@@ -270,6 +270,32 @@ def on_every_node_a_gpus_own_memory_is_first():
     assert asked > 60, asked
 
 
+def on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster():
+    asked = 0
+    with recorded_nodes() as nodes:
+        for folder, daemon in nodes:
+            for place in daemon.call("io.berth.Fabric.GetNode")["places"]:
+                if place["kind"] != "gpu" or place["numa"] is None:
+                    continue
+                gpu, own = place["name"], place["numa"]
+                for access in (by(gpu, reads=1 << 34), by(gpu, writes=1 << 34), by(gpu, reads=1 << 20, writes=1 << 14)):
+                    error, reply = ask(daemon, 1 << 26, access, kinds=["pinned"])
+                    assert error is None, (folder, gpu, error, reply)
+                    order = [o["memory"] for o in reply["options"]]
+                    for option in reply["options"][:order.index(own)]:
+                        sources = [(v["source"], v["from"], v["to"]) for v in option["why"]]
+                        assert any(s == "measured" and option["memory"] in ends for s, *ends in sources), (folder, gpu, own, access, reply["options"])
+                    asked += len(order) > 1
+    assert asked > 20, asked
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        options, first, warnings = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), kinds=["pinned"])
+        assert first["memory"] == "numa3" and len({time(o) for o in options.values()}) == 1, options
+        near(time(first), 16 * GIB / 25.5e9 * 1e9)
+        assert options["numa0", "pinned"]["why"] and "use numa0, numa1, numa2 was not measured: taken as no faster than known host memory" in warnings, warnings
+        options, first, _ = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), by("gpu4", reads=16 * GIB), kinds=["pinned"])
+        assert first["memory"] == "numa3" and time(first) == time(options["numa0", "pinned"]) <= time(options["numa1", "pinned"]), options
+
+
 def every_recorded_node_answers():
     asked = 0
     with recorded_nodes() as nodes:
@@ -314,7 +340,8 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 
 
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
-         on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
+         on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
+         on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)

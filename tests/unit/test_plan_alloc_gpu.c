@@ -128,6 +128,70 @@ static void links_are_the_last_resort(void **state)
     end(&f);
 }
 
+static struct link *link_of(struct fixture *f, place_id a, place_id b, double gb)
+{
+    struct link *link = graph_add_link(f->graph, a, b, LINK_PCIE);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = gb * GB;
+    return link;
+}
+
+/* What is known of the nearest is less than what links to the other are said to carry. */
+static void links_are_not_faster_than_what_is_known(void **state)
+{
+    (void)state;
+    for (int near = 1; near >= 0; near--) {
+        struct fixture f = begin(DISCRETE);
+        link_of(&f, f.numa[0], f.gpu[1], 50);
+        link_of(&f, f.numa[1], f.gpu[1], 50);
+        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_PUBLISHED, f.numa[near], f.gpu[1], "", 25 * GB, NAN, NAN);
+        assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], 8 * GIB), BERTH_OK);
+        assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
+        for (size_t i = 0; i < 2; i++) {
+            assert_near(f.answer.option[i].predicted.time_ns, 8 * GIB / 25.0);
+            assert_true(isnan(f.answer.option[i].predicted.low_ns));
+            assert_int_equal(f.answer.option[i].why_count, 1);
+        }
+        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no faster than known host memory" : "how fast gpus use numa1 was not measured: taken"));
+        assert_false(warned(&f, "links are said to have"));
+        end(&f);
+    }
+}
+
+/* A limit by what is known is none where links carry less, and none by what is measured of just that memory. */
+static void what_is_known_limits_nothing_slower_or_measured(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    link_of(&f, f.numa[0], f.gpu[1], 10);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 10.0);
+    assert_true(warned(&f, "how fast gpus use numa0 was not measured: the rate that their links are said to have"));
+    assert_false(warned(&f, "taken as no faster"));
+    end(&f);
+    f = begin(DISCRETE);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "how=read", 30 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / 30.0);
+    end(&f);
+}
+
+/* Nothing is known but links, of which the farther ones are wider. */
+static void by_links_alone_the_nearest_is_first(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    link_of(&f, f.numa[1], f.gpu[1], 30);
+    link_of(&f, f.numa[0], f.gpu[1], 60);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 30.0);
+    end(&f);
+}
+
 /* The gpu's memory is a NUMA node: cores reach it, and the right one is worth a factor of ten. */
 static void a_superchip(void **state)
 {
@@ -285,6 +349,9 @@ int main(void)
         cmocka_unit_test(random_accesses_of_a_gpu),
         cmocka_unit_test(what_stands_for_a_kernels_rate_is_said),
         cmocka_unit_test(links_are_the_last_resort),
+        cmocka_unit_test(links_are_not_faster_than_what_is_known),
+        cmocka_unit_test(what_is_known_limits_nothing_slower_or_measured),
+        cmocka_unit_test(by_links_alone_the_nearest_is_first),
         cmocka_unit_test(a_superchip),
         cmocka_unit_test(one_memory),
         cmocka_unit_test(page_faults_of_amd_gpus),
