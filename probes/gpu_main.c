@@ -12,6 +12,7 @@
 #include "gpu_image.h"
 #include "gpu_names.h"
 #include "gpu_probe.h"
+#include "gpu_tune.h"
 #include "probe_clock.h"
 #include "probe_options.h"
 #include "probe_stop.h"
@@ -173,6 +174,13 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (status >= 0)
         return status;
     struct gpu_wanted *wanted = &options->run.wanted;
+    if (options->variant[0] != NULL) {
+        if (options->backend != NULL && strcmp(options->backend, "hip") != 0)
+            return usage("--variant is of AMD's driver, --backend hip, not", options->backend);
+        options->backend = "hip";
+    }
+    if (options->run.shapes != NULL && !options->child && !gpu_tune_is_text(options->run.shapes))
+        return usage("--shapes is not what the conditions of a run say, \"MODEL/DRIVER: read 512x132u4 write ... copy ...\", but", options->run.shapes);
     status = probe_options_settle_metrics(&command, options->child, wanted->metrics);
     if (status >= 0)
         return status;

@@ -51,6 +51,29 @@ static bool find_shape(const char *text, enum gpu_tune_target target, int how, s
            (shape.unroll == 12 || (shape.unroll >= 1 && shape.unroll <= 16 && (shape.unroll & (shape.unroll - 1)) == 0));
 }
 
+static bool has_target(const char *text, enum gpu_tune_target target)
+{
+    struct gpu_shape shape;
+    bool all = true;
+    for (int how = 0; how < HOWS; how++)
+        all = all && find_shape(text, target, how, &shape);
+    return all;
+}
+
+bool gpu_tune_is_text(const char *text)
+{
+    for (const char *part = text; part != NULL; part = strstr(part, "; ")) {
+        part += part == text ? 0 : 2;
+        const char *shapes = strstr(part, ": "), *end = strchr(part, ';');
+        bool any = false;
+        for (int target = 0; shapes != NULL && (end == NULL || shapes < end) && target < GPU_TUNE_TARGET_COUNT; target++)
+            any = any || has_target(shapes + 1, (enum gpu_tune_target)target);
+        if (!any)
+            return false;
+    }
+    return true;
+}
+
 void gpu_tune_take(struct gpu_node *node, int driver, const char *text)
 {
     for (int i = 0; i < node->device_count; i++) {

@@ -17,6 +17,9 @@ enum gpu_tune_target { GPU_TUNE_OWN, GPU_TUNE_PEER, GPU_TUNE_HOST, GPU_TUNE_TARG
 /* Where tuning starts from, and what is used without it. */
 void gpu_tune_default(struct gpu_node *node);
 
+/* Whether each model in the text has all three shapes of a target at least: what gpu_tune_print wrote. */
+bool gpu_tune_is_text(const char *text);
+
 /* Takes what the text has for the models here and this driver; a target of which all three shapes are there counts as tuned. Text
  * that is none is skipped. */
 void gpu_tune_take(struct gpu_node *node, int driver, const char *text);

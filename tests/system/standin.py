@@ -394,6 +394,13 @@ def test_names():
         assert f"places of this machine: {cell}; there are" in refused(node, "--skip", cell)
     assert "no such metric: speed; there are host_gpu_copy_engine, " in refused(node, "--metrics", "copy_latency,speed")
     assert "this probe does not measure: cpu_copy; there are host_gpu_copy_engine, " in refused(node, "--metrics", "cpu_copy")
+    good = "NVIDIA H200/13000: read 512x132u4 write 256x0u4 copy 512x132u8"
+    for shapes in ("garbage", "", "NVIDIA H200/13000: read 512x132u4", good + "; garbage"):
+        assert "--shapes is not what the conditions of a run say" in refused(node, "--shapes", shapes)
+    assert "--variant is of AMD's driver, --backend hip, not: cuda" in refused(node, "--variant", "xnack", "--backend", "cuda")
+    done = subprocess.run(command(node, "--variant", "no-sdma"), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 69 and done.stdout == "" and "libamdhip64" in done.stderr, (done.returncode, done.stderr)
+    ended(measured(node, "--shapes", good + "; Other/1: host-read 512x132u4 host-write 256x0u4 host-copy 512x132u8", "--metrics", "memory_bandwidth"))
     few = ("--metrics", "memory_bandwidth", "--skip", "memory_bandwidth 0000:00:09.0 0000:00:09.0", "--without", "0000:00:07.0", "--places", "00000000:00:06.0,0000:00:09.0")
     records = ended(measured(node, *few))
     assert {record["from"] for record in records if record["record"] == "value"} == {"0000:00:06.0"}, records

@@ -240,6 +240,7 @@ static void shapes_as_text(void **state)
     assert_int_equal(fake->node.device[0].peer[GPU_HOW_READ].unroll, 4); /* not all three: not tuned */
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
+    assert_true(gpu_tune_is_text(text));
     assert_string_equal(text,
                         "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 host-read 256x100u2 host-write 256x100u2 "
                         "host-copy 256x100u16");
@@ -251,6 +252,7 @@ static void shapes_as_text(void **state)
                                       "Fake 1/13000: read x write y copy z",
                                       "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_true(i == 5 || !gpu_tune_is_text(bad[i])); /* another model's is well-formed */
         gpu_tune_take(&fake->node, 13000, bad[i]);
         assert_int_equal(fake->node.device[0].tuned, 0);
         assert_int_equal(fake->node.device[0].read.block, 256);
