@@ -1,15 +1,36 @@
 #include "dispatch.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "idl_check.h"
+#include "numeral.h"
+
+/* A number that fits no 64 bits or no double is no parameter's, and the interface description says whose; jansson would not read it at all. */
+static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
+{
+    char *copy = malloc(length + 1);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    numeral_fit(copy, length);
+    errno = 0;
+    json_t *message = json_loadb(copy, length, JSON_REJECT_DUPLICATES, why);
+    int failed = errno;
+    free(copy);
+    errno = failed;
+    return message;
+}
 
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
 {
     json_error_t why;
     errno = 0; /* jansson says of memory that ran out for a string that the string is no JSON; malloc says ENOMEM */
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (message == NULL && errno != ENOMEM && json_error_code(&why) == json_error_numeric_overflow)
+        message = read_beyond(text, length, &why);
     if (message == NULL && errno == ENOMEM && memmem(text, length, "\"oneway\"", 8) == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory to read the call: ask again in a moment");
     if (message == NULL && errno == ENOMEM)

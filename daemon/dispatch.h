@@ -26,7 +26,7 @@ struct dispatch {
 };
 
 /* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice, nesting past jansson's 2048
- * levels and NaN are none) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other. Leaves nothing to
+ * levels and NaN are none; a number beyond 64 bits or a double is read as a real, which is no integer) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other. Leaves nothing to
  * free then. */
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err);
 

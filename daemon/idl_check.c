@@ -1,5 +1,6 @@
 #include "idl_check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +105,8 @@ static enum berth_code check(const struct idl_type *type, const json_t *value, c
     case IDL_BOOL:
         return json_is_boolean(value) ? BERTH_OK : refuse(at, "it must be true or false", err);
     case IDL_INT:
+        if (json_is_real(value) && fabs(json_real_value(value)) >= 0x1p63)
+            return refuse(at, "it must be an integer from -9223372036854775808 to 9223372036854775807", err);
         return json_is_integer(value) ? BERTH_OK : refuse(at, "it must be an integer", err);
     case IDL_FLOAT:
         return json_is_number(value) ? BERTH_OK : refuse(at, "it must be a number", err);

@@ -57,11 +57,35 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
                            each == 1 ? "" : "s", shared, needed, there, lost);
 }
 
+/* The caller may use none of the node's gpus: traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a warning. */
+static enum berth_code none_allowed(struct work *work, size_t there, struct berth_err *err)
+{
+    const struct bind_request *request = work->request;
+    bool between_gpus = false;
+    for (size_t i = 0; request->traffic != NULL && i < request->traffic->count; i++)
+        between_gpus |= request->traffic->flow[i].from != TRAFFIC_HOST && request->traffic->flow[i].to != TRAFFIC_HOST;
+    if (request->gpus_per_task == 0)
+        return BERTH_OK;
+    const char *plural = there == 1 ? "" : "s", *is = there == 1 ? "is" : "are";
+    if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
+        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and none is allowed (allowed.gpus); with gpus_per_task 0 the tasks have none", there, plural, is);
+    plan_warn(&work->answer.warnings, "%zu gpu%s %s there and none is allowed (allowed.gpus): the tasks have none", there, plural, is);
+    return BERTH_OK;
+}
+
 /* How many gpus a task has, and whether there are so many. */
 static enum berth_code find_gpus(struct work *work, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
     enum berth_code code = plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
+    if (code != BERTH_OK)
+        return code;
+    const struct graph *graph = work->snap->graph;
+    size_t there = 0;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        there += !plan_bind_gpus_is_cut(graph, g);
+    if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE && work->gpus.cut == PLACE_NONE)
+        code = none_allowed(work, there, err);
     if (code != BERTH_OK)
         return code;
     int64_t tasks = request->tasks, each = request->gpus_per_task >= 0 ? request->gpus_per_task : work->gpus.count > 0 || work->gpus.lost != PLACE_NONE || work->gpus.cut != PLACE_NONE;

@@ -222,7 +222,12 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 9}, "NotEnough", "9 tasks with 1 gpu each need 9; allowed and there: gpu0-gpu7"),
         ({"tasks": 2, "gpus_per_task": 5}, "NotEnough", "need 10; allowed and there: gpu0-gpu7"), ({"tasks": 2, "gpus_per_task": -1}, "InvalidParameter", "gpus_per_task"),
         ({"tasks": 3, "allowed": {"gpus": ["gpu1", "gpu4", "gpu5"]}, "gpus_per_task": 2}, "NotEnough", "need 6; allowed and there: gpu1, gpu4-gpu5"),
-        ({"tasks": 1, "gpus_per_task": 1, "allowed": {"gpus": []}}, "NotEnough", "no gpu"), ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "gpu8"),
+        ({"tasks": 1, "gpus_per_task": 1, "allowed": {"gpus": []}}, "NothingAllowed", "8 gpus are there and none is allowed"),
+        ({"tasks": 2, "allowed": {"gpus": []}, "pattern": "pairs", "bytes": MIB}, "NothingAllowed", "8 gpus are there and none is allowed"),
+        ({"tasks": 2, "allowed": {"gpus": []}, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, "NothingAllowed", "8 gpus are there and none is allowed"),
+        *(({"tasks": 2, **wrong}, "InvalidParameter", "'" + name + "'") for name, wrong in (("host_bytes", {"host_bytes": 1 << 63}), ("host_bytes", {"host_bytes": -(1 << 63) - 1}), ("tasks", {"tasks": 1 << 64}),
+          ("bytes", {"pattern": "ring", "bytes": 1 << 63}), ("flows[0].bytes", {"flows": [{"from": 0, "to": 1, "bytes": 10 ** 400}]}), ("ranks[1]", {"ranks": [0, 1 << 63]}))),
+        ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "gpu8"),
         ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", "4000"),
         ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "1 are allowed"),
         ({"tasks": 2, "cores_per_task": 100}, "NotEnough", "64"), ({"tasks": 1, "threads_per_core": 3}, "NotEnough", "widest has 2"),
@@ -244,7 +249,30 @@ def what_is_wrong_with_a_request_is_named():
         assert node.bind(tasks=2) == plain, "nothing is lost"
 
 
+def tasks_that_may_use_no_gpu_are_told_so():
+    said = "8 gpus are there and none is allowed (allowed.gpus): the tasks have none"
+    with Node("mi250x") as node:
+        for more in ({}, {"host_bytes": MIB}):
+            answer = node.bind(tasks=2, allowed={"gpus": []}, **more)
+            assert said in answer["warnings"] and all(task["gpus"] == [] for task in answer["tasks"]), answer
+        for request in ({"tasks": 2}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}, "pattern": "ring", "bytes": MIB}):
+            assert not any("none is allowed" in line for line in node.bind(**request)["warnings"]), request
+
+
+def numbers_beyond_64_bits_are_answered():
+    """As they are written, over one connection that goes on."""
+    with Node("mi250x") as node:
+        for number in ("9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e400", "-1e309", "9" * 500):
+            node.peer.socket.sendall(b'{"method":"io.berth.Placement.Bind","parameters":{"key":"\\"9223372036854775808","tasks":2,"pattern":"ring","bytes":%s}}\0' % number.encode())
+            reply = node.peer.receive()
+            assert reply["error"] == "org.varlink.service.InvalidParameter" and reply["parameters"]["parameter"] == "bytes", (number, reply)
+            assert "9223372036854775807" in reply["parameters"]["detail"], (number, reply)
+        error, _ = node.ask(tasks=2, host_bytes=(1 << 63) - 1)
+        assert error is not None and node.bind(tasks=2), "the connection goes on"
+
+
 if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
-               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, what_is_wrong_with_a_request_is_named])
+               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, what_is_wrong_with_a_request_is_named,
+               tasks_that_may_use_no_gpu_are_told_so, numbers_beyond_64_bits_are_answered])

@@ -19,6 +19,7 @@ from tap import LeftOut, run_tests  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
 NODE = HERE.parent / "nodes/mi250x"
+BARE = HERE.parent / "wire/node"
 BASIS = {"snapshot": "s-1", "claims": "0", "origin": "live"}
 
 
@@ -181,6 +182,9 @@ def a_recorded_node_is_drawn_and_planned_for():
         chosen = [int(gpu[3:]) // 2 for task in answer["tasks"] for gpu in task["gpus"]]
         assert answer["proven_optimal"] and set(chosen) <= modules and (len(modules) == 1 or len(set(chosen)) == len(chosen)), (asked, chosen)
         assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"], asked
+    status, out, err = berth("--node", BARE, "bind", "-n", 1, "--host-bytes", "64M")
+    assert json.loads(berth("--node", BARE, "--json", "bind", "-n", 1, "--host-bytes", "64M")[1])["proven_optimal"], "there is nothing to choose"
+    assert status == 0 and "Time of a step: not predicted." in out and "Proven" not in out and "roven:" in berth("--node", NODE, "bind", "-n", 2, "--host-bytes", "1G")[1], (out, err)
     status, out, err = berth("--node", NODE, "bind", "-n", 9, "--tasks-per-gpu", 2, "--host-bytes", "1M", "--json")
     assert status == 0 and {gpu for task in json.loads(out)["tasks"] for gpu in task["gpus"]} == {f"gpu{i}" for i in range(8)}, (out, err)
     with tempfile.TemporaryDirectory() as folder:

@@ -389,11 +389,18 @@ def wrong_words_get_one_line():
 
 def what_json_cannot_keep_closes_with_a_line_in_the_log():
     with Daemon("--no-probe") as daemon:
-        for number, text in enumerate((b"1e400", b"12345678901234567890", b'"\\u0000"'), 1):
+        for number, text in enumerate((b"NaN", b"1e400-5", b'"\\u0000"'), 1):
             with Connection(daemon.socket) as asker:
                 asker.socket.sendall(b'{"method":"io.berth.Placement.Claim","parameters":{"places":["core0"],"ttl_s":' + text + b"}}\0")
                 assert asker.receive() is None, text
             assert until(lambda: daemon.said().count("a connection of uid") == number, 2), (text, daemon.said())
+        for text in (b"1e400", b"12345678901234567890"):
+            with Connection(daemon.socket) as asker:
+                asker.socket.sendall(b'{"method":"io.berth.Placement.Claim","parameters":{"places":["core0"],"purpose":"compute","ttl_s":' + text + b"}}\0")
+                reply = asker.receive()
+                assert reply["error"] == "org.varlink.service.InvalidParameter" and reply["parameters"]["parameter"] == "ttl_s", (text, reply)
+                asker.socket.sendall(b'{"method":"io.berth.Placement.ListClaims","oneway":true,"parameters":{"x":' + text + b'}}\0{"method":"io.berth.Placement.ListClaims"}\0')
+                assert asker.receive() == {"parameters": {"claims": []}}, "who wants no answer gets none"
         assert daemon.status()["state"] == "ready"
 
 

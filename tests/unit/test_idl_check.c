@@ -28,6 +28,7 @@ static const struct {
     {"{'bytes':1,'accesses':[],'where':{},'kinds':['a','b','a'],'holes':[1,null]}", NULL},
     {"{'bytes':1,'tree':{'value':1,'left':{'value':2,'left':{'value':3}}}}", NULL},
     {"{}", "bytes"},
+    {"{'bytes':9.3e18}", "bytes"},
     {"{'bytes':null}", "bytes"},
     {"{'bytes':1.0}", "bytes"},
     {"{'bytes':1.5}", "bytes"},

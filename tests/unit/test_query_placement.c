@@ -251,7 +251,7 @@ static void bind_refuses(void **state)
         {"{\"tasks\":2,\"world\":1}", BERTH_INVALID_PARAMETER, "world"},
         {"{\"tasks\":9}", BERTH_NOT_ENOUGH, "gpus"},
         {"{\"tasks\":1000000,\"gpus_per_task\":0}", BERTH_NOT_ENOUGH, "cores"},
-        {"{\"tasks\":1,\"gpus_per_task\":1,\"allowed\":{\"gpus\":[]}}", BERTH_NOT_ENOUGH, "gpus"},
+        {"{\"tasks\":1,\"gpus_per_task\":1,\"allowed\":{\"gpus\":[]}}", BERTH_NOTHING_ALLOWED, ""},
         {"{\"tasks\":1,\"allowed\":{\"gpus\":[\"gpu8\"]}}", BERTH_NO_SUCH_PLACE, "gpu8"},
         {"{\"tasks\":1,\"allowed\":{\"cpus\":\"\"}}", BERTH_NOTHING_ALLOWED, ""},
     };
