@@ -1,107 +1,4 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "plan_search.h"
-
-#define SLOTS 72
-#define KINDS 3
-#define RESOURCES 40
-#define FLOWS 512
-#define USES 4
-
-/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its slowest flow or its fullest resource. */
-struct node {
-    struct search_problem problem;
-    struct search_arc arc[KINDS * SLOTS * SLOTS];
-    struct search_use use[KINDS * SLOTS * SLOTS * USES];
-    struct search_flow flow[FLOWS];
-    uint16_t sort[RESOURCES];
-    double far[SLOTS], apart[SLOTS * SLOTS];
-    size_t uses, priced;
-};
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
-static struct search_cost price(void *context, const uint16_t *slot)
-{
-    struct node *node = context;
-    const struct search_problem *problem = &node->problem;
-    double load[RESOURCES] = {0};
-    struct search_cost cost = {0};
-    node->priced++;
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        const struct search_flow *flow = &problem->flow[f];
-        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-        const struct search_arc *arc = &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
-        double own = arc->alone_ns;
-        for (uint32_t u = 0; u < arc->use_count; u++) {
-            const struct search_use *use = &problem->use[arc->use + u];
-            load[use->resource] += use->ns;
-            own = fmax(own, load[use->resource]);
-        }
-        cost.sum_ns += arc->alone_ns;
-        cost.time_ns = fmax(cost.time_ns, own);
-    }
-    return cost;
-}
-
-static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
-{
-    struct node *node = calloc(1, sizeof *node);
-    assert_non_null(node);
-    node->problem = (struct search_problem){.slots = slots, .tasks = tasks, .each = each, .share = 1, .flow = node->flow, .kinds = kinds, .arc = node->arc, .use = node->use,
-                                            .sort = node->sort, .far = node->far, .apart = node->apart, .price = price, .context = node};
-    return node;
-}
-
-static struct search_arc *arc_of(struct node *node, size_t kind, size_t from, size_t to)
-{
-    return &node->arc[(kind * node->problem.slots + from) * node->problem.slots + to];
-}
-
-/* Uses of an arc are added one after the other. */
-static void use(struct node *node, struct search_arc *arc, size_t resource, double ns)
-{
-    if (arc->use_count == 0)
-        arc->use = (uint32_t)node->uses;
-    assert_int_equal(arc->use + arc->use_count, node->uses);
-    node->use[node->uses++] = (struct search_use){(uint16_t)resource, ns};
-    arc->use_count++;
-    node->problem.resources = resource + 1 > node->problem.resources ? resource + 1 : node->problem.resources;
-}
-
-static void flow(struct node *node, size_t kind, int from, int to)
-{
-    node->flow[node->problem.flow_count++] = (struct search_flow){(uint16_t)kind, from, to};
-}
-
-/* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something outside through the module's port. */
-static struct node *modules(size_t slots, size_t tasks)
-{
-    struct node *node = begin(slots, tasks, 1, 2);
-    for (size_t i = 0; i < slots; i++)
-        for (size_t j = 0; j < slots; j++)
-            if (i != j)
-                arc_of(node, 0, i, j)->alone_ns = i / 2 == j / 2 ? 1 : 4;
-    for (size_t i = 0; i < slots; i++) {
-        arc_of(node, 1, i, i)->alone_ns = 3;
-        use(node, arc_of(node, 1, i, i), i / 2, 3);
-    }
-    return node;
-}
+#include "search_nodes.h"
 
 /* ---- against all choices ---- */
 
@@ -172,7 +69,7 @@ static void assert_as_brute(struct node *node, const char *what, uint64_t round)
 {
     uint16_t slot[16];
     size_t berths = node->problem.tasks * node->problem.each;
-    struct brute all = {.node = node, .cost = {INFINITY, INFINITY, INFINITY, INFINITY}};
+    struct brute all = {.node = node, .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY}};
     all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
     all.full = berths - (all.fullest - 1) * node->problem.slots;
     brute(&all, 0);
