@@ -50,7 +50,7 @@ GPU_MAIN    := $(wildcard probes/gpu_main.c)
 GPU_SRC     := $(filter-out probes/gpu_main.c,$(wildcard probes/gpu_*.c))
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FAULT_SRC   := $(wildcard tests/fault/test_*.c)
-BENCH_SRC   := $(wildcard tests/bench/*.c)
+BENCH_SRC   := $(filter-out tests/bench/advice_step.c,$(wildcard tests/bench/*.c)) # a part of advice_run
 SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
