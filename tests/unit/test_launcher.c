@@ -1,33 +1,7 @@
-#include "plan_nodes.h"
+#include "bind_answer.h"
 
 #include "launcher.h"
 #include "visible.h"
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-};
-
-static struct fixture begin(struct graph *graph, const char *cpus, struct bind_request request)
-{
-    struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
-    struct berth_err err = {0};
-    f.allowed.given = true;
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
-    if (cpus != NULL)
-        assert_int_equal(cpuset_parse(cpus, &f.allowed.cpus, &err), BERTH_OK);
-    request.allowed = &f.allowed;
-    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
-    return f;
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
 
 static void assert_slurm(struct fixture *f, const char *expected)
 {

@@ -1,33 +1,6 @@
-#include "plan_nodes.h"
+#include "bind_answer.h"
 
 #include "launcher.h"
-#include "plan_bind.h"
-
-struct fixture {
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct bind_answer answer;
-};
-
-static struct fixture ask(struct graph *graph, const char *cpus, struct bind_request request)
-{
-    struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
-    struct berth_err err = {0};
-    f.allowed.given = true;
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
-    if (cpus != NULL)
-        assert_int_equal(cpuset_parse(cpus, &f.allowed.cpus, &err), BERTH_OK);
-    request.allowed = &f.allowed;
-    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
-    return f;
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
 
 static void cores_away_from_their_gpu_are_told(void **state)
 {
@@ -47,7 +20,7 @@ static void cores_away_from_their_gpu_are_told(void **state)
          "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture f = ask(nodes_mi250x(), cases[i].cpus, (struct bind_request){.tasks = cases[i].tasks, .gpus_per_task = 1, .cores_per_task = cases[i].cores});
+        struct fixture f = begin(nodes_mi250x(), cases[i].cpus, (struct bind_request){.tasks = cases[i].tasks, .gpus_per_task = 1, .cores_per_task = cases[i].cores});
         assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
         if (cases[i].expected != NULL)
             assert_string_equal(f.answer.warnings.line[0], cases[i].expected);
@@ -58,7 +31,7 @@ static void cores_away_from_their_gpu_are_told(void **state)
 static void cores_that_other_tasks_have_are_told(void **state)
 {
     (void)state;
-    struct fixture f = ask(nodes_mi250x(), NULL, (struct bind_request){.tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
+    struct fixture f = begin(nodes_mi250x(), NULL, (struct bind_request){.tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
     assert_true(f.answer.warnings.count > 0);
     assert_string_equal(f.answer.warnings.line[0], "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) with cores in llc0 (numa0); "
                                                      "gpu1 at llc7 (numa3) with cores in llc0 (numa0), llc4 (numa2); and 2 more");
@@ -89,7 +62,7 @@ static struct graph *cut(void)
 static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
 {
     (void)state;
-    struct fixture f = ask(cut(), NULL, (struct bind_request){.tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
+    struct fixture f = begin(cut(), NULL, (struct bind_request){.tasks = 9, .gpus_per_task = 1, .cores_per_task = 4, .threads_per_core = 1});
     static const int expected[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
     char *slurm = NULL;
     struct berth_err err = {0};
