@@ -11,32 +11,30 @@ static void put(char *text, double number, const char *unit)
     snprintf(text, PLAN_TEXT_SIZE, "%.*f %s", rounded == round(rounded) ? 0 : behind, rounded, unit);
 }
 
+/* In the largest of the units, each so many times the one before, that leaves at least one. */
+static const char *put_in(char *text, double number, double times, double most, const char *const *unit, size_t units)
+{
+    size_t i = 0;
+    for (; number >= most && i + 1 < units; i++)
+        number /= times;
+    put(text, number, unit[i]);
+    return text;
+}
+
 const char *plan_text_time(double ns, char text[PLAN_TEXT_SIZE])
 {
     static const char *const unit[] = {"ns", "us", "ms", "s"};
-    size_t i = 0;
-    for (; ns >= 999.5 && i < 3; i++)
-        ns /= 1e3;
-    put(text, ns, unit[i]);
-    return text;
+    return put_in(text, ns, 1e3, 999.5, unit, sizeof unit / sizeof *unit);
 }
 
 const char *plan_text_size(double bytes, char text[PLAN_TEXT_SIZE])
 {
     static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    size_t i = 0;
-    for (; bytes >= 1024 && i < 6; i++)
-        bytes /= 1024;
-    put(text, bytes, unit[i]);
-    return text;
+    return put_in(text, bytes, 1024, 1024, unit, sizeof unit / sizeof *unit);
 }
 
 const char *plan_text_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
 {
     static const char *const unit[] = {"bytes/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-    size_t i = 0;
-    for (; bytes_per_s >= 999.5 && i < 4; i++)
-        bytes_per_s /= 1e3;
-    put(text, bytes_per_s, unit[i]);
-    return text;
+    return put_in(text, bytes_per_s, 1e3, 999.5, unit, sizeof unit / sizeof *unit);
 }
