@@ -42,11 +42,13 @@ const char *gpu_collective_name(enum gpu_collective_operation operation)
     return operation < GPU_COLLECTIVE_OPERATION_COUNT ? names[operation] : "none";
 }
 
-/* A level that is none of theirs says nothing, and what is set here goes over what their files say. */
+/* A level that is none of theirs says nothing, and what is set here goes over what their files say. Its members are all here, so they meet on
+ * the loopback interface, where a service manager may forbid every other address. */
 void gpu_collective_environment(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 1);
     setenv("NCCL_DEBUG", "NONE", 1);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
 }
 
 bool gpu_collective_new(const struct gpu_api *api, struct gpu_collective **ret_collective, struct probe_why *why)

@@ -20,7 +20,7 @@ enum gpu_collective_operation {
 };
 const char *gpu_collective_name(enum gpu_collective_operation operation); /* as the axis operation says it */
 
-/* Sets what the libraries read from the environment: no multicast, and not a word on standard output. First in main, before threads. */
+/* Sets what the libraries read from the environment: no multicast, the loopback interface alone, and not a word on standard output. First in main, before threads. */
 void gpu_collective_environment(void);
 
 struct gpu_collective;       /* the library */

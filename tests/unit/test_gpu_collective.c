@@ -154,7 +154,9 @@ static void multicast_is_off_or_nothing_runs(void **state)
     unsetenv("NCCL_NVLS_ENABLE");
     assert_false(gpu_collective_new(&cuda_standin, &collective, &why));
     setenv("NCCL_NVLS_ENABLE", "1", 1);
+    setenv("NCCL_SOCKET_IFNAME", "eth0", 1);
     gpu_collective_environment();
+    assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "lo");
     assert_true(gpu_collective_new(&cuda_standin, &collective, &why));
     gpu_collective_free(collective);
 }

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What can be tried of the units without systemd as PID 1; tests/package/boot.sh boots it."""
+import configparser
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, Daemon, until
+from tap import LeftOut, run_tests
+from varlink import call
+
+SYSTEMD = HERE.parent.parent / "systemd"
+
+
+def needs(program):
+    if shutil.which(program) is None:
+        raise LeftOut(f"{program} is not here; make check installs it (systemd)")
+
+
+def unit(folder):
+    """The units in a folder, with the programs that were built."""
+    text = (SYSTEMD / "berthd.service.in").read_text().replace("@BINDIR@", str(BIN))
+    (folder / "berthd.service").write_text(text)
+    shutil.copy(SYSTEMD / "berthd.socket", folder)
+    return folder / "berthd.service"
+
+
+def systemd_finds_nothing_wrong_with_the_units():
+    needs("systemd-analyze")
+    with tempfile.TemporaryDirectory() as folder:
+        service = unit(pathlib.Path(folder))
+        # It ends with 0 even for keys that it does not know.
+        done = subprocess.run(["systemd-analyze", "verify", service, service.with_suffix(".socket")], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout + done.stderr == "", done
+        done = subprocess.run(["systemd-analyze", "--no-pager", "security", "--offline=yes", "--threshold=20", service], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+def the_wait_at_boot_ends_before_the_service_managers_patience():
+    lines = configparser.ConfigParser(strict=False, interpolation=None)
+    lines.optionxform = str
+    lines.read(SYSTEMD / "berthd.service.in")
+    service = lines["Service"]
+    command = service["ExecStartPost"].split()
+    assert command[0].startswith("-") and command[1:3] == ["status", "--wait"], command
+    assert int(command[command.index("--timeout") + 1]) + 10 < int(service["TimeoutStartSec"])
+
+
+def the_users_groups_are_made():
+    needs("systemd-sysusers")
+    with tempfile.TemporaryDirectory() as root:
+        etc = pathlib.Path(root) / "etc"
+        etc.mkdir()
+        (etc / "group").write_text("root:x:0:\nvideo:x:44:\nrender:x:106:\n")
+        (etc / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        subprocess.run(["systemd-sysusers", f"--root={root}", SYSTEMD / "berthd.sysusers"], check=True, capture_output=True)
+        user = next(line for line in (etc / "passwd").read_text().splitlines() if line.startswith("berth:")).split(":")
+        assert user[5] == "/var/lib/berth" and user[6].endswith("nologin") and user[2] != "0", user
+        groups = {line.split(":")[0]: line.split(":")[3] for line in (etc / "group").read_text().splitlines()}
+        assert groups["render"] == groups["video"] == "berth" and "berth" in groups, groups
+
+
+def the_first_caller_starts_the_daemon():
+    """systemd-socket-activate listens, starts berthd for the first connection, and that one is answered."""
+    needs("systemd-socket-activate")
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/s"
+        process = subprocess.Popen(["systemd-socket-activate", "--listen", path, BIN / "berthd", "--no-probe", "--state-dir", folder,
+                                    "--socket", folder + "/unused"], stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            assert until(lambda: os.path.exists(path))
+            time.sleep(0.1)
+            running = subprocess.run(["ps", "-o", "comm=", "-p", str(process.pid)], capture_output=True, text=True).stdout
+            assert "berthd" not in running, "nobody has asked yet"
+            done = subprocess.run([BIN / "berth", "--socket", path, "status", "--wait", "--timeout", "20"], capture_output=True, text=True)
+            assert done.returncode == 0, done
+            running = subprocess.run(["ps", "-o", "comm=", "-p", str(process.pid)], capture_output=True, text=True).stdout
+            assert running.strip() == "berthd" and not os.path.exists(folder + "/unused"), running
+            error, _ = call(path, "io.berth.Fabric.GetStatus")
+            assert error is None
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def heard_by(manager, seconds):
+    """The lines that come within this time."""
+    lines, end = [], time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        manager.settimeout(left)
+        try:
+            lines += manager.recv(4096).decode().split("\n")
+        except TimeoutError:
+            break
+    return lines
+
+
+def the_watchdog_hears_a_daemon_that_works_and_none_that_hangs():
+    with tempfile.TemporaryDirectory() as folder:
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.bind(folder + "/notify")
+        with Daemon("--no-probe", environment={"NOTIFY_SOCKET": folder + "/notify", "WATCHDOG_USEC": "400000"}) as daemon:
+            lines = heard_by(manager, 1.5)
+            assert "READY=1" in lines and lines.count("WATCHDOG=1") >= 3, lines
+            daemon.process.send_signal(signal.SIGHUP)
+            lines = heard_by(manager, 1)
+            begun = lines.index("RELOADING=1")
+            assert "READY=1" in lines[begun:], lines
+            daemon.process.send_signal(signal.SIGSTOP)
+            heard_by(manager, 0.2)
+            assert heard_by(manager, 1) == [], "a daemon that hangs was heard"
+            daemon.process.send_signal(signal.SIGCONT)
+            assert "WATCHDOG=1" in heard_by(manager, 1.5)
+            daemon.process.terminate()
+            assert "STOPPING=1" in heard_by(manager, 2)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([systemd_finds_nothing_wrong_with_the_units, the_wait_at_boot_ends_before_the_service_managers_patience, the_users_groups_are_made,
+                        the_first_caller_starts_the_daemon, the_watchdog_hears_a_daemon_that_works_and_none_that_hangs]) != 0)
