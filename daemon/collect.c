@@ -68,11 +68,12 @@ static const char *name_of(const struct collect *collect, const char *text)
     return place == PLACE_NONE ? text : graph_place(collect->graph, place)->name;
 }
 
-/* "METRIC gpu0 to gpu1, gpu2 to gpu3: WHY" of a set, which has no places of its own. */
+/* "METRIC AXES gpu0 to gpu1, gpu2 to gpu3: WHY" of a set, which has no places of its own. */
 static void take_skipped_set(struct collect *collect, const struct record *record)
 {
     char text[1024];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", metric_info(record->skip.metric)->name), i;
+    const char *axes = record->skip.axes;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s%s%s", metric_info(record->skip.metric)->name, *axes != '\0' ? " " : "", axes), i;
     json_t *flow;
     json_array_foreach((json_t *)(uintptr_t)record->skip.flows, i, flow)
     {

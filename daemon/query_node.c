@@ -31,7 +31,7 @@ static double best_measured(const struct values *values, enum metric metric, pla
         if (first[i].to != to || first[i].source != VALUE_MEASURED || first[i].why_not != NULL || first[i].value <= best)
             continue;
         const char *direction = axes_get(metric, values_axes(values, &first[i]), "direction", way, sizeof way);
-        if (direction == NULL || strcmp(direction, "both") != 0) /* which is the sum of both */
+        if (direction == NULL || strncmp(direction, "both", 4) != 0) /* which is the sum of both */
             best = first[i].value;
     }
     return best;

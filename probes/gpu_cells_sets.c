@@ -66,20 +66,37 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
     return count;
 }
 
-/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one so many further. */
+/* Numbers: one or two pairs of devices and how many, 6 bits each; 0 pairs: each device to the one so many further, or what a says. */
+enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL };
+
 static int64_t number_of(int pairs, int a, int b, int c, int d)
 {
     return ((((int64_t)pairs * 64 + a) * 64 + b) * 64 + c) * 64 + d;
 }
 
+static struct gpu_cells_set fan_of(int one, bool to_one, int devices)
+{
+    struct gpu_cells_set set = {0};
+    for (int i = 0; i < devices; i++) {
+        if (i == one)
+            continue;
+        set.from[set.count] = to_one ? i : one;
+        set.to[set.count++] = to_one ? one : i;
+    }
+    return set;
+}
+
 struct gpu_cells_set gpu_cells_sets_flows(int64_t number, int devices)
 {
     struct gpu_cells_set set = {.count = (int)(number >> 24)};
+    int last = (int)(number & 63), what = (int)(number >> 18);
+    if (set.count == 0 && what != TO_THE_NEXT)
+        return fan_of(last, what == ALL_TO_ONE, devices);
     if (set.count == 0) {
         set.count = devices;
         for (int i = 0; i < devices; i++) {
             set.from[i] = i;
-            set.to[i] = (i + (int)number) % devices;
+            set.to[i] = (i + last) % devices;
         }
         return set;
     }
@@ -115,15 +132,26 @@ int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *rando
     return numbers;
 }
 
+size_t gpu_cells_sets_fans(int devices, bool pulled, int64_t *ret_numbers)
+{
+    size_t count = 0;
+    for (int one = 0; one < devices && devices > (pulled ? 1 : 2); one++) {
+        ret_numbers[count++] = number_of(0, ALL_TO_ONE, 0, 0, one);
+        if (devices > 2)
+            ret_numbers[count++] = number_of(0, ONE_TO_ALL, 0, 0, one);
+    }
+    return count;
+}
+
 /* The flows between these ends, measured together. */
-static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, int64_t budget_ns)
+static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, bool pulled, int64_t budget_ns)
 {
     struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
     struct probe_summary rates[GPU_TRIAL_FLOWS_MAX];
     struct gpu_report_flow results[GPU_TRIAL_FLOWS_MAX];
     int ends[GPU_TRIAL_FLOWS_MAX][2];
-    struct gpu_path path = {.mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true};
-    struct probe_axes axes = {0};
+    struct gpu_path path = {.mechanism = mechanism, .how = GPU_HOW_COPY, .shared = true, .pulled = pulled};
+    struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
     struct probe_why why = {0};
     enum gpu_fault fault;
     size_t count = cell->flows(run, cell, ends);
@@ -157,7 +185,7 @@ static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell,
 
 static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), budget_ns);
+    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), false, budget_ns);
 }
 
 static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
@@ -170,9 +198,21 @@ static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell,
     return (size_t)set.count;
 }
 
+/* A peer set's variant: by what, or by copy engines that the targets drive. */
+#define PULLED 2
+
+static struct probe_axes peer_axes(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    if (cell->variant == PULLED)
+        probe_axes_add(&axes, "direction", "read");
+    return axes;
+}
+
 static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    return measure_set(run, cell, (enum gpu_mechanism)cell->variant, budget_ns);
+    bool pulled = cell->variant == PULLED;
+    return measure_set(run, cell, pulled ? GPU_BY_ENGINE : (enum gpu_mechanism)cell->variant, pulled, budget_ns);
 }
 
 static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
@@ -227,6 +267,22 @@ static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
     return ok;
 }
 
+static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t number, int variant, int rank)
+{
+    bool by_kernel = variant == GPU_BY_KERNEL;
+    struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL_CONCURRENT : PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
+                            .phase = by_kernel ? GPU_PHASE_DETAIL : GPU_PHASE_SETS,
+                            .rank = rank,
+                            .from = GPU_CELL_NONE,
+                            .to = GPU_CELL_NONE,
+                            .variant = variant,
+                            .bytes = number,
+                            .axes = peer_axes,
+                            .measure = measure_peer,
+                            .flows = peer_flows};
+    return gpu_cells_add(run, cells, &cell);
+}
+
 static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
 {
     bool full = run->wanted.profile == GPU_FULL, ok = true;
@@ -239,25 +295,27 @@ static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct
     if (numbers == NULL)
         return false;
     for (size_t i = 0; ok && i < count; i++)
-        for (int mechanism = GPU_BY_ENGINE; ok && mechanism <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); mechanism++) {
-            struct gpu_cell cell = {.metric = mechanism == GPU_BY_ENGINE ? PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT
-                                                                         : PROBE_GPU_GPU_KERNEL_CONCURRENT,
-                                    .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
-                                    .rank = 1,
-                                    .from = GPU_CELL_NONE,
-                                    .to = GPU_CELL_NONE,
-                                    .variant = mechanism,
-                                    .bytes = numbers[i],
-                                    .measure = measure_peer,
-                                    .flows = peer_flows};
-            ok = gpu_cells_add(run, cells, &cell);
-        }
+        for (int variant = GPU_BY_ENGINE; ok && variant <= (full ? GPU_BY_KERNEL : GPU_BY_ENGINE); variant++)
+            ok = add_peer(run, cells, numbers[i], variant, 1);
     free(numbers);
+    return ok;
+}
+
+/* In full: all devices to one and one to all, by all that may drive it. */
+static bool list_fans(const struct gpu_run *run, struct gpu_cells *cells)
+{
+    int64_t numbers[2 * GPU_DEVICES_MAX];
+    bool ok = true;
+    for (int variant = GPU_BY_ENGINE; run->wanted.profile == GPU_FULL && variant <= PULLED; variant++) {
+        size_t count = gpu_cells_sets_fans(run->node->device_count, variant == PULLED, numbers);
+        for (size_t i = 0; ok && i < count; i++)
+            ok = add_peer(run, cells, numbers[i], variant, 0);
+    }
     return ok;
 }
 
 bool gpu_cells_sets(const struct gpu_run *run, struct gpu_cells *cells)
 {
     struct probe_random random = {run->wanted.seed};
-    return list_host(run, cells, &random) && list_far(run, cells) && list_peer(run, cells, &random);
+    return list_host(run, cells, &random) && list_far(run, cells) && list_peer(run, cells, &random) && list_fans(run, cells);
 }

@@ -20,3 +20,7 @@ struct gpu_cells_set {
  * the last at most max, drawn at random. Returns how many there are, NULL when out of memory; the caller frees them. */
 int64_t *gpu_cells_sets_peer(int devices, size_t max, struct probe_random *random, size_t *ret_count);
 struct gpu_cells_set gpu_cells_sets_flows(int64_t number, int devices);
+
+/* All devices to one, and one to all the others, for each: in numbers of the same kind, at most twice as many as devices. Of two devices both are what a pair alone is;
+ * then only what the target drives, which no pair is measured with, comes once for each. Returns how many there are. */
+size_t gpu_cells_sets_fans(int devices, bool pulled, int64_t *ret_numbers);

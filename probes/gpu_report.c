@@ -170,12 +170,11 @@ bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enu
     return probe_line_write(&line, report->out);
 }
 
-bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const int (*ends)[2], size_t count,
-                         const char *why)
+bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
+                         const int (*ends)[2], size_t count, const char *why)
 {
     struct probe_line line;
-    struct probe_axes axes = {0};
-    begin(report, &line, "skip", node, metric, GPU_CELL_NONE, GPU_CELL_NONE, &axes);
+    begin(report, &line, "skip", node, metric, GPU_CELL_NONE, GPU_CELL_NONE, axes);
     probe_line_text(&line, "why", why);
     probe_line_open_list(&line, "flows");
     if (report->out == NULL)

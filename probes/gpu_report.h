@@ -48,8 +48,8 @@ bool gpu_report_set(struct gpu_report *report, const struct gpu_node *node, enum
 bool gpu_report_skip(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                      const struct probe_axes *axes, const char *why);
 /* Of a set: why it was not measured. */
-bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const int (*ends)[2], size_t count,
-                         const char *why);
+bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, const struct probe_axes *axes,
+                         const int (*ends)[2], size_t count, const char *why);
 
 /* What is wrong with the machine: code is wrong-bytes or gpu-lost. */
 bool gpu_report_finding(struct gpu_report *report, const struct gpu_node *node, const char *code, int from, int to,

@@ -71,7 +71,7 @@ bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const stru
     int ends[GPU_CELL_FLOWS_MAX][2];
     bool ok = true;
     if (cell->flows != NULL)
-        ok = gpu_report_skip_set(run->report, run->node, cell->metric, ends, cell->flows(run, cell, ends), why->text);
+        ok = gpu_report_skip_set(run->report, run->node, cell->metric, axes == NULL ? &own : axes, ends, cell->flows(run, cell, ends), why->text);
     else if (!cell->is_more)
         ok = gpu_report_skip(run->report, run->node, cell->metric, cell->from, cell->to, axes == NULL ? &own : axes,
                              why->text);

@@ -39,6 +39,7 @@ PEER = [
     ("gpu to gpu, copy engine, read", ["device_to_device_memcpy_read_ce"], "gpu_gpu_copy_engine", {"direction": "read"}, "column", ENGINE),
     ("gpu to gpu, copy engine, write", ["device_to_device_memcpy_write_ce"], "gpu_gpu_copy_engine", {}, "row", ENGINE),
     ("gpu to gpu, copy engine, both", ["device_to_device_bidirectional_memcpy_write_ce"], "gpu_gpu_copy_engine", {"direction": "both"}, "any", ENGINE),
+    ("gpu to gpu, copy engine, read, both", ["device_to_device_bidirectional_memcpy_read_ce"], "gpu_gpu_copy_engine", {"direction": "both-read"}, "any", ENGINE),
     ("gpu to gpu, kernel, pull", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "pull"}, "row", KERNEL),
     ("gpu to gpu, kernel, into registers", ["device_to_device_memcpy_read_sm"], "gpu_gpu_kernel", {"how": "read"}, "row", SHOWN),
     ("gpu to gpu, kernel, write", ["device_to_device_memcpy_write_sm"], "gpu_gpu_kernel", {}, "row", KERNEL),
@@ -47,21 +48,44 @@ PEER = [
     ("gpu to gpu, kernel, write, both", ["device_to_device_bidirectional_memcpy_write_sm"], "gpu_gpu_kernel", {"direction": "both"}, "any", KERNEL),
     ("latency of a peer's memory", ["device_to_device_latency_sm"], "memory_latency", {}, "row", SHOWN),
 ]
-# All gpus and the host at once: each one's share.
+# Sets of copies with the host: title, cases, metric, which gpus at once ("all" or "each" alone), in which directions; what the gpu gets, in all of these together.
 SETS = [
-    ("all gpus to host at once, copy engine", "all_to_host_memcpy_ce", "host_gpu_copy_engine_concurrent", "to"),
-    ("host to all gpus at once, copy engine", "host_to_all_memcpy_ce", "host_gpu_copy_engine_concurrent", "from"),
+    ("both directions at once, kernel", ["host_to_device_bidirectional_memcpy_sm", "device_to_host_bidirectional_memcpy_sm"], "host_gpu_kernel_concurrent",
+     "each", ("to", "from"), KERNEL),
+    ("all gpus to host at once, copy engine", ["all_to_host_memcpy_ce"], "host_gpu_copy_engine_concurrent", "all", ("to",), SHOWN),
+    ("host to all gpus at once, copy engine", ["host_to_all_memcpy_ce"], "host_gpu_copy_engine_concurrent", "all", ("from",), SHOWN),
+    ("all gpus and host at once, both directions, copy engine", ["all_to_host_bidirectional_memcpy_ce", "host_to_all_bidirectional_memcpy_ce"],
+     "host_gpu_copy_engine_concurrent", "all", ("to", "from"), SHOWN),
+    ("all gpus to host at once, kernel", ["all_to_host_memcpy_sm"], "host_gpu_kernel_concurrent", "all", ("to",), KERNEL),
+    ("host to all gpus at once, kernel", ["host_to_all_memcpy_sm"], "host_gpu_kernel_concurrent", "all", ("from",), KERNEL),
+    ("all gpus and host at once, both directions, kernel", ["all_to_host_bidirectional_memcpy_sm", "host_to_all_bidirectional_memcpy_sm"],
+     "host_gpu_kernel_concurrent", "all", ("to", "from"), KERNEL),
+]
+# All others with one gpu, together: title, case, metric, axes, whether the one gets the bytes. By the case's contexts and buffers, not by its name: where it says
+# read, its copy engines are driven by the target, and its kernels run on the source all the same and write.
+FANS = [
+    ("all to one, copy engine, by the senders", "all_to_one_write_ce", "gpu_gpu_copy_engine_concurrent", {}, True, ENGINE),
+    ("all to one, copy engine, by the receiver", "one_to_all_read_ce", "gpu_gpu_copy_engine_concurrent", {"direction": "read"}, True, ENGINE),
+    ("one to all, copy engine, by the sender", "one_to_all_write_ce", "gpu_gpu_copy_engine_concurrent", {}, False, ENGINE),
+    ("one to all, copy engine, by the receivers", "all_to_one_read_ce", "gpu_gpu_copy_engine_concurrent", {"direction": "read"}, False, ENGINE),
+    ("all to one, kernels of the senders", "all_to_one_write_sm", "gpu_gpu_kernel_concurrent", {}, True, KERNEL),
+    ("all to one, kernels of the senders, beside the case of reading", "one_to_all_read_sm", "gpu_gpu_kernel_concurrent", {}, True, KERNEL),
+    ("one to all, kernels of the sender", "one_to_all_write_sm", "gpu_gpu_kernel_concurrent", {}, False, KERNEL),
+    ("one to all, kernels of the sender, beside the case of reading", "all_to_one_read_sm", "gpu_gpu_kernel_concurrent", {}, False, KERNEL),
 ]
 STREAMS = [("bs1", "Copy"), ("bs2", "Triad"), ("bs4", "Dot")]
 ELEMENTS = 2**28  # of BabelStream's arrays: the larger, the faster
 CACHED_BYTES = 2 << 20  # of ours: as many lines as nvbandwidth's 2 MiB have
 LOCAL = "device_local_copy"
-JUDGED = [c for row in HOST + PEER if row[5] != SHOWN for c in row[1]] + [LOCAL]  # in each round
-OTHERS = [c for row in HOST + PEER if row[5] == SHOWN for c in row[1] if c not in JUDGED] + [row[1] for row in SETS]  # in the first
-STREAM_SECONDS, LATENCY_SECONDS = 3, 5
+READ_BOTH = "device_to_device_bidirectional_memcpy_read_ce"
+JUDGED = [c for row in HOST + PEER if row[5] != SHOWN for c in row[1] if c != READ_BOTH] + [LOCAL]  # in each round
+OTHERS = [c for row in HOST + PEER if row[5] == SHOWN for c in row[1] if c not in JUDGED] + [READ_BOTH] + [c for row in SETS for c in row[1]] + [row[1] for row in FANS]  # in the first
+STREAM_SECONDS, LATENCY_SECONDS, SETS_SECONDS = 3, 5, 15
+SETS_METRICS = "host_gpu_kernel_concurrent,gpu_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,gpu_gpu_copy_engine"
 NOTES = """ratio is the median of the rounds' ratios, which is what is judged, beside it the lowest and the highest; berth and reference are medians of their own. What differs in method: nvbandwidth's
 latency is that of 2 MiB, which a peer's level-2 cache holds, averaged over all multiprocessors; ours is seen from one of them, through memory or, 2 MiB, through as
-many lines as theirs. Its bidirectional host cases give one direction under the load of the other: the row adds both up. Its local copy is the driver's own and
+many lines as theirs. Its bidirectional host cases give one direction under the load of the other: the row adds both up; by kernel they are one kernel whose warps copy to and fro in
+turns and of whose rate each gives half, ours are two kernels that share the gpu. All to one and one to all are what the transfers move together. Its local copy is the driver's own and
 counts bytes once: the row counts them twice, as ours do. BabelStream clocks each launch and gives its best of 50; its mean is shown beside. Triad moves the bytes of
 bs2; bs3 and bs5 have no counterpart there."""
 
@@ -87,7 +111,7 @@ class Ours:
                 names |= {record["from"], record["to"]}
             elif kind == "set":
                 flows = {(f["from"], f["to"]): f["bytes_per_s"] for f in record["flows"]}
-                self.sets[(record["metric"], axes_of(record.get("axes", {})), frozenset(flows))] = flows
+                self.sets[(record["metric"], axes_of(record["flows"][0].get("axes", {})), frozenset(flows))] = flows
             elif kind == "device":
                 names.add(record["gpu"])
             elif kind == "end":
@@ -291,22 +315,33 @@ def compare_peers(table, rounds):
                     table.add(f"{title}{', 2 MiB' if extra else ''}", *ends[0], ours, theirs, unit, judge)
 
 
-def share(ours, metric, host, gpu):
-    """What the gpu gets while all copy at once."""
+def share(ours, metric, members, directions, gpu):
+    """What the gpu gets, in all directions together, while the members copy from and to the host at once; of several nodes' memories the most."""
     rates = [0]
     for (name, axes, places), flows in ours.sets.items():
-        gpus = {p[1 if host == "from" else 0] for p in places}
-        if name == metric and not axes and len(flows) == len(ours.gpus) > 1 and gpus == set(ours.gpus) and all(
-                p[0 if host == "from" else 1].startswith("numa") for p in places):
-            rates += [rate for ends, rate in flows.items() if gpu in ends]
+        if name != metric or axes or len(places) != len(members) * len(directions):
+            continue
+        hosts = {"to": [a for a, b in places if b.startswith("numa")], "from": [b for a, b in places if a.startswith("numa")]}
+        if all(set(hosts[d]) == (set(members) if d in directions else set()) for d in hosts):
+            rates.append(sum(rate for ends, rate in flows.items() if gpu in ends))
     return max(rates) or None
 
 
 def compare_sets(table, rounds):
-    for title, case, metric, host in SETS:
+    for title, cases, metric, which, directions, judge in SETS:
         for i, gpu in enumerate(rounds[0].ours.gpus):
-            ours = [share(r.ours, metric, host, gpu) for r in rounds]
-            table.add(title, *((gpu, "host") if host == "to" else ("host", gpu)), ours, [r.cells([case], 0, i, 1e9) for r in rounds], "GB/s", SHOWN)
+            members = rounds[0].ours.gpus if which == "all" else [gpu]
+            ours = [share(r.ours, metric, members, directions, gpu) for r in rounds]
+            table.add(title, *((gpu, "host") if "to" in directions else ("host", gpu)), ours, [r.cells(cases, 0, i, 1e9) for r in rounds], "GB/s", judge)
+
+
+def compare_fans(table, rounds):
+    gpus = rounds[0].ours.gpus
+    for title, case, metric, axes, to_one, judge in FANS:
+        for i, one in enumerate(gpus):
+            places = frozenset((gpu, one) if to_one else (one, gpu) for gpu in gpus if gpu != one)
+            ours = [sum(r.ours.sets.get((metric, axes_of(axes), places), {}).values()) or None for r in rounds]
+            table.add(title, *(("others", one) if to_one else (one, "others")), ours, [r.cells([case], 0, i, 1e9) for r in rounds], "GB/s", judge)
 
 
 def compare_streams(table, rounds):
@@ -368,11 +403,12 @@ class Clock:
         print(f"together {sum(seconds for runs in self.seconds.values() for seconds, _ in runs):.0f} s")
 
 
-def more(options, clock, ours, metric, seconds):
-    """Adds what the full profile has of a metric."""
-    full = probe(options.probe, "full", options.limit, "--metrics", metric, "--budget-ns", str(seconds * 10**9))
-    clock.add(f"berth-probe-gpu --profile full --metrics {metric}", full.seconds, len(full.cells))
-    ours.cells.update(full.cells)
+def more(options, clock, ours, metrics, seconds, anew=True):
+    """Adds what the full profile has of metrics; anew: in the place of what the quick one had."""
+    full = probe(options.probe, "full", options.limit, "--metrics", metrics, "--budget-ns", str(seconds * 10**9))
+    clock.add(f"berth-probe-gpu --profile full --metrics {metrics}", full.seconds, len(full.cells) + sum(len(flows) for flows in full.sets.values()))
+    ours.cells = {**ours.cells, **full.cells} if anew else {**full.cells, **ours.cells}
+    ours.sets = {**ours.sets, **full.sets} if anew else {**full.sets, **ours.sets}
 
 
 def take_round(options, clock, number):
@@ -382,13 +418,14 @@ def take_round(options, clock, number):
     if not turn.ours.gpus:
         sys.exit(fail("the probe names no gpu"))
     quick = dict(turn.ours.cells)
-    cases = [c for c in dict.fromkeys(JUDGED + (OTHERS if number == 0 else [])) if len(turn.ours.gpus) > 1 or not c.startswith("device_to_device")]
+    cases = [c for c in dict.fromkeys(JUDGED + (OTHERS if number == 0 else [])) if len(turn.ours.gpus) > 1 or not c.startswith(("device_to_device", "all_to_one", "one_to_all"))]
     if options.nvbandwidth:
         turn.matrices, seconds = nvbandwidth(options.nvbandwidth, cases, options.limit)
         clock.add("nvbandwidth -i 1, all cases, then the judged ones", seconds, sum(c is not None for rows in turn.matrices.values() for row in rows for c in row))
     more(options, clock, turn.ours, "gpu_stream", STREAM_SECONDS)
     if number == 0:
         more(options, clock, turn.ours, "memory_latency", LATENCY_SECONDS)
+        more(options, clock, turn.ours, SETS_METRICS, SETS_SECONDS, False)
     for device in range(len(turn.ours.gpus) if options.babelstream and number == 0 else 0):
         turn.streams[device], seconds = babelstream(options.babelstream, device, ELEMENTS, options.limit)
         clock.add(f"BabelStream, {ELEMENTS} doubles, each gpu", seconds, len(turn.streams[device]))
@@ -398,7 +435,7 @@ def take_round(options, clock, number):
 def main():
     options, clock, table = arguments(), Clock(), Table()
     rounds, quick = zip(*(take_round(options, clock, number) for number in range(options.rounds)))
-    for compare in (compare_host, compare_peers, compare_sets, compare_streams):
+    for compare in (compare_host, compare_peers, compare_sets, compare_fans, compare_streams):
         compare(table, rounds)
     table.print(options.cells)
     print(f"\n{NOTES}\n")

@@ -19,6 +19,10 @@ def value(metric, source, target, number, half=0.002, **axes):
             "low": number * (1 - half), "high": number * (1 + half), "n": 9}
 
 
+def a_set(metric, *flows, **axes):
+    return {"record": "set", "metric": metric, "flows": [{"from": a, "to": b, "axes": axes, "bytes_per_s": rate} for a, b, rate in flows]}
+
+
 def berth(engine=1.0, kernel=1.0, stream=1.0):
     """Records of a node with two gpus; B comes first, so that order is the address's. Factors are to what the fake references say."""
     lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "cuda", "started_at": 1790000000}]
@@ -42,10 +46,20 @@ def berth(engine=1.0, kernel=1.0, stream=1.0):
                   value("gpu_gpu_kernel", source, target, 370e9 * scale * kernel, how="read"),
                   value("gpu_gpu_kernel", source, target, 360e9 * scale * kernel, how="pull"), value("gpu_gpu_kernel", source, target, 350e9 * scale * kernel),
                   value("memory_latency", source, target, 830 * scale)]
-    lines += [value("gpu_gpu_copy_engine", A, B, 770e9 * engine, direction="both"), value("gpu_gpu_kernel", A, B, 700e9 * kernel, direction="both"),
+    lines += [value("gpu_gpu_copy_engine", A, B, 770e9 * engine, direction="both"), value("gpu_gpu_copy_engine", B, A, 760e9 * engine, direction="both-read"), value("gpu_gpu_kernel", A, B, 700e9 * kernel, direction="both"),
               value("gpu_gpu_kernel", A, B, 710e9 * kernel, direction="both", how="pull"),
-              {"record": "set", "metric": "host_gpu_copy_engine_concurrent",
-               "flows": [{"from": A, "to": "numa0", "bytes_per_s": 41e9}, {"from": B, "to": "numa0", "bytes_per_s": 42e9}]},
+              a_set("host_gpu_copy_engine_concurrent", (A, "numa0", 41e9), (B, "numa0", 42e9)),
+              a_set("host_gpu_copy_engine_concurrent", (A, "numa0", 31e9), (B, "numa0", 32e9), ("numa0", A, 33e9), ("numa0", B, 34e9)),
+              # One way alone is not both ways of one.
+              a_set("host_gpu_kernel_concurrent", (A, "numa0", 51e9 * kernel)), a_set("host_gpu_kernel_concurrent", ("numa0", A, 50e9 * kernel)),
+              a_set("host_gpu_kernel_concurrent", (A, "numa0", 45e9 * kernel), ("numa0", A, 46e9 * kernel)),
+              a_set("host_gpu_kernel_concurrent", (B, "numa0", 49e9 * kernel), ("numa0", B, 52e9 * kernel)),
+              a_set("host_gpu_kernel_concurrent", (A, "numa0", 37e9 * kernel), (B, "numa0", 39e9 * kernel)),
+              a_set("host_gpu_kernel_concurrent", ("numa0", A, 35e9 * kernel), ("numa0", B, 36e9 * kernel)),
+              a_set("host_gpu_kernel_concurrent", (A, "numa0", 20e9 * kernel), (B, "numa0", 21e9 * kernel), ("numa0", A, 22e9 * kernel), ("numa0", B, 23e9 * kernel)),
+              a_set("gpu_gpu_copy_engine_concurrent", (A, B, 390e9 * engine)), a_set("gpu_gpu_copy_engine_concurrent", (B, A, 391e9 * engine)),
+              a_set("gpu_gpu_copy_engine_concurrent", (A, B, 380e9 * engine), direction="read"), a_set("gpu_gpu_copy_engine_concurrent", (B, A, 381e9 * engine), direction="read"),
+              a_set("gpu_gpu_kernel_concurrent", (A, B, 350e9 * kernel)), a_set("gpu_gpu_kernel_concurrent", (B, A, 351e9 * kernel)),
               {"record": "end", "status": "complete", "elapsed_ns": 4, "statistics": {"driver_ns": 1000000}}]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
@@ -59,14 +73,22 @@ def nvbandwidth(first=1.0, second=1.0):
     host = {"host_to_device_memcpy_ce": 55, "device_to_host_memcpy_ce": 54, "host_to_device_bidirectional_memcpy_ce": 47.5,
             "device_to_host_bidirectional_memcpy_ce": 47.5, "host_to_device_memcpy_sm": 50, "device_to_host_memcpy_sm": 51,
             "host_device_latency_sm": 1165, "all_to_host_memcpy_ce": 41, "host_to_all_memcpy_ce": 44, "device_local_copy": 2000}
-    cases = [{"name": name, "status": "Passed", "bandwidth_matrix": [[f"{v * first:g}", f"{v * second * 1.1:.6g}"]]} for name, v in host.items()]
+    both = {"host_to_device_bidirectional_memcpy_sm": (45.5, 50.5), "device_to_host_bidirectional_memcpy_sm": (45.5, 50.5),
+            "all_to_host_bidirectional_memcpy_ce": (31, 32), "host_to_all_bidirectional_memcpy_ce": (33, 34),
+            "all_to_host_memcpy_sm": (37, 39), "host_to_all_memcpy_sm": (35, 36),
+            "all_to_host_bidirectional_memcpy_sm": (21, 22), "host_to_all_bidirectional_memcpy_sm": (21, 22),
+            # To A comes what B has, by whoever moves it.
+            "all_to_one_write_ce": (391, 390), "one_to_all_read_ce": (381, 380), "one_to_all_write_ce": (390, 391), "all_to_one_read_ce": (380, 381),
+            "all_to_one_write_sm": (351, 350), "one_to_all_read_sm": (351, 350), "one_to_all_write_sm": (350, 351), "all_to_one_read_sm": (350, 351)}
+    rows = [{"name": name, "status": "Passed", "bandwidth_matrix": [[f"{a * first:g}", f"{b * second:g}"]]} for name, (a, b) in both.items()]
+    cases = rows + [{"name": name, "status": "Passed", "bandwidth_matrix": [[f"{v * first:g}", f"{v * second * 1.1:.6g}"]]} for name, v in host.items()]
     # Reading, the row acts and takes from the column: row A is our column A's target.
     peers = {"device_to_device_memcpy_read_ce": (380 * 1.1, 380), "device_to_device_memcpy_write_ce": (390, 390 * 1.1),
              "device_to_device_memcpy_read_sm": (360, 360 * 1.1), "device_to_device_memcpy_write_sm": (350, 350 * 1.1),
              "device_to_device_latency_sm": (826, 826 * 1.1)}
     cases += [{"name": name, "status": "Passed", "bandwidth_matrix": pair(*v)} for name, v in peers.items()]
     totals = {"device_to_device_bidirectional_memcpy_write_ce": 770, "device_to_device_bidirectional_memcpy_write_sm": 700,
-              "device_to_device_bidirectional_memcpy_read_sm": 710}
+              "device_to_device_bidirectional_memcpy_read_sm": 710, "device_to_device_bidirectional_memcpy_read_ce": 760}
     cases += [{"name": name, "status": "Passed", "bandwidth_matrix": pair(v / 2, v / 2) * 2 + pair(v, v)} for name, v in totals.items()]
     return json.dumps({"nvbandwidth": {"CUDA Runtime Version": 13000, "testcases": cases}})
 
@@ -148,6 +170,21 @@ def all_equal(rig):
     assert row(out, "latency of host memory, 2 MiB", A, "numa0")[:2] == ("1100", "1165")
     assert row(out, "both directions at once, copy engine", A, "numa0")[:3] == ("95.00", "95.00", "1.000")
     assert row(out, "all gpus to host at once, copy engine", B, "host")[:2] == ("42.00", "45.10")
+    assert row(out, "gpu to gpu, copy engine, read, both", A, B) == ("760.00", "760.00", "1.000", "met")
+    assert row(out, "both directions at once, kernel", A, "host") == ("91.00", "91.00", "1.000", "met")
+    assert row(out, "both directions at once, kernel", B, "host")[:2] == ("101.00", "101.00")
+    assert row(out, "all gpus and host at once, both directions, copy engine", B, "host")[:3] == ("66.00", "66.00", "1.000")
+    assert row(out, "all gpus to host at once, kernel", A, "host") == ("37.00", "37.00", "1.000", "met")
+    assert row(out, "host to all gpus at once, kernel", "host", B) == ("36.00", "36.00", "1.000", "met")
+    assert row(out, "all gpus and host at once, both directions, kernel", A, "host") == ("42.00", "42.00", "1.000", "met")
+    for title, to_a, to_b in (("all to one, copy engine, by the senders", "391.00", "390.00"), ("all to one, copy engine, by the receiver", "381.00", "380.00"),
+                              ("all to one, kernels of the senders", "351.00", "350.00"),
+                              ("all to one, kernels of the senders, beside the case of reading", "351.00", "350.00")):
+        assert row(out, title, "others", A) == (to_a, to_a, "1.000", "met") and row(out, title, "others", B)[0] == to_b, title
+    for title, of_a, of_b in (("one to all, copy engine, by the sender", "390.00", "391.00"), ("one to all, copy engine, by the receivers", "380.00", "381.00"),
+                              ("one to all, kernels of the sender", "350.00", "351.00"),
+                              ("one to all, kernels of the sender, beside the case of reading", "350.00", "351.00")):
+        assert row(out, title, A, "others") == (of_a, of_a, "1.000", "met") and row(out, title, B, "others")[0] == of_b, title
     assert row(out, "own memory: copy beside nvbandwidth's local copy", B, B) == ("4180.00", "4400.00", "0.950", "met")
     assert row(out, "own memory: bs4 beside BabelStream's Dot, its best", A, A) == ("4200.00", "4200.00", "1.000", "met")
     assert row(out, "own memory: bs4 beside BabelStream's Dot, its mean", A, A)[:3] == ("4200.00", "4167.19", "1.008")
@@ -159,19 +196,21 @@ def calls_are_right(rig):
     rig.compare(rounds=3)
     probe, theirs, streams = rig.calls("probe"), rig.calls("nvbandwidth"), rig.calls("babelstream")
     assert [c for c in probe if c == "PCI_BUS_ID --profile quick"] == ["PCI_BUS_ID --profile quick"] * 3, probe
-    assert sum("--metrics gpu_stream" in c for c in probe) == 3 and sum("--metrics memory_latency" in c for c in probe) == 1 and len(probe) == 7, probe
+    assert sum("--metrics gpu_stream" in c for c in probe) == 3 and sum("--metrics memory_latency" in c for c in probe) == 1 and len(probe) == 8, probe
+    assert sum("--metrics host_gpu_kernel_concurrent,gpu_gpu_kernel_concurrent" in c for c in probe) == 1, probe
     assert len(theirs) == 3 and all(c.startswith("PCI_BUS_ID -j -i 1 -t host_to_device_memcpy_ce ") for c in theirs), theirs
     assert ["latency" in c for c in theirs] == [True, False, False], theirs
+    assert len(theirs[0].split()) == 5 + 35 and "all_to_one_read_sm" in theirs[0] and "multinode" not in theirs[0], "each case for one node, once"
     assert len(streams) == 2 and sum("--device 1" in c for c in streams) == 1 and all("--csv" in c for c in streams), streams
 
 
 def rounds_are_told_apart(rig):
-    rig.says_in_turn("probe", berth(kernel=0.97), berth(kernel=0.98), berth(kernel=0.99), calls=[3, 2, 2])
+    rig.says_in_turn("probe", berth(kernel=0.97), berth(kernel=0.98), berth(kernel=0.99), calls=[4, 2, 2])
     done = rig.compare(rounds=3)
     assert done.returncode == 1 and row(done.stdout, "host to gpu, kernel", "numa0", A) == ("49.00", "50.00", "0.980", "NOT met"), done.stdout
     assert "0.970..0.990" in done.stdout
     for middle, status in ((0.995, 1), (1.001, 0)):
-        rig.says_in_turn("probe", berth(kernel=0.99), berth(kernel=middle), berth(kernel=1.002), calls=[3, 2, 2])
+        rig.says_in_turn("probe", berth(kernel=0.99), berth(kernel=middle), berth(kernel=1.002), calls=[4, 2, 2])
         assert rig.compare(rounds=3).returncode == status, "the median of the rounds decides"
 
 

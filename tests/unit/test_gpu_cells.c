@@ -38,7 +38,7 @@ static void both_ways_of_two_devices(void **state)
     struct gpu_cells cells = {0};
     assert_true(gpu_cells_peer(run, &cells));
     for (int a = 0; a < 2; a++) {
-        assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, !a), 3);
+        assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, !a), 4);
         assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_RATES, a, !a), 8);
         assert_int_equal(count(&cells, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, !a), 2);
         assert_int_equal(count(&cells, PROBE_GPU_GPU_KERNEL, GPU_PHASE_CURVES, a, !a), 3);
@@ -105,7 +105,7 @@ static void many_devices_share_curves(void **state)
             if (a == b)
                 continue;
             assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 2 + (a < b));
-            assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 3);
+            assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, b), 4);
             assert_int_equal(count(&quick, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), a == 0 && b == 1 ? 2 : 1);
             assert_int_equal(count(&full, PROBE_GPU_GPU_COPY_ENGINE, GPU_PHASE_CURVES, a, b), 2);
         }
@@ -222,6 +222,38 @@ static void sets_of_peer_copies(void **state)
     free(numbers);
 }
 
+/* Each device is once the one that all others copy to, and once the one that copies to them; of two it is a pair, which is no set of its own but for who drives it. */
+static void all_and_one(void **state)
+{
+    (void)state;
+    int64_t numbers[2 * GPU_DEVICES_MAX];
+    for (int devices = 3; devices <= 64; devices += 61) {
+        for (int pulled = 0; pulled < 2; pulled++) {
+            int seen[2][64] = {0};
+            assert_int_equal(gpu_cells_sets_fans(devices, pulled, numbers), 2 * devices);
+            for (int i = 0; i < 2 * devices; i++) {
+                struct gpu_cells_set set = gpu_cells_sets_flows(numbers[i], devices);
+                bool to_one = set.to[0] == set.to[1];
+                int one = to_one ? set.to[0] : set.from[0];
+                uint64_t others = 0;
+                assert_int_equal(set.count, devices - 1);
+                seen[to_one][one]++;
+                for (int j = 0; j < set.count; j++) {
+                    assert_int_equal(to_one ? set.to[j] : set.from[j], one);
+                    others |= UINT64_C(1) << (to_one ? set.from[j] : set.to[j]);
+                }
+                assert_int_equal(others | UINT64_C(1) << one, devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1);
+            }
+            for (int i = 0; i < devices; i++)
+                assert_true(seen[0][i] == 1 && seen[1][i] == 1);
+        }
+    }
+    assert_int_equal(gpu_cells_sets_fans(2, false, numbers), 0);
+    assert_int_equal(gpu_cells_sets_fans(2, true, numbers), 2);
+    assert_int_equal(gpu_cells_sets_flows(numbers[1], 2).from[0], 0);
+    assert_int_equal(gpu_cells_sets_fans(1, true, numbers), 0);
+}
+
 static void shapes_as_text(void **state)
 {
     (void)state;
@@ -316,6 +348,7 @@ int main(void)
         cmocka_unit_test(only_what_is_wanted),
         cmocka_unit_test(sets_of_host_copies),
         cmocka_unit_test(sets_of_peer_copies),
+        cmocka_unit_test(all_and_one),
         cmocka_unit_test(shapes_as_text),
         cmocka_unit_test(the_best_shape),
         cmocka_unit_test(kernels_share_their_device),
