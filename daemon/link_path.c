@@ -20,7 +20,7 @@ struct link_paths {
     size_t place_count;
 };
 
-/* Between parts of the host nothing says how wide links are: they do not count. */
+/* Between parts of the host nothing says how wide links are: they make no way narrower, and one between packages is told of (unstated). */
 static double width_of(const struct link *link)
 {
     if (link->nominal_bytes_per_s > 0)
@@ -193,8 +193,11 @@ static bool find_way(struct search *search, place_id from, struct link_path *ret
     const struct reached *at = shortest(search, from, width);
     if (at == NULL || at->links > LINK_PATH_STEPS)
         return false;
-    *ret = (struct link_path){.step_count = at->links, .bytes_per_s = width, .is_one_of_several = at->several};
+    *ret = (struct link_path){.step_count = at->links, .bytes_per_s = width, .is_one_of_several = at->several, .unstated = LINK_PATH_STATED};
     for (size_t i = at->links; i > 0; i--) {
+        const struct link *link = &search->paths->graph->links[at->by->link];
+        if (link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0))
+            ret->unstated = at->by->link;
         ret->step[i - 1].link = at->by->link;
         ret->step[i - 1].back = at->by->back;
         at = &search->reached[at->before];

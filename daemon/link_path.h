@@ -11,7 +11,8 @@
 
 #include "graph.h"
 
-#define LINK_PATH_STEPS 8
+#define LINK_PATH_STEPS  8
+#define LINK_PATH_STATED UINT32_MAX
 
 struct link_path {
     struct {
@@ -21,6 +22,7 @@ struct link_path {
     size_t step_count;
     double bytes_per_s; /* of its narrowest link of which that is stated */
     bool is_one_of_several; /* others are as wide and as short: which one the driver takes is not known */
+    uint32_t unstated;      /* a link of its between packages that does not say how wide it is: bytes_per_s is what the rest would carry, and no rate of the whole is known; LINK_PATH_STATED none */
 };
 
 struct link_paths;

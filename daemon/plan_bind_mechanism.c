@@ -137,6 +137,30 @@ static void say_other(const double *by_ns, const struct sort *peers, double step
         snprintf(text, size, "; by %s a step takes %s", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
 }
 
+/* A kernel that fills a gpu keeps the next one waiting, and both together take twice what is predicted. */
+static bool say_kernels(const struct bind_price *price, const struct graph *graph, struct bind_answer *answer)
+{
+    size_t *kernels = calloc(graph->place_count + 1, sizeof *kernels), gpus = 0;
+    place_id most = 0;
+    if (kernels == NULL)
+        return false;
+    for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
+        struct bind_ride ride = plan_bind_price_ride(price, f);
+        if (!is_copy(graph, ride.move) || ride.move->by != MOVE_KERNEL)
+            continue;
+        gpus += ++kernels[ride.move->driver] == 2;
+        most = kernels[ride.move->driver] > kernels[most] ? ride.move->driver : most;
+    }
+    char more[48] = "";
+    if (gpus > 1)
+        snprintf(more, sizeof more, " (%zu gpus have several)", gpus);
+    if (gpus > 0)
+        plan_warn(&answer->reasons, "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and the step is longer",
+                  kernels[most], graph_place(graph, most)->name, more);
+    free(kernels);
+    return true;
+}
+
 enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
 {
     size_t rides = plan_bind_price_ride_count(price);
@@ -156,5 +180,5 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const double
         say_how(snap->graph, &peers, true, other, answer);
         say_how(snap->graph, &host, false, "", answer);
     }
-    return BERTH_OK;
+    return say_kernels(price, snap->graph, answer) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for reasons");
 }

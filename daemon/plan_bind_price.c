@@ -189,7 +189,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
         uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
         struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
         bool known = is_known(price, &load);
-        unknown += !known;
+        if (!known && unknown++ == 0)
+            price->unknown = load;
         load.turn = price->turn[f];
         price->load[f] = known ? load : (struct load_flow){.bytes = 0};
     }

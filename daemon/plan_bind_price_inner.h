@@ -29,6 +29,7 @@ struct bind_price {
     bool is_rounded;          /* flows are of kinds with fewer bytes */
     struct load_flow *load;   /* the same between places */
     struct load_part *part;
+    struct load_flow unknown; /* of those of which nothing is known, the first that was loaded last */
     /* For the search. */
     struct search_arc *arc;
     struct search_use *use;

@@ -168,6 +168,18 @@ static enum berth_code cite_few(struct bind_price *price, size_t most, struct pl
     return code;
 }
 
+static void warn_of_unknown(struct bind_price *price, size_t unknown, struct plan_warnings *warnings)
+{
+    const struct graph *graph = price->snap->graph;
+    const struct load_flow *flow = &price->unknown;
+    char which[2 * MOVE_WHY_SIZE] = "", why[MOVE_WHY_SIZE];
+    if (flow->from < price->place_count && flow->to < price->place_count) {
+        plan_move_why_not(price->snap, price->place[flow->from], price->place[flow->to], why);
+        snprintf(which, sizeof which, " (%s to %s%s)", graph_place(graph, price->place[flow->from])->name, graph_place(graph, price->place[flow->to])->name, why);
+    }
+    plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
+}
+
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
                                      struct plan_warnings *warnings, struct berth_err *err)
 {
@@ -178,6 +190,6 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
         code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid, 0, warnings, err);
     plan_evidence_done(&unsaid);
     if (code == BERTH_OK && warnings != NULL && unknown > 0)
-        plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take", unknown, price->flow_count);
+        warn_of_unknown(price, unknown, warnings);
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }

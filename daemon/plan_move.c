@@ -1,6 +1,7 @@
 #include "plan_move.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan_like.h"
@@ -174,6 +175,16 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
         return false;
     *ret = move;
     return true;
+}
+
+void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
+{
+    const struct graph *graph = snap->graph;
+    const struct resource_model *model = snapshot_resources(snap);
+    uint32_t link = model != NULL ? resource_structure_unstated(model->structure, from, to) : LINK_PATH_STATED;
+    *text = '\0';
+    if (link != LINK_PATH_STATED)
+        snprintf(text, MOVE_WHY_SIZE, ": nothing says what goes between %s and %s", graph_place(graph, graph->links[link].from)->name, graph_place(graph, graph->links[link].to)->name);
 }
 
 /* The sum of both is measured one way round. */

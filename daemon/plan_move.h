@@ -31,10 +31,15 @@ struct move {
 enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err);
 
 /* The better of what is known for that mechanism; measured goes before published and nominal. False when nothing is known, or they are not two different
- * memories of which one is a gpu's. */
+ * memories of which one is a gpu's. A way of which one part's width nobody states has none. */
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 
-/* The same without what links are said to carry: false where nobody measured or published a rate. */
+#define MOVE_WHY_SIZE 80
+
+/* ": nothing says what goes between package0 and package1", the reason why nothing is known of a pair that links join, each stated but for that one; "" there is none such. */
+void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE]);
+
+/* plan_move_find without what links are said to carry: false where nobody measured or published a rate. */
 bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 
 /* From then on the same transfer in the opposite direction goes on beside it. False when what both get was not measured: nothing changes then. */

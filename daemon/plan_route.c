@@ -326,10 +326,12 @@ static enum berth_code not_measured(const struct work *work, struct berth_err *e
 {
     const struct graph *graph = work->snap->graph;
     const struct place *from = graph_place(graph, work->request.from), *to = graph_place(graph, work->request.to);
+    char why[MOVE_WHY_SIZE];
+    plan_move_why_not(work->snap, work->request.from, work->request.to, why);
     err_text(err, 0, metric_info(from->kind == to->kind ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
     err_text(err, 1, from->name);
     err_text(err, 2, to->name);
-    return err_set(err, BERTH_NOT_MEASURED, "neither measurements nor links say what a transfer from %s to %s takes", from->name, to->name);
+    return err_set(err, BERTH_NOT_MEASURED, "neither measurements nor links say what a transfer from %s to %s takes%s", from->name, to->name, why);
 }
 
 /* Cites each option; the first one last, so that what overlap adds to it stands with it. */

@@ -7,26 +7,6 @@
 #define NAME_SIZE 160
 #define MUCH      0.1 /* of the time: then what starting costs is worth a word */
 
-static place_id package_of(const struct graph *graph, place_id id)
-{
-    while (id != PLACE_NONE && graph_place(graph, id)->kind != PLACE_PACKAGE)
-        id = graph_place(graph, id)->parent;
-    return id;
-}
-
-/* Of the links between packages nothing says how wide they are, and they count as if they were never narrower than others. */
-static void warn_of_packages(const struct route_said *said, const struct move *hop)
-{
-    const struct graph *graph = said->snap->graph;
-    bool from_gpu = graph_place(graph, hop->from)->kind == PLACE_GPU, to_gpu = graph_place(graph, hop->to)->kind == PLACE_GPU;
-    if (from_gpu && to_gpu)
-        return;
-    place_id gpu = from_gpu ? hop->from : hop->to, own = graph_place(graph, gpu)->numa;
-    place_id a = package_of(graph, from_gpu ? hop->to : hop->from), b = own != PLACE_NONE ? package_of(graph, own) : PLACE_NONE;
-    if (a != PLACE_NONE && b != PLACE_NONE && a != b)
-        plan_warn(&said->answer->warnings, "nothing says what goes between %s and %s: it may take longer", graph_place(graph, a)->name, graph_place(graph, b)->name);
-}
-
 static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
@@ -34,7 +14,6 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
-        warn_of_packages(said, hop);
     } else if (!plan_move_knows(hop, bytes)) {
         plan_warn(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
                                        : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);

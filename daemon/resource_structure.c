@@ -8,6 +8,7 @@
 
 struct resource_pair {
     double bytes_per_s;
+    uint32_t unstated;
     uint16_t use[RESOURCE_STRUCTURE_USES];
     uint8_t use_count;
     bool several;
@@ -136,10 +137,12 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
 {
     struct resource_pair *pair = pair_of(making->structure, from, to);
     struct link_path path;
+    pair->unstated = LINK_PATH_STATED;
     if (from == to)
         return;
     if (link_path_find(making->structure->paths, from, to, &path)) {
-        pair->bytes_per_s = path.bytes_per_s;
+        pair->bytes_per_s = path.unstated == LINK_PATH_STATED ? path.bytes_per_s : 0;
+        pair->unstated = path.unstated;
         pair->several = path.is_one_of_several;
         for (size_t i = 0; i < path.step_count; i++)
             use(pair, making->link[path.step[i].back][path.step[i].link]);
@@ -320,6 +323,12 @@ double resource_structure_width(const struct resource_structure *structure, plac
     if (ret_several != NULL)
         *ret_several = pair != NULL && pair->several;
     return pair != NULL ? pair->bytes_per_s : 0;
+}
+
+uint32_t resource_structure_unstated(const struct resource_structure *structure, place_id from, place_id to)
+{
+    const struct resource_pair *pair = pair_of(structure, from, to);
+    return pair != NULL ? pair->unstated : LINK_PATH_STATED;
 }
 
 struct resource_nominal *resource_structure_find(const struct resource_structure *structure, const struct resource_role *role)

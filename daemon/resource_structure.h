@@ -58,8 +58,11 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
 /* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
 
-/* What the links on the way are said to carry; 0 nothing is known. ret_several: others are as wide and as short; NULL fine. */
+/* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
+
+/* The link on the way, between packages, of which nobody states how wide it is, and whose width is therefore 0; LINK_PATH_STATED: none. */
+uint32_t resource_structure_unstated(const struct resource_structure *structure, place_id from, place_id to);
 
 /* NULL when there is none. */
 struct resource_nominal *resource_structure_find(const struct resource_structure *structure, const struct resource_role *role);

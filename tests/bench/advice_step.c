@@ -15,6 +15,11 @@
 #define HOLD_NS UINT64_C(5000000000)
 #define ALIGN   UINT64_C(65536)
 
+/* Of a kernel's launch: threads of a block, their accesses at once, and blocks for each multiprocessor. */
+#define BLOCK  512
+#define UNROLL 8
+#define WAVES  4
+
 _Noreturn void advice_step_die(const char *what, const char *why)
 {
     fprintf(stderr, "advice_run: %s%s%s\n", what, why[0] != '\0' ? ": " : "", why);
@@ -128,6 +133,19 @@ static void hold(struct bench *bench, int device, gpu_stream stream)
                      "launch a gate");
 }
 
+/* A kernel that fills the device keeps the next one from beginning: those of a step take a part each, as is advised. */
+static unsigned blocks_of(const struct bench *bench, int device, enum gpu_kernel first)
+{
+    const struct gpu_device *own = &bench->node.device[device];
+    unsigned processors = (unsigned)own->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], sharers = bench->kernels[device];
+    int threads = gpu_node_stream_threads(own, first, UNROLL);
+    unsigned held = threads > BLOCK ? (unsigned)threads / BLOCK : 1;
+    if (sharers < 2)
+        return WAVES * processors;
+    unsigned part = (held < WAVES ? held : WAVES) * processors / sharers;
+    return part > 0 ? part : 1;
+}
+
 static void launch(const struct bench *bench, const struct hop *hop, gpu_address to, gpu_address from, uint64_t bytes)
 {
     const struct gpu_api *api = bench->node.api;
@@ -146,9 +164,9 @@ static void launch(const struct bench *bench, const struct hop *hop, gpu_address
     }
     enum gpu_kernel first = hop->kind == 'k' ? GPU_KERNEL_COPY : hop->kind == 'r' ? GPU_KERNEL_READ : GPU_KERNEL_WRITE;
     struct gpu_stream_args args = {.to = to, .from = from, .bytes = bytes / 16 * 16, .value = UINT64_C(0x0102040810204080)};
-    unsigned grid = 4 * (unsigned)own->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
     advice_step_must(bench,
-                     api->launch(api, gpu_node_stream_kernel(own, first, 8), grid, 512, hop->stream->stream, &args, sizeof args),
+                     api->launch(api, gpu_node_stream_kernel(own, first, UNROLL), blocks_of(bench, hop->device, first), BLOCK,
+                                 hop->stream->stream, &args, sizeof args),
                      "launch a kernel");
 }
 
@@ -203,6 +221,7 @@ static void place(struct bench *bench, struct flow *flows, size_t count, bool he
         for (int k = 0; k < flows[i].hop_count; k++) {
             struct hop *hop = &flows[i].hop[k];
             hop->stream = next_stream(bench, hop->device);
+            bench->kernels[hop->device] += hop->kind != 'e';
             if (held && k == 0)
                 hold(bench, hop->device, hop->stream->stream);
         }
@@ -222,6 +241,7 @@ static void wait_for(struct bench *bench, const struct flow *flows, size_t count
 static void begin(struct bench *bench)
 {
     memset(bench->used, 0, sizeof bench->used);
+    memset(bench->kernels, 0, sizeof bench->kernels);
     bench->turn++;
 }
 

@@ -39,6 +39,7 @@ struct bench {
     struct memory device[GPU_DEVICES_MAX], host[GPU_NUMAS_MAX][HOST_KIND_COUNT];
     struct stream stream[GPU_DEVICES_MAX][ADVICE_STREAMS_MAX];
     int stream_count[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
+    unsigned kernels[GPU_DEVICES_MAX]; /* of the step under way: hops that are kernels, which share the device's room */
     _Atomic uint32_t *word; /* what gates wait for */
     uint32_t turn;
     bool in_turn;

@@ -1,5 +1,6 @@
 #include "bind_answer.h"
 
+#include "discover.h"
 #include "launcher.h"
 
 static void cores_away_from_their_gpu_are_told(void **state)
@@ -82,12 +83,68 @@ static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
     end(&f);
 }
 
+static bool says(const struct plan_warnings *warnings, const char *what)
+{
+    for (size_t i = 0; i < warnings->count; i++)
+        if (strstr(warnings->line[i], what) != NULL)
+            return true;
+    return false;
+}
+
+/* On the node of four superchips nobody measured, published or stated what goes from one to another: its own links say nothing of a way that leads over that. */
+static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(void **state)
+{
+    (void)state;
+    struct traffic traffic = {0};
+    struct berth_err err = {0};
+    assert_int_equal(plan_traffic(&(struct traffic_request){.tasks = 2, .host_bytes = 1 << 30}, &traffic, &err), BERTH_OK);
+    for (int own = 0; own < 2; own++) {
+        struct discovery found = {0};
+        assert_int_equal(discover_folder("tests/nodes/gh200-quad", &found, &err), BERTH_OK);
+        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1), .allowed.given = true};
+        assert_int_equal(cpuset_parse(own ? "0-143" : "0-71", &f.allowed.cpus, &err), BERTH_OK);
+        struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic};
+        assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
+        assert_int_equal(isnan(f.answer.predicted.time_ns), !own);
+        assert_int_equal(says(&f.answer.warnings, "what 2 of the 4 transfers take (numa0 to gpu1: nothing says what goes between package0 and package1)"), !own);
+        end(&f);
+        graph_unref(found.graph);
+        sets_free(found.sets);
+    }
+    plan_traffic_done(&traffic);
+}
+
+static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
+{
+    (void)state;
+    for (int several = 0; several < 2; several++) {
+        struct traffic traffic = {0};
+        struct berth_err err = {0};
+        struct discovery found = {0};
+        const struct traffic_request asked = {.tasks = 3, .pattern = several ? TRAFFIC_ALLTOALL : TRAFFIC_RING, .bytes = 1 << 26};
+        assert_int_equal(plan_traffic(&asked, &traffic, &err), BERTH_OK);
+        assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
+        struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1), .allowed.given = true};
+        plan_node_cpus(found.graph, &f.allowed.cpus);
+        struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic, .by = LOAD_KERNEL};
+        assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
+        assert_int_equal(says(&f.answer.reasons, "2 kernels of gpu0 (3 gpus have several) copy at the same time"), several);
+        assert_int_equal(says(&f.answer.reasons, "copy at the same time"), several);
+        end(&f);
+        graph_unref(found.graph);
+        sets_free(found.sets);
+        plan_traffic_done(&traffic);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cores_away_from_their_gpu_are_told),
         cmocka_unit_test(cores_that_other_tasks_have_are_told),
         cmocka_unit_test(a_device_that_is_cut_is_no_place_beside_its_slices),
+        cmocka_unit_test(what_crosses_packages_by_a_width_that_nobody_states_has_no_price),
+        cmocka_unit_test(several_kernels_of_a_gpu_are_told_to_share_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
