@@ -95,6 +95,8 @@ static void host_kernel_tries(place_id gpu, place_id numa, enum memkind kind, co
     }
     add(tries, METRIC_HOST_GPU_KERNEL, from, to, is_read(how) ? "how=read" : "how=write", kind == MEMKIND_MANAGED ? "what they get of pinned memory" : NULL);
     add(tries, METRIC_HOST_GPU_KERNEL, from, to, "", "what copies by kernels get");
+    if (kind != MEMKIND_SYSTEM)
+        add(tries, METRIC_MEMORY_BANDWIDTH, gpu, numa, is_read(how) ? "" : "how=write", "what they get of ordinary memory");
 }
 
 /* The host's memory, and where it is one with another gpu's, that gpu's. */

@@ -315,6 +315,32 @@ def every_recorded_node_answers():
     assert asked > 60, asked
 
 
+def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
+    for name, own, others in (("mi250x", 51.2e9, {"numa1": 51.2e9}), ("gh200-quad", 500e9, {"numa4": 238.5e9, "numa1": 100e9}), ("mi300a", 5300e9, {})):
+        with Daemon("--node", NODES / name) as daemon:
+            options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB))
+            assert (first["memory"], first["kind"]) == ("numa0", "system"), first
+            near(time(first), GIB / own * 1e9, 1e-5)
+            for memory, rate in others.items():
+                near(time(options[memory, "system"]), GIB / rate * 1e9, 1e-5)
+            assert "not every memory_bandwidth here is measured: why says which are published" in warnings, warnings
+            for option in options.values():
+                assert option["predicted"] is None or (option["why"] and {v["source"] for v in option["why"]} == {"published"}), option
+            # With fewer cores the figure of all of them stands, which is said; several who use it add up; so do a gpu and cores.
+            options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB, cores=1), by("numa0", writes=GIB))
+            near(time(first), 2 * GIB / own * 1e9, 1e-5)
+            assert first["memory"] == "numa0" and "that figure stands for 1" in warnings, (first, warnings)
+            gpu = "gpu4" if name == "mi250x" else "gpu0"
+            options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB), by("numa0", reads=1000))
+            assert first["predicted"] and all("published" == v["source"] for v in first["why"]), first
+    with Daemon("--node", NODES / "gh200-quad") as daemon:
+        # Pinned memory is no faster for want of a figure than the ordinary memory beside it.
+        options, _, warnings = answer(daemon, GIB, by("gpu0", reads=GIB))
+        assert time(options["numa0", "pinned"]) == time(options["numa0", "system"]), options
+        near(time(options["numa0", "pinned"]), GIB / 418.5e9 * 1e9, 1e-5)
+        assert "what they get of ordinary memory stands for it" in warnings, warnings
+
+
 def bad_input_gets_a_named_error_that_says_what_there_is():
     with Daemon("--node", NODES / "h200x4") as daemon:
         cases = [
@@ -341,7 +367,8 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
-         on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers, bad_input_gets_a_named_error_that_says_what_there_is]
+         on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
+         on_reconstructed_nodes_cores_are_priced_by_what_was_published, bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)
