@@ -51,6 +51,7 @@ struct gpu_cell {
     gpu_axes axes;      /* NULL: none */
     gpu_flows_of flows; /* NULL: it is no set */
     bool is_more;  /* of what another cell has the value of, as a curve is: left out without a word */
+    bool is_stepped; /* its end is looked for in steps, so that its legs are long whatever others have */
     bool is_spare; /* another cell stands for it: left out for time, the run is complete all the same */
     int variant;   /* what measure makes of it: a mechanism, an operation, a kind */
     int64_t bytes;

@@ -166,6 +166,8 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int fr
                                 .to = to,
                                 .variant = way,
                                 .axes = axes_of,
+                                /* An H200 looks for the end of what its engine reads from a peer every 9 us. */
+                                .is_stepped = !by_kernel && ways[way].path.pulled && wants_all_rates(run),
                                 .measure = measure_rate};
         ok = ok && gpu_cells_add(run, cells, &cell);
         if (!wants_curve(run, from, to, way))

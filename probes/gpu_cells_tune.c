@@ -11,29 +11,29 @@
 #define AGAIN    5     /* shapes that are tried again: the fastest at first sight, */
 #define FIRST_OF 3     /* and these of the list */
 #define MORE     2     /* operations whose time counts then */
-#define AS_FAST  1.007 /* times the best */
+#define AS_FAST  1.012 /* times the best */
 #define WANTED   150e3 /* ns that one operation takes */
 #define FIRST    (UINT64_C(8) << 20)
 #define GRAIN    UINT64_C(4096)
 #define CACHES   4 /* times the last cache: what is moved in own memory at least */
 
 /* Own memory is fastest with blocks that come in order, each for one step, as writing to a peer is; what reads over a link with
- * blocks that stay. */
-size_t gpu_cells_tune_shapes(int multiprocessors, bool stays, struct gpu_cells_try *ret_tries)
+ * blocks that stay, and what stores as much beside, with several times as many as there is room for. */
+size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first, struct gpu_cells_try *ret_tries)
 {
     enum { BLOCKS = 3, WAVES = 5, UNROLLS = 6 };
-    static const unsigned blocks[2][BLOCKS] = {{256, 512, 1024}, {512, 256, 1024}};
-    static const unsigned waves[2][WAVES] = {{0, 1, 2, 4, 8}, {1, 2, 4, 0, 8}};
-    static const unsigned unrolls[2][UNROLLS] = {{4, 8, 2, 12, 16, 1}, {12, 8, 4, 16, 2, 1}};
+    static const unsigned blocks[GPU_CELLS_GRID_COUNT][BLOCKS] = {{256, 512, 1024}, {512, 256, 1024}, {512, 256, 1024}};
+    static const unsigned waves[GPU_CELLS_GRID_COUNT][WAVES] = {{0, 1, 2, 4, 8}, {1, 2, 4, 0, 8}, {8, 4, 2, 1, 0}};
+    static const unsigned unrolls[GPU_CELLS_GRID_COUNT][UNROLLS] = {{4, 8, 2, 12, 16, 1}, {12, 8, 4, 16, 2, 1}, {12, 8, 4, 16, 2, 1}};
     size_t count = 0;
     for (size_t j = 0; j < WAVES; j++)
         for (size_t i = 0; i < BLOCKS; i++)
             for (size_t k = 0; k < UNROLLS; k++)
                 /* More threads than a multiprocessor holds only wait. */
-                if (blocks[stays][i] * waves[stays][j] <= 4096) {
-                    unsigned grid = waves[stays][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
+                if (blocks[first][i] * waves[first][j] <= 4096) {
+                    unsigned grid = waves[first][j] * (multiprocessors > 0 ? (unsigned)multiprocessors : 64);
                     ret_tries[count] =
-                        (struct gpu_cells_try){.shape = {blocks[stays][i], grid, unrolls[stays][k]}, .order = (unsigned)count};
+                        (struct gpu_cells_try){.shape = {blocks[first][i], grid, unrolls[first][k]}, .order = (unsigned)count};
                     count++;
                 }
     return count;
@@ -125,12 +125,12 @@ static int compare_tries(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, bool stays, int64_t end_ns, struct gpu_shape *ret_shape,
+static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gpu_cells_grid grid, int64_t end_ns, struct gpu_shape *ret_shape,
                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
-    size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], stays, tries);
+    size_t count = gpu_cells_tune_shapes(of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS], grid, tries);
     count = drop_refused(of, flow->op.how, tries, count);
     for (size_t i = count; i > 1; i--) {
         size_t other = probe_random_below(&run->random, i);
@@ -162,33 +162,42 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, bool st
     return true;
 }
 
+static enum gpu_cells_grid grid_of(enum gpu_tune_target target, int way)
+{
+    bool reads = way == GPU_HOW_READ;
+    if (target == GPU_TUNE_PEER && way == GPU_TUNE_PULL)
+        return GPU_CELLS_GRID_WAVES;
+    return target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && reads) ? GPU_CELLS_GRID_STAYS : GPU_CELLS_GRID_NEEDED;
+}
+
 /* A whole target of a model at once, so that it is tuned or not. */
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     enum gpu_tune_target target = (enum gpu_tune_target)cell->variant;
     int device = cell->from >= 0 ? cell->from : cell->to;
     int cache = run->node->device[device].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    struct gpu_shape shapes[3];
+    struct gpu_shape shapes[GPU_TUNE_PULL + 1];
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    for (int how = GPU_HOW_READ; how <= GPU_HOW_COPY; how++) {
-        struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)how};
+    int ways = gpu_tune_ways(target);
+    for (int way = 0; way < ways; way++) {
+        bool pulled = way == GPU_TUNE_PULL;
+        struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = pulled ? GPU_HOW_COPY : (enum gpu_how)way, .pulled = pulled};
         struct gpu_flow flow;
         /* What reads the host's memory goes from it, what writes it to it. */
-        bool back = target == GPU_TUNE_HOST && how == GPU_HOW_WRITE;
-        int64_t end_ns = probe_clock_ns() + budget_ns / 3;
+        bool back = target == GPU_TUNE_HOST && way == GPU_HOW_WRITE;
+        int64_t end_ns = probe_clock_ns() + budget_ns / ways;
         if (!gpu_path_flow(run, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
             !find_bytes(run, &flow, target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault, &why) ||
-            !tune(run, &flow, device, target == GPU_TUNE_HOST || (target == GPU_TUNE_PEER && how == GPU_HOW_READ), end_ns,
-                  &shapes[how], &fault, &why))
+            !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &fault, &why))
             return gpu_run_failed(run, cell, NULL, fault, &why);
     }
     for (int i = 0; i < run->node->device_count; i++) {
         struct gpu_device *other = &run->node->device[i];
         if (strcmp(other->model, run->node->device[device].model) != 0)
             continue;
-        for (int how = GPU_HOW_READ; how <= GPU_HOW_COPY; how++)
-            *gpu_tune_shape(other, target, (enum gpu_how)how) = shapes[how];
+        for (int way = 0; way < ways; way++)
+            *gpu_tune_shape(other, target, way) = shapes[way];
         other->tuned |= 1U << target;
     }
     return true;

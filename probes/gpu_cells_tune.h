@@ -15,10 +15,11 @@ struct gpu_cells_try {
 };
 
 /* Which shapes are tried on a device with so many multiprocessors, those first that are taken where all are as fast: as many
- * blocks as bytes need or, where stays is set, blocks that go round. Returns how many. */
+ * blocks as bytes need, blocks that go round, or many of those. Returns how many. */
 #define GPU_CELLS_TRIES_MAX 96
-size_t gpu_cells_tune_shapes(int multiprocessors, bool stays, struct gpu_cells_try *ret_tries);
+enum gpu_cells_grid { GPU_CELLS_GRID_NEEDED, GPU_CELLS_GRID_STAYS, GPU_CELLS_GRID_WAVES, GPU_CELLS_GRID_COUNT };
+size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first, struct gpu_cells_try *ret_tries);
 
-/* The index of the best by median: of those that are as fast within 0.7 percent, which is how far two medians of one shape may be
+/* The index of the best by median: of those that are as fast within 1.2 percent, more than two medians of one shape are
  * apart, the first of the list, so that another run finds the same. count is at least 1. */
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count);

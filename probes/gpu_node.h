@@ -12,7 +12,7 @@
 
 #define GPU_DEVICES_MAX 64
 #define GPU_NUMAS_MAX   64
-#define GPU_STREAMS     4 /* kept open on each device */
+#define GPU_STREAMS     8 /* kept open on each device: one to all the others of eight */
 
 enum gpu_kernel {
     GPU_KERNEL_GATE,
@@ -52,7 +52,7 @@ struct gpu_device {
     bool usable;
     struct probe_why why;               /* when not usable: what failed; then only name is sure to be there */
     struct gpu_shape read, write, copy; /* for its own memory; see gpu_tune.h */
-    struct gpu_shape peer[3], host[3];  /* the same in a peer's memory and in the host's */
+    struct gpu_shape peer[4], host[3];  /* the same in a peer's memory, with copying from there into its own, and in the host's */
     unsigned tuned;                     /* which of the three were measured: bits of enum gpu_tune_target */
 };
 

@@ -1,5 +1,7 @@
 #include "gpu_path.h"
 
+#include "gpu_tune.h"
+
 #define GRAIN   (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
 #define THREADS 1024                /* of a block, at most, where the driver does not say what a kernel's registers let it have */
 
@@ -9,8 +11,7 @@ static gpu_function kernel_of(const struct gpu_device *device, const struct gpu_
                               struct gpu_shape *ret_shape)
 {
     const struct gpu_shape own[] = {device->read, device->write, device->copy};
-    /* A kernel that pulls waits for the peer's memory as one that reads does. */
-    const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_HOW_READ : path->how];
+    const struct gpu_shape *peer = &device->peer[path->pulled ? GPU_TUNE_PULL : path->how];
     *ret_shape = from < 0 || to < 0 ? device->host[path->how] : from != to ? *peer : own[path->how];
     return gpu_node_stream_kernel(device, firsts[path->how], ret_shape->unroll);
 }

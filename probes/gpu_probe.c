@@ -184,6 +184,7 @@ static void find_legs(struct gpu_run *run, const struct gpu_cells *cells)
     double fit = LEG_SHARE * (double)run->budget_ns / (double)(LEGS * parts);
     run->leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(fit);
     run->peer_leg_ns = run->wanted.profile == GPU_FULL ? LEG_FULL_NS : within_legs(PEER_LEGS * fit);
+    run->stepped_leg_ns = LEG_FULL_NS;
 }
 
 /* What opening the devices took and closing them will take is the run's time, too; no more than a part of it. */

@@ -32,7 +32,7 @@ struct gpu_run {
     struct gpu_wanted wanted;
     struct probe_random random;
     int64_t started_ns, budget_ns;
-    double leg_ns, peer_leg_ns; /* of rates (gpu_rate.h), and of those between peers */
+    double leg_ns, peer_leg_ns, stepped_leg_ns; /* of rates (gpu_rate.h), of those between peers, and of those that cells say are stepped */
     struct gpu_seats seats[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */

@@ -24,14 +24,14 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
                        int64_t budget_ns, struct probe_summary *ret_rate)
 {
     bool is_peer = cell->from >= 0 && cell->to >= 0 && cell->from != cell->to;
+    double leg_ns = cell->is_stepped ? run->stepped_leg_ns : is_peer ? run->peer_leg_ns : run->leg_ns;
     struct gpu_flow flows[2];
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flows[0], &why) ||
         (back != NULL && !gpu_path_flow(run, back, cell->to, cell->from, &flows[1], &why)) ||
-        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, is_peer ? run->peer_leg_ns : run->leg_ns, least, budget_ns,
-                           rates, &sum, &fault, &why))
+        !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns, rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
     if (ret_rate != NULL)

@@ -3,16 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOWS 3
+#define WAYS_MAX 4
 
 static const char *const prefixes[GPU_TUNE_TARGET_COUNT] = {"", "peer-", "host-"};
-static const char *const hows[HOWS] = {"read", "write", "copy"};
+static const char *const ways[WAYS_MAX] = {"read", "write", "copy", [GPU_TUNE_PULL] = "pull"};
 
-struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, enum gpu_how how)
+int gpu_tune_ways(enum gpu_tune_target target) { return target == GPU_TUNE_PEER ? GPU_TUNE_PULL + 1 : GPU_HOW_COPY + 1; }
+
+struct gpu_shape *gpu_tune_shape(struct gpu_device *device, enum gpu_tune_target target, int way)
 {
     if (target != GPU_TUNE_OWN)
-        return target == GPU_TUNE_PEER ? &device->peer[how] : &device->host[how];
-    return how == GPU_HOW_READ ? &device->read : how == GPU_HOW_WRITE ? &device->write : &device->copy;
+        return target == GPU_TUNE_PEER ? &device->peer[way] : &device->host[way];
+    return way == GPU_HOW_READ ? &device->read : way == GPU_HOW_WRITE ? &device->write : &device->copy;
 }
 
 void gpu_tune_default(struct gpu_node *node)
@@ -24,8 +26,8 @@ void gpu_tune_default(struct gpu_node *node)
         struct gpu_shape shape = node->api->takes_cuda ? (struct gpu_shape){.block = 256, .grid = 0, .unroll = 4}
                                                        : (struct gpu_shape){.block = 256, .grid = 8 * grid, .unroll = 4};
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
-            for (int how = 0; how < HOWS; how++)
-                *gpu_tune_shape(device, (enum gpu_tune_target)target, (enum gpu_how)how) = shape;
+            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+                *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shape;
         device->tuned = 0;
     }
 }
@@ -37,10 +39,10 @@ static int write_name(const struct gpu_device *device, int driver, char *text, s
 }
 
 /* " host-copy 256x132u4" within the text of one model, which ends at a semicolon. */
-static bool find_shape(const char *text, enum gpu_tune_target target, int how, struct gpu_shape *ret_shape)
+static bool find_shape(const char *text, enum gpu_tune_target target, int way, struct gpu_shape *ret_shape)
 {
     char key[32];
-    int length = snprintf(key, sizeof key, " %s%s ", prefixes[target], hows[how]);
+    int length = snprintf(key, sizeof key, " %s%s ", prefixes[target], ways[way]);
     const char *end = strchr(text, ';'), *found = strstr(text, key);
     struct gpu_shape shape;
     if (found == NULL || (end != NULL && found > end) ||
@@ -55,8 +57,8 @@ static bool has_target(const char *text, enum gpu_tune_target target)
 {
     struct gpu_shape shape;
     bool all = true;
-    for (int how = 0; how < HOWS; how++)
-        all = all && find_shape(text, target, how, &shape);
+    for (int way = 0; way < gpu_tune_ways(target); way++)
+        all = all && find_shape(text, target, way, &shape);
     return all;
 }
 
@@ -84,14 +86,14 @@ void gpu_tune_take(struct gpu_node *node, int driver, const char *text)
         while ((found = strstr(found, name)) != NULL && found != text && strncmp(found - 2, "; ", 2) != 0)
             found += length;
         for (int target = 0; found != NULL && target < GPU_TUNE_TARGET_COUNT; target++) {
-            struct gpu_shape shapes[HOWS];
+            struct gpu_shape shapes[WAYS_MAX];
             bool all = true;
-            for (int how = 0; how < HOWS; how++)
-                all = all && find_shape(found + length - 1, (enum gpu_tune_target)target, how, &shapes[how]);
+            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+                all = all && find_shape(found + length - 1, (enum gpu_tune_target)target, way, &shapes[way]);
             if (!all)
                 continue;
-            for (int how = 0; how < HOWS; how++)
-                *gpu_tune_shape(device, (enum gpu_tune_target)target, (enum gpu_how)how) = shapes[how];
+            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target); way++)
+                *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shapes[way];
             device->tuned |= 1U << target;
         }
     }
@@ -116,9 +118,9 @@ void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, siz
             continue;
         int length = write_name(&device, driver, text, sizeof text) - 1; /* each shape brings its blank */
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
-            for (int how = 0; how < HOWS && (device.tuned >> target & 1); how++) {
-                const struct gpu_shape *shape = gpu_tune_shape(&device, (enum gpu_tune_target)target, (enum gpu_how)how);
-                length += snprintf(text + length, sizeof text - (size_t)length, " %s%s %ux%uu%u", prefixes[target], hows[how],
+            for (int way = 0; way < gpu_tune_ways((enum gpu_tune_target)target) && (device.tuned >> target & 1); way++) {
+                const struct gpu_shape *shape = gpu_tune_shape(&device, (enum gpu_tune_target)target, way);
+                length += snprintf(text + length, sizeof text - (size_t)length, " %s%s %ux%uu%u", prefixes[target], ways[way],
                                    shape->block, shape->grid, shape->unroll);
             }
         size_t needed = (size_t)length + (used > 0 ? 2 : 0);

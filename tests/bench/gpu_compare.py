@@ -75,6 +75,7 @@ FANS = [
 ]
 STREAMS = [("bs1", "Copy"), ("bs2", "Triad"), ("bs4", "Dot")]
 ELEMENTS = 2**28  # of BabelStream's arrays: the larger, the faster
+SMALL_BYTES = 256 << 10  # sizes up to this take about as long to start as to move
 CACHED_BYTES = 2 << 20  # of ours: as many lines as nvbandwidth's 2 MiB have
 LOCAL = "device_local_copy"
 READ_BOTH = "device_to_device_bidirectional_memcpy_read_ce"
@@ -358,12 +359,18 @@ def compare_streams(table, rounds):
                 table.add(f"own memory: {test} beside BabelStream's {name}, its mean", gpu, gpu, ours, [mean] * len(ours), "GB/s", SHOWN)
 
 
+def is_time(cell_key):
+    """Latencies, and the sizes of a curve that take little more than starting them does: what was measured of these is a time."""
+    metric, _, _, axes = cell_key
+    return metric in ("memory_latency", "copy_latency", "gpu_pingpong", "transfer_overhead") or int(dict(axes).get("bytes", SMALL_BYTES + 1)) <= SMALL_BYTES
+
+
 def agreement(first, second):
     """Of two runs: for each unit, how far cells are apart, and how many further than they may be."""
     apart = {"GB/s": [], "ns": []}
     for cell_key, (value, _, _) in first.items():
         other = second.get(cell_key)
-        unit = "ns" if cell_key[0] in ("memory_latency", "copy_latency", "gpu_pingpong", "transfer_overhead") else "GB/s"
+        unit = "ns" if is_time(cell_key) else "GB/s"
         if other and value and other[0]:
             apart[unit].append((abs(other[0] / value - 1), cell_key))
     for unit, limit in (("GB/s", 0.01), ("ns", 0.05)):

@@ -255,6 +255,19 @@ def alone(rig):
     assert "two quick runs, bandwidths:" in done.stdout and "0 more than 1%" in done.stdout
 
 
+def small_sizes_are_times(rig):
+    """Two runs: what takes little more than its start is a time, which 5 % are right for; what was a rate is a bandwidth, of which 1 %."""
+    def with_sizes(*medians):
+        sizes = [{"bytes": size, "median_ns": ns, "n": 9} for size, ns in zip((4096, 262144, 1 << 20), medians)]
+        return berth().replace('{"record": "end"', json.dumps({"record": "value", "metric": "gpu_gpu_kernel", "from": A, "to": B, "axes": {"how": "write"}, "samples": sizes}) +
+                               '\n{"record": "end"')
+    rig.says_in_turn("probe", with_sizes(3000, 4000, 8000), with_sizes(3100, 4300, 8200), calls=[4, 4])
+    out = rig.compare(False).stdout
+    bandwidths, times = (next(line for line in out.splitlines() if line.startswith(f"two quick runs, {what}:")) for what in ("bandwidths", "times"))
+    assert times.endswith(", 1 more than 5%") and "worst 6.98% (gpu_gpu_kernel" in times and "bytes=262144" in times, times
+    assert bandwidths.endswith(", 2 more than 1%") and "how=write" in bandwidths, bandwidths  # 1 MiB, and the top that it gives
+
+
 def failures(rig):
     rig.says("nvbandwidth", "CUDA error\n", status=3)
     done = rig.compare()
@@ -266,7 +279,7 @@ def failures(rig):
     assert done.returncode == 70 and "No such file" in done.stderr, done
 
 
-TESTS = [with_rig(test) for test in (all_equal, calls_are_right, rounds_are_told_apart, short_table_has_the_worst, slow_is_found, missing_is_found, alone, failures)]
+TESTS = [with_rig(test) for test in (all_equal, calls_are_right, rounds_are_told_apart, short_table_has_the_worst, slow_is_found, missing_is_found, alone, small_sizes_are_times, failures)]
 
 
 if __name__ == "__main__":

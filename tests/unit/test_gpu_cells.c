@@ -276,6 +276,21 @@ static void shapes_as_text(void **state)
     assert_string_equal(text,
                         "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 host-read 256x100u2 host-write 256x100u2 "
                         "host-copy 256x100u16");
+    /* Of a peer's memory pulling belongs to it: without, as a probe of before printed it, it is not tuned. */
+    static const char peer[] = "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
+    gpu_tune_default(&fake->node);
+    assert_false(gpu_tune_is_text(peer));
+    gpu_tune_take(&fake->node, 13000, peer);
+    assert_int_equal(fake->node.device[0].tuned, 0);
+    snprintf(text, sizeof text, "%s peer-pull 512x800u8", peer);
+    gpu_tune_take(&fake->node, 13000, text);
+    assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_PEER);
+    assert_int_equal(fake->node.device[1].peer[GPU_TUNE_PULL].grid, 800);
+    assert_int_equal(fake->node.device[1].peer[GPU_HOW_READ].grid, 100);
+    char again[1024];
+    gpu_tune_print(&fake->node, 13000, again, sizeof again);
+    assert_string_equal(again, text);
+    assert_true(gpu_tune_is_text(text));
     gpu_tune_default(&fake->node);
     static const char *const bad[] = {"",
                                       "Fake 1/13000: ",
@@ -296,9 +311,11 @@ static void the_best_shape(void **state)
 {
     (void)state;
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
-    size_t count = gpu_cells_tune_shapes(132, true, tries);
+    size_t count = gpu_cells_tune_shapes(132, GPU_CELLS_GRID_STAYS, tries);
     assert_int_equal(tries[0].shape.grid, 132);
-    assert_int_equal(gpu_cells_tune_shapes(132, false, tries), count);
+    assert_int_equal(gpu_cells_tune_shapes(132, GPU_CELLS_GRID_WAVES, tries), count);
+    assert_int_equal(tries[0].shape.grid, 8 * 132);
+    assert_int_equal(gpu_cells_tune_shapes(132, GPU_CELLS_GRID_NEEDED, tries), count);
     assert_int_equal(tries[0].shape.grid, 0);
     assert_true(count > 40 && count <= GPU_CELLS_TRIES_MAX);
     for (size_t i = 0; i < count; i++)

@@ -155,6 +155,7 @@ static void shapes_are_found(void **state)
         assert_int_equal(device->read.unroll, 12);
         assert_int_equal(device->copy.unroll, 12);
         assert_int_equal(device->peer[GPU_HOW_WRITE].unroll, 12);
+        assert_int_equal(device->peer[GPU_TUNE_PULL].unroll, 12);
         assert_int_equal(device->copy.block, 256); /* all are as fast, so the first of the list */
         assert_int_equal(device->copy.grid, 0);
         assert_int_equal(device->tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_PEER);
