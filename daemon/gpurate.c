@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "curve.h"
-#include "plan_move.h"
+#include "plan_pairs.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES 12
@@ -233,24 +233,30 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
     struct move move;
     const struct value *known_rate = NULL;
     place_id nearest = plan_numa(at->snap->graph, at->gpu);
+    const struct plan_pairs *pairs = plan_pairs_of(at->snap);
     *ret = unknown;
-    if (like->from == like->to || !plan_move_find(at->snap, like->from, like->to, MOVE_KERNEL, &move))
+    if (pairs == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
+    if (like->from == like->to || !plan_pairs_move(at->snap, pairs, like->from, like->to, MOVE_KERNEL, &move))
         return BERTH_OK;
+    const struct value *most = move.rate != NULL ? move.rate : move.most;
     double rate = move.bytes_per_s, least = NAN;
     if (owner_of(at) == PLACE_NONE) {
         least = least_ns(at, nearest, how, bytes, &known_rate);
         bool to_gpu = like->to == at->gpu;
-        if (isnan(least) && nearest != PLACE_NONE && plan_move_find(at->snap, to_gpu ? nearest : at->gpu, to_gpu ? at->gpu : nearest, MOVE_KERNEL, &move))
-            rate = fmin(rate, move.bytes_per_s);
+        if (isnan(least) && nearest != PLACE_NONE && plan_pairs_move(at->snap, pairs, to_gpu ? nearest : at->gpu, to_gpu ? at->gpu : nearest, MOVE_KERNEL, &move) && move.bytes_per_s < rate) {
+            rate = move.bytes_per_s;
+            most = move.rate != NULL ? move.rate : move.most;
+        }
     }
     *ret = (struct prediction){bytes / rate * 1e9, NAN, NAN};
-    if (!(least > ret->time_ns)) {
-        basis->by_links = true;
-        return BERTH_OK;
+    if (least > ret->time_ns) {
+        ret->time_ns = least;
+        most = known_rate;
     }
-    ret->time_ns = least;
-    basis->by_least = true;
-    return memrate_cite(basis, known_rate, err);
+    basis->by_links = basis->by_links || most == NULL;
+    basis->by_least = basis->by_least || most != NULL;
+    return most != NULL ? memrate_cite(basis, most, err) : BERTH_OK;
 }
 
 static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,

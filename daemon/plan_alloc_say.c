@@ -70,7 +70,7 @@ static void warn_of_times(struct alloc_work *work)
     if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
         plan_warn(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
-        plan_warn(warnings, "how fast gpus use %s was not measured: taken as no faster than known host memory, whatever their links are said to carry (why)", text);
+        plan_warn(warnings, "how fast gpus use %s was not measured: taken as no faster than what is known of such, whatever their links are said to carry (why)", text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
             plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,

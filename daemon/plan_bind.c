@@ -11,6 +11,7 @@
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
 #include "plan_bind_traffic.h"
+#include "plan_ends.h"
 
 #define WHY_MAX 6 /* numbers that are cited */
 
@@ -83,7 +84,7 @@ static enum berth_code find_gpus(struct work *work, struct berth_err *err)
     const struct graph *graph = work->snap->graph;
     size_t there = 0;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        there += !plan_bind_gpus_is_cut(graph, g);
+        there += !plan_ends_is_cut(graph, g);
     if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE && work->gpus.cut == PLACE_NONE)
         code = none_allowed(work, there, err);
     if (code != BERTH_OK)

@@ -21,23 +21,6 @@ static int compare_places(const void *a, const void *b, void *arg)
     return (x > y) - (x < y);
 }
 
-static bool is_slice(const struct place *gpu)
-{
-    const char *partition = place_detail(gpu, "partition");
-    return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
-}
-
-bool plan_bind_gpus_is_cut(const struct graph *graph, place_id gpu)
-{
-    const struct place *device = graph_place(graph, gpu);
-    bool is_cut = false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && device->pci != NULL && !is_slice(device); g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct place *other = graph_place(graph, g);
-        is_cut = is_cut || (is_slice(other) && other->pci != NULL && strcmp(other->pci, device->pci) == 0);
-    }
-    return is_cut;
-}
-
 enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
@@ -50,7 +33,7 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
         if (plan_ends_is_lost(snap, g)) {
             gpus.lost = g;
             plan_warn(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
-        } else if (plan_bind_gpus_is_cut(graph, g)) {
+        } else if (plan_ends_is_cut(graph, g)) {
             gpus.cut = g;
             plan_warn(warnings, "%s is left out: it is cut into slices, which are gpus of their own", graph_place(graph, g)->name);
         } else {

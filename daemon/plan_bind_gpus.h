@@ -15,9 +15,6 @@ struct bind_gpus {
     place_id cut;  /* one that is allowed and cut into slices; NONE */
 };
 
-/* A device (NVIDIA) that is cut into slices which are gpus of the node: what runs on it runs on one of these. */
-bool plan_bind_gpus_is_cut(const struct graph *graph, place_id gpu);
-
 /* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
 enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
 

@@ -194,6 +194,17 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     return code;
 }
 
+/* Whether copying so between some of the gpus is priced by links alone, where something better is known. */
+static bool is_guess(const struct work *work, enum move_by by)
+{
+    const struct plan_pairs *pairs = plan_pairs_of(work->snap);
+    for (size_t a = 0; pairs != NULL && a < work->gpus->count; a++)
+        for (size_t b = 0; b < work->gpus->count; b++)
+            if (a != b && plan_pairs_is_guess(pairs, work->gpus->gpu[a], work->gpus->gpu[b], by))
+                return true;
+    return false;
+}
+
 /* Each way of copying in which gpus may; those that take the same are looked at once. */
 static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 {
@@ -209,7 +220,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
         if (takes == 1U << by) {
             traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
             traffic->by = traffic->by == LOAD_BEST ? single[by] : traffic->by;
-        } else {
+        } else if (!is_guess(work, (enum move_by)by)) {
             code = look(work, single[by], err);
         }
     }

@@ -8,7 +8,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_route.h"
+#include "plan_route_answer.h"
 
 #define CALL_TEXT_SIZE 2048
 #define CALL_VARIABLES 3

@@ -18,6 +18,23 @@ bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
     return false;
 }
 
+static bool is_slice(const struct place *gpu)
+{
+    const char *partition = place_detail(gpu, "partition");
+    return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
+}
+
+bool plan_ends_is_cut(const struct graph *graph, place_id gpu)
+{
+    const struct place *device = graph_place(graph, gpu);
+    bool is_cut = false;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && device->pci != NULL && !is_slice(device); g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct place *other = graph_place(graph, g);
+        is_cut = is_cut || (is_slice(other) && other->pci != NULL && strcmp(other->pci, device->pci) == 0);
+    }
+    return is_cut;
+}
+
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
@@ -38,7 +55,7 @@ bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
     if (graph_place(snap->graph, id)->kind == PLACE_GPU)
-        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id);
+        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !plan_ends_is_cut(snap->graph, id);
     return plan_allows_memory(allowed, id);
 }
 
@@ -63,6 +80,8 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
     list_usable(snap, allowed, place->kind, others, sizeof others);
     if (is_gpu && plan_ends_is_lost(snap, end))
         return err_set(err, BERTH_UNAVAILABLE, "%s is lost: it must be reset, or the node started again; there are: %s", place->name, others);
+    if (is_gpu && plan_ends_is_cut(snap->graph, end))
+        return err_set(err, BERTH_UNAVAILABLE, "%s is cut into slices, which are gpus of their own; there are: %s", place->name, others);
     if (!may_use(snap, allowed, end))
         return err_set(err, BERTH_NOTHING_ALLOWED, "%s is not among the %s that are allowed: %s", place->name, is_gpu ? "gpus" : "memories", others);
     if (place->capacity_bytes >= 0 && bytes > place->capacity_bytes)

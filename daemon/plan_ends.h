@@ -9,11 +9,14 @@
 /* Whether its driver lost the gpu, or a probe did: it answers nothing until it is reset. */
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu);
 
+/* A device (NVIDIA) that is cut into slices which are gpus of the node: what runs on it runs on one of these. */
+bool plan_ends_is_cut(const struct graph *graph, place_id gpu);
+
 /* The gpu whose memory Linux shows as that NUMA node; PLACE_NONE: it is the host's. */
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa);
 
 /* Whether two gpus are known to be of different vendors: no runtime copies from one to the other. */
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b);
 
-/* INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, UNAVAILABLE for a gpu that was lost, NOT_ENOUGH when an end cannot hold so many bytes. The detail says what there is instead. */
+/* INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, UNAVAILABLE for a gpu that was lost or is cut into slices, NOT_ENOUGH when an end cannot hold so many bytes. The detail says what there is instead. */
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err);

@@ -77,16 +77,6 @@ static bool find_network(const struct load_table *table, const struct resource_s
     return true;
 }
 
-/* Measured or published, else what the links are said to carry. */
-static bool find_move(const struct load_table *table, place_id from, place_id to, enum move_by by, struct move *ret)
-{
-    const struct pair *pair = plan_pairs_find(table->pairs, from, to, by);
-    if (pair == NULL)
-        return plan_move_find(table->snap, from, to, by, ret);
-    *ret = pair->move;
-    return true;
-}
-
 /* What a call takes beyond a queued transfer is its launch and the sight of its end: nothing tells them apart, and half stands for the launch. */
 static double launch_of(const struct move *move, double start_ns)
 {
@@ -102,7 +92,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     bool network = graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
     bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     bool asked = !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
-    bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && find_move(table, from, to, by, &ride->move);
+    bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
     if (!found)
         return;
     ride->known = known_of(&ride->move);

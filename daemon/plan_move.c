@@ -260,9 +260,10 @@ bool plan_move_knows(const struct move *move, double bytes) { return bytes >= pl
 
 enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
 {
-    if (move->rate == NULL)
+    const struct value *first = move->rate != NULL ? move->rate : move->most;
+    if (first == NULL)
         return BERTH_OK;
-    if (!plan_evidence_add(evidence, start, move->rate) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
+    if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
         (move->both != NULL && !plan_evidence_add(evidence, start, move->both)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;

@@ -20,6 +20,7 @@ struct move {
     bool is_like;               /* the curve, and what starting one costs, are another pair's (plan_like.h) */
     bool is_start_like;         /* there is no curve, and what starting one costs is another pair's */
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
+    const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move); NULL: no such */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
@@ -30,8 +31,8 @@ struct move {
 /* Makes what the snapshot has not made yet of what transfers rest on. NO_MEMORY. Whatever is found afterwards is not found for lack of memory. */
 enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err);
 
-/* The better of what is known for that mechanism; measured goes before published and nominal. False when nothing is known, or they are not two different
- * memories of which one is a gpu's. A way of which one part's width nobody states has none. */
+/* The better of what is known for that mechanism; measured goes before published and nominal, which is what links are said to carry, however little was ever seen to go over such (whoever
+ * prices transfers asks plan_pairs_move). False when nothing is known, or they are not two different memories of which one is a gpu's. A way of which one part's width nobody states has none. */
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 
 #define MOVE_WHY_SIZE 80
@@ -66,5 +67,5 @@ bool plan_move_knows(const struct move *move, double bytes);
 /* The fewest bytes of which plan_move_knows. */
 double plan_move_least(const struct move *move);
 
-/* Evidence for the move: its rate and what starting it costs. NO_MEMORY. */
+/* Evidence for the move: its rate and what starting it costs, or what stands for it. NO_MEMORY. */
 enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);

@@ -16,6 +16,7 @@ struct plan_pairs {
     uint32_t *at;      /* (from * memory_count + to) * BY_COUNT + by: index into item plus 1, or 0 */
     bool *passes;      /* memory_count: whether bytes on their way to elsewhere may stop there */
     struct lanes *lanes; /* from * memory_count + to */
+    const struct value **most; /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is known */
     struct pair *item;
     const struct resource_found *found; /* of the snapshot */
     double lane_bytes_per_s[64 * LANES_WORDS];
@@ -93,7 +94,22 @@ static void raise_lanes(struct plan_pairs *pairs, const struct pair *pair)
         }
 }
 
-static bool is_lost(const struct snapshot *snap, place_id id) { return graph_place(snap->graph, id)->kind == PLACE_GPU && plan_ends_is_lost(snap, id); }
+/* The most that goes out of a memory, and into another, with memory of the same kind at the other end. */
+static void raise_most(const struct snapshot *snap, struct plan_pairs *pairs, const struct move *move)
+{
+    bool from_gpu = graph_place(snap->graph, move->from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, move->to)->kind == PLACE_GPU;
+    const struct value **most[] = {&pairs->most[((size_t)pairs->number[move->from] * 4 + to_gpu) * BY_COUNT + (size_t)move->by],
+                                   &pairs->most[((size_t)pairs->number[move->to] * 4 + 2 + from_gpu) * BY_COUNT + (size_t)move->by]};
+    for (size_t end = 0; end < 2; end++)
+        if (*most[end] == NULL || move->rate->value > (*most[end])->value)
+            *most[end] = move->rate;
+}
+
+/* Nothing goes there: it was lost, or its slices are gpus of their own. */
+static bool is_gone(const struct snapshot *snap, place_id id)
+{
+    return graph_place(snap->graph, id)->kind == PLACE_GPU && (plan_ends_is_lost(snap, id) || plan_ends_is_cut(snap->graph, id));
+}
 
 /* Neither vendor's runtime opens the other's gpus. */
 static bool is_between_vendors(const struct graph *graph, place_id from, place_id to)
@@ -101,19 +117,18 @@ static bool is_between_vendors(const struct graph *graph, place_id from, place_i
     return graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to);
 }
 
-static bool may_move(const struct snapshot *snap, place_id from, place_id to)
-{
-    return !is_lost(snap, from) && !is_lost(snap, to) && !is_between_vendors(snap->graph, from, to);
-}
-
-static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, struct move *moves, uint32_t *at)
+static size_t find_moves(struct snapshot *snap, const place_id *memory, size_t count, bool *gone, struct move *moves, uint32_t *at)
 {
     size_t found = 0;
+    for (size_t m = 0; m < count; m++)
+        gone[m] = is_gone(snap, memory[m]);
     for (size_t f = 0; f < count; f++)
-        for (size_t t = 0; t < count; t++)
-            for (int by = 0; by < BY_COUNT; by++)
-                if (may_move(snap, memory[f], memory[t]) && plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
+        for (size_t t = 0; t < count; t++) {
+            bool may_move = !gone[f] && !gone[t] && !is_between_vendors(snap->graph, memory[f], memory[t]);
+            for (int by = 0; by < BY_COUNT && may_move; by++)
+                if (plan_move_rated(snap, memory[f], memory[t], (enum move_by)by, &moves[found]))
                     at[(f * count + t) * BY_COUNT + (size_t)by] = (uint32_t)++found;
+        }
     return found;
 }
 
@@ -124,7 +139,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
 {
     size_t head = align(sizeof(struct plan_pairs)), memory = align(memories * sizeof(place_id)), number = align(places * sizeof(int32_t));
     size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)), passes = align(memories * sizeof(bool)), lanes = align(memories * memories * sizeof(struct lanes));
-    char *block = calloc(1, head + memory + number + at + passes + lanes + items * sizeof(struct pair));
+    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *));
+    char *block = calloc(1, head + memory + number + at + passes + lanes + most + items * sizeof(struct pair));
     struct plan_pairs *pairs = (struct plan_pairs *)(void *)block;
     if (block == NULL)
         return NULL;
@@ -133,7 +149,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
     pairs->at = (uint32_t *)(void *)(block + head + memory + number);
     pairs->passes = (bool *)(void *)(block + head + memory + number + at);
     pairs->lanes = (struct lanes *)(void *)(block + head + memory + number + at + passes);
-    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes);
+    pairs->most = (const struct value **)(void *)(block + head + memory + number + at + passes + lanes);
+    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes + most);
     pairs->memory_count = memories;
     pairs->item_count = items;
     return pairs;
@@ -179,6 +196,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         take(snap, &moves[i], pair);
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
+        raise_most(snap, pairs, &pair->move);
         find_limits(snap, model, pair);
     }
     return pairs;
@@ -192,9 +210,11 @@ static struct plan_pairs *make(struct snapshot *snap)
     size_t count = memory != NULL ? list_memories(graph, memory) : 0;
     struct move *moves = calloc(count * count * BY_COUNT + 1, sizeof *moves);
     uint32_t *at = calloc(count * count * BY_COUNT + 1, sizeof *at);
+    bool *gone = calloc(count + 1, sizeof *gone);
     struct plan_pairs *pairs = NULL;
-    if (memory != NULL && moves != NULL && at != NULL && plan_move_prepare(snap, NULL) == BERTH_OK)
-        pairs = fill(snap, memory, count, moves, at, find_moves(snap, memory, count, moves, at));
+    if (memory != NULL && gone != NULL && moves != NULL && at != NULL && plan_move_prepare(snap, NULL) == BERTH_OK)
+        pairs = fill(snap, memory, count, moves, at, find_moves(snap, memory, count, gone, moves, at));
+    free(gone);
     free(memory);
     free(moves);
     free(at);
@@ -234,15 +254,46 @@ double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pai
 
 const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit) { return &pairs->found[limit]; }
 
-const struct value *plan_pairs_most(const struct plan_pairs *pairs, const struct graph *graph, place_id memory, bool into, enum place_kind other, enum move_by by)
+/* One end of a transfer. */
+static const struct value *most_at(const struct plan_pairs *pairs, place_id end, bool into, bool other_is_gpu, enum move_by by)
 {
-    const struct value *most = NULL;
-    for (size_t m = 0; m < pairs->memory_count; m++) {
-        const struct pair *pair = graph_place(graph, pairs->memory[m])->kind != other ? NULL
-                                  : into ? plan_pairs_find(pairs, pairs->memory[m], memory, by)
-                                         : plan_pairs_find(pairs, memory, pairs->memory[m], by);
-        if (pair != NULL && (most == NULL || pair->move.rate->value > most->value))
-            most = pair->move.rate;
+    return pairs->most[(((size_t)pairs->number[end] * 2 + into) * 2 + other_is_gpu) * BY_COUNT + (size_t)by];
+}
+
+static void limit(struct move *move, const struct value *most)
+{
+    if (most != NULL && most->value < move->bytes_per_s) {
+        move->bytes_per_s = most->value;
+        move->most = most;
     }
-    return most;
+}
+
+bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    const struct pair *pair = plan_pairs_find(pairs, from, to, by);
+    struct move move;
+    if (pair != NULL) {
+        *ret = pair->move;
+        return true;
+    }
+    if (!plan_move_find(snap, from, to, by, &move))
+        return false;
+    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
+    unsigned steps = from_gpu && to_gpu ? 2 : 4; /* that direction, the other one, and both again by the other mechanism */
+    bool is_known = move.rate != NULL;
+    for (unsigned i = 0; i < steps && !is_known; i++) {
+        enum move_by its = i < 2 ? by : by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL;
+        const struct value *at_from = most_at(pairs, from, i % 2 == 1, to_gpu, its), *at_to = most_at(pairs, to, i % 2 == 0, from_gpu, its);
+        limit(&move, at_from);
+        limit(&move, at_to);
+        is_known = at_from != NULL || at_to != NULL;
+    }
+    *ret = move;
+    return true;
+}
+
+bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+{
+    const struct pair *other = plan_pairs_find(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL);
+    return plan_pairs_find(pairs, from, to, by) == NULL && other != NULL && (by == MOVE_COPY_ENGINE || other->move.rate->source == VALUE_MEASURED);
 }

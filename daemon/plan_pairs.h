@@ -47,8 +47,14 @@ double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane);
 /* One of those in pair->limit. Of the snapshot's resources. */
 const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit);
 
-/* The most that is known to go by that mechanism, and in memory of the same kind (a gpu's, or a NUMA node's) at its other end, out of a memory, or into it; NULL nothing is. */
-const struct value *plan_pairs_most(const struct plan_pairs *pairs, const struct graph *graph, place_id memory, bool into, enum place_kind other, enum move_by by);
+/* What a transfer is priced by: what is measured or published of it; else what the links between are said to carry, but no more than the most that is known (move->most) at either
+ * end of transfers with the same kind of memory, by that mechanism and in that direction, or, where nothing is, in the other one; with the host, where nothing is of that mechanism, of the other
+ * one (between gpus copy engines are narrower than links by design, and say nothing of kernels). False when nothing is known, or they are not two different memories of which one is a gpu's. */
+bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret);
+
+/* Whether that mechanism is priced by links alone where something better is known: copy engines, which are narrower than links by design, where kernels are; kernels, where copy engines were
+ * measured. Such a price goes before no other. */
+bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by);
 
 /* Whether bytes on their way to elsewhere may stop there: a gpu, or memory of the host's own. */
 bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id);

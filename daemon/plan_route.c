@@ -23,9 +23,6 @@ struct work {
 static void price(struct route_option *option, double bytes)
 {
     option->predicted = plan_split_time(option->way, option->way_count, bytes, option->share, option->chunk_bytes);
-    option->is_known = true;
-    for (size_t i = 0; i < option->way_count; i++)
-        option->is_known = option->is_known && option->way[i].pair[0] != NULL && (!plan_route_is_direct(option) || plan_way_knows(&option->way[i], bytes));
     if (!option->knows_both)
         option->predicted.low_ns = option->predicted.high_ns = NAN;
 }
@@ -63,30 +60,21 @@ static struct route_option *add_option(struct work *work, const struct way *ways
     struct route_option *option = &work->answer->option[work->answer->count++];
     option->way_count = count;
     option->shared = shared;
-    option->most = NULL;
-    option->is_clear = false;
+    option->is_guess = option->is_clear = false;
     option->knows_both = true;
     memcpy(option->way, ways, count * sizeof *ways);
     for (size_t i = 0; i < count && work->request.both; i++)
         option->knows_both = option->knows_both && plan_way_knows_both(&ways[i]);
+    option->is_known = ways[0].pair[0] != NULL && (!plan_route_answer_is_direct(option) || plan_way_knows(&ways[0], work->ends.bytes));
     price(option, work->ends.bytes);
     return option;
 }
 
-/* What is known, else what the links are said to carry, but no more than the most that is known at either end of that kind. */
-static bool find_hop(struct work *work, place_id from, place_id to, struct move *ret, const struct value **ret_most)
+/* What is known, else what stands for it. */
+static bool find_hop(struct work *work, place_id from, place_id to, enum move_by by, struct move *ret)
 {
-    const struct graph *graph = work->snap->graph;
-    enum place_kind from_kind = graph_place(graph, from)->kind, to_kind = graph_place(graph, to)->kind;
-    if (!plan_move_find(work->snap, from, to, MOVE_COPY_ENGINE, ret))
+    if (!plan_pairs_move(work->snap, work->ends.pairs, from, to, by, ret))
         return false;
-    const struct value *most[] = {plan_pairs_most(work->ends.pairs, graph, from, false, to_kind, MOVE_COPY_ENGINE),
-                                  plan_pairs_most(work->ends.pairs, graph, to, true, from_kind, MOVE_COPY_ENGINE)};
-    for (int end = 0; end < 2 && ret->rate == NULL; end++)
-        if (most[end] != NULL && most[end]->value < ret->bytes_per_s) {
-            ret->bytes_per_s = most[end]->value;
-            *ret_most = most[end];
-        }
     if (work->request.both && !(ret->rate != NULL && plan_move_both(work->snap, ret)))
         ret->slowdown = PAIRS_BOTH;
     return true;
@@ -96,9 +84,24 @@ static bool find_hop(struct work *work, place_id from, place_id to, struct move 
 static void add_nominal(struct work *work)
 {
     struct way way = {.hop_count = 1};
-    const struct value *most = NULL;
-    if (find_hop(work, work->ends.from, work->ends.to, &way.hop[0], &most))
-        add_option(work, &way, 1, NULL)->most = most;
+    if (find_hop(work, work->ends.from, work->ends.to, MOVE_COPY_ENGINE, &way.hop[0]))
+        add_option(work, &way, 1, NULL);
+}
+
+/* Between gpus copy engines may stop where links do not: where nothing is known of kernels, by links they may be faster. */
+static void add_kernel_by_links(struct work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct route_option *engine = &work->answer->option[0];
+    place_id from = work->ends.from, to = work->ends.to;
+    struct way way = {.hop_count = 1};
+    if (graph_place(graph, from)->kind != PLACE_GPU || graph_place(graph, to)->kind != PLACE_GPU || plan_pairs_find(work->ends.pairs, from, to, MOVE_KERNEL) != NULL ||
+        !find_hop(work, from, to, MOVE_KERNEL, &way.hop[0]) || plan_way_rate(&way) <= rate_of(engine))
+        return;
+    bool is_known = engine->is_known;
+    struct route_option *option = add_option(work, &way, 1, NULL);
+    option->is_guess = plan_pairs_is_guess(work->ends.pairs, from, to, MOVE_KERNEL);
+    option->is_known = is_known && !option->is_guess;
 }
 
 static bool is_too_small(const struct place *memory, int64_t bytes) { return memory->capacity_bytes >= 0 && memory->capacity_bytes < bytes; }
@@ -111,9 +114,8 @@ static void add_between_vendors(struct work *work)
     double best_ns = INFINITY;
     for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
         struct way way = {.hop_count = 2};
-        const struct value *most;
         if (!plan_pairs_passes(work->ends.pairs, numa) || !plan_allows_memory(work->request.allowed, numa) || is_too_small(graph_place(graph, numa), work->request.bytes) ||
-            !find_hop(work, work->ends.from, numa, &way.hop[0], &most) || !find_hop(work, numa, work->ends.to, &way.hop[1], &most))
+            !find_hop(work, work->ends.from, numa, MOVE_COPY_ENGINE, &way.hop[0]) || !find_hop(work, numa, work->ends.to, MOVE_COPY_ENGINE, &way.hop[1]))
             continue;
         double time_ns = plan_way_time_ns(&way, work->ends.bytes, 0, NULL);
         if (time_ns < best_ns) {
@@ -155,7 +157,7 @@ static void add_split(struct work *work, size_t count)
     const char *shared = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct route_option *option = &answer->option[i];
-        if (option->is_known && (direct == NULL || (option->knows_both && !direct->knows_both) || (option->knows_both == direct->knows_both && rate_of(option) > rate_of(direct))))
+        if (option->is_known && option->way[0].pair[0] != NULL && (direct == NULL || (option->knows_both && !direct->knows_both) || (option->knows_both == direct->knows_both && rate_of(option) > rate_of(direct))))
             direct = option;
     }
     if (direct == NULL)
@@ -180,9 +182,11 @@ static void add_options(struct work *work)
     for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
         if (plan_way_direct(&work->ends, (enum move_by)by, &way))
             is_known = add_option(work, &way, 1, NULL)->is_known || is_known;
-    size_t direct = answer->count;
-    if (direct == 0)
+    if (answer->count == 0)
         add_nominal(work);
+    else if (!work->request.overlap)
+        add_kernel_by_links(work);
+    size_t direct = answer->count;
     if (!is_known)
         return;
     add_around(work, MOVE_COPY_ENGINE);
@@ -202,12 +206,14 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
-        bool engine = plan_move_find(work->snap, other->from, other->to, MOVE_COPY_ENGINE, move);
-        bool by_kernel = plan_move_find(work->snap, other->from, other->to, MOVE_KERNEL, &kernel);
+        const struct plan_pairs *pairs = work->ends.pairs;
+        bool engine = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_COPY_ENGINE, move);
+        bool by_kernel = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_KERNEL, &kernel);
         if (!engine && !by_kernel)
             return err_invalid(err, "meanwhile", "nothing is known of a transfer from %s to %s", graph_place(graph, other->from)->name, graph_place(graph, other->to)->name);
         double bytes = (double)other->bytes;
-        if (by_kernel && kernel.rate != NULL && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))
+        bool may = by_kernel && !plan_pairs_is_guess(pairs, other->from, other->to, MOVE_KERNEL) && (kernel.rate != NULL || move->rate != NULL);
+        if (may && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))
             *move = kernel;
     }
     return BERTH_OK;
@@ -279,15 +285,17 @@ static enum berth_code share(struct work *work, struct route_option *option, str
 
 /* ---- in order ---- */
 
+static bool is_direct(const struct route_option *option) { return plan_route_answer_is_direct(option) && !option->is_guess; }
+
 /* By rates, not by the times of that size: so that a few bytes more never take less because another option may lead from there on. */
 static void find_clear(struct route_answer *answer)
 {
     double most = 0;
     for (size_t i = 0; i < answer->count; i++)
-        if (plan_route_is_direct(&answer->option[i]))
+        if (is_direct(&answer->option[i]))
             most = fmax(most, rate_of(&answer->option[i]));
     for (size_t i = 0; i < answer->count; i++)
-        answer->option[i].is_clear = plan_route_is_direct(&answer->option[i]) || ROUTE_WORTH * rate_of(&answer->option[i]) > most;
+        answer->option[i].is_clear = is_direct(&answer->option[i]) || ROUTE_WORTH * rate_of(&answer->option[i]) > most;
 }
 
 /* There are few, and they are large: each is moved once at most. */
@@ -314,8 +322,6 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
             code = plan_move_cite(&option->way[w].hop[i], &answer->evidence, option->why, err);
-    if (code == BERTH_OK && option->most != NULL && !plan_evidence_add(&answer->evidence, option->why, option->most))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

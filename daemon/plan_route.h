@@ -4,66 +4,9 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_split.h"
-#include "plan_step.h"
-
-#define ROUTE_CROSSOVERS    8
-#define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
-#define ROUTE_OPTIONS_MAX   12  /* two direct, through the host, by each mechanism through one gpu and through two, a split */
-#define ROUTE_WORTH         0.8 /* of the time that the best direct way takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
-#define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
-
-struct route_transfer {
-    place_id from, to;
-    int64_t bytes;
-};
-
-struct route_request {
-    place_id from, to;
-    int64_t bytes;
-    bool overlap;         /* the gpus must stay free to compute: no kernels */
-    bool both;            /* as many bytes go the other way meanwhile */
-    const struct route_transfer *meanwhile; /* begin with it, each by the mechanism that is faster alone */
-    size_t meanwhile_count; /* at most ROUTE_MEANWHILE_MAX */
-    const struct allowed *allowed;
-};
-
-/* All bytes one way, or split over several so that all end together. */
-struct route_option {
-    struct way way[ROUTE_WAYS_MAX];
-    double share[ROUTE_WAYS_MAX];       /* of the bytes; they add up to 1 */
-    double chunk_bytes[ROUTE_WAYS_MAX]; /* 0: in one piece */
-    size_t way_count;
-    bool is_known;            /* for such a size; else starting it counts as nothing */
-    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else both count as sharing what one gets */
-    bool is_clear;            /* direct, or for very many bytes better than the best direct way by ROUTE_WORTH, whatever the size asked for */
-    const struct value *most; /* nothing was measured or published of the way, whose links are said to carry more than this, which is the most that is known at one of its ends; NULL: no such */
-    struct prediction predicted;
-    const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
-    size_t why, why_count;    /* a range of the answer's evidence */
-};
-
-/* Below bytes the first option wins, from there on the second. */
-struct route_crossover {
-    int64_t bytes;
-    size_t below, above;
-};
-
-struct route_answer {
-    struct route_option *option; /* owned, ROUTE_OPTIONS_MAX at most; what is known for such a size before what is not; the first is the fastest clear one of these, the others follow as they are fast */
-    size_t count;
-    struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
-    size_t crossover_count;
-    double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or something moves meanwhile */
-    struct plan_evidence evidence;
-    struct plan_warnings warnings;
-    struct plan_warnings reasons; /* sentences: what decided */
-};
+#include "plan_route_answer.h"
 
 /* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu
- * that was lost, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
+ * that was lost or is cut into slices, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
 enum berth_code plan_route(struct snapshot *snap, const struct route_request *request, struct route_answer *ret, struct berth_err *err);
-/* Whether an option is one transfer. */
-static inline bool plan_route_is_direct(const struct route_option *option) { return option->way_count == 1 && option->way[0].hop_count == 1; }
-
 void plan_route_done(struct route_answer *answer);

@@ -13,7 +13,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     struct plan_warnings *warnings = &said->answer->warnings;
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
-        plan_warn(warnings, "nothing was measured from %s to %s: the time is what the links are said to allow at best", from, to);
+        plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
+                  hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
     } else if (!plan_move_knows(hop, bytes)) {
         plan_warn(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
                                        : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
@@ -47,7 +48,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * (double)said->request->bytes;
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
-            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_is_direct(option));
+            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
             if (is_down_between(graph, hop->from, hop->to))
                 plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
             if (said->request->both && hop->both == NULL)
@@ -142,10 +143,10 @@ static void say_way(const struct route_said *said, const struct route_option *op
     name_way(graph, way, name, sizeof name);
     if (option->way_count > 1)
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
-    if (option->most != NULL)
+    if (hop->most != NULL)
         plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), the most that is known at either end, whatever links are said to carry", name,
-                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, option->most->from)->name,
-                  graph_place(graph, option->most->to)->name, value_source_name(option->most->source));
+                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
+                  graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
     else
         plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
@@ -163,7 +164,9 @@ static void say_passed_over(const struct route_said *said, const struct route_op
 {
     const struct route_option *best = &said->answer->option[0];
     double times = option->predicted.time_ns / best->predicted.time_ns;
-    if (option->is_known)
+    if (option->is_guess)
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
+    else if (option->is_known)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but of very many bytes it moves %.1f GB/s: several transfers must move a quarter more than the best single one", name, times,
                   plan_split_rate(option->way, option->way_count) / 1e9);
     else

@@ -4,7 +4,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_route.h"
+#include "plan_route_answer.h"
 
 /* An answer whose options are priced, cited and in order. */
 struct route_said {

@@ -9,7 +9,7 @@
 static bool all_known(const struct route_answer *answer, double bytes)
 {
     for (size_t i = 0; i < answer->count; i++)
-        for (size_t w = 0; w < answer->option[i].way_count; w++)
+        for (size_t w = 0; w < answer->option[i].way_count && !answer->option[i].is_guess; w++)
             if (!plan_way_knows(&answer->option[i].way[w], answer->option[i].share[w] * bytes))
                 return false;
     return true;

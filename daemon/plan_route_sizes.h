@@ -4,7 +4,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_route.h"
+#include "plan_route_answer.h"
 
 /* The crossovers and b80_bytes of an answer whose options are priced and in order. */
 void plan_route_sizes(struct route_answer *answer);

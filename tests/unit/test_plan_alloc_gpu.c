@@ -152,7 +152,7 @@ static void links_are_not_faster_than_what_is_known(void **state)
             assert_true(isnan(f.answer.option[i].predicted.low_ns));
             assert_int_equal(f.answer.option[i].why_count, 1);
         }
-        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no faster than known host memory" : "how fast gpus use numa1 was not measured: taken"));
+        assert_true(warned(&f, near == 1 ? "how fast gpus use numa0 was not measured: taken as no faster than what is known of such" : "how fast gpus use numa1 was not measured: taken"));
         assert_false(warned(&f, "links are said to have"));
         end(&f);
     }

@@ -54,14 +54,14 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
         best = best_of(&f, from, to, 16 * MIB, false);
         assert_true(best->way_count >= 3 && best->predicted.time_ns > 125e3 && best->predicted.time_ns < 160e3);
         best = best_of(&f, from, to, MIB, false);
-        assert_true(plan_route_is_direct(best));
+        assert_true(plan_route_answer_is_direct(best));
         /* The run with both directions of just these copies says what they get: far less than twice. */
         double alone_ns = best_of(&f, from, to, 256 * MIB, false)->predicted.time_ns;
         best = best_of(&f, from, to, 256 * MIB, true);
         assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns && best->predicted.time_ns < 2.9e6);
     }
     /* Between gpus the same NVLinks are full. */
-    assert_true(plan_route_is_direct(best_of(&f, gpu(&f, 0), gpu(&f, 3), 256 * MIB, false)));
+    assert_true(plan_route_answer_is_direct(best_of(&f, gpu(&f, 0), gpu(&f, 3), 256 * MIB, false)));
     end(&f);
 }
 
@@ -75,7 +75,7 @@ static void what_moves_meanwhile_over_the_same_links_takes_half(void **state)
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 256 * MIB, .meanwhile = &other, .meanwhile_count = 1}), BERTH_OK);
     for (size_t i = 0; i < f.answer.count; i++) {
         const struct route_option *option = &f.answer.option[i];
-        if (!plan_route_is_direct(option))
+        if (!plan_route_answer_is_direct(option))
             continue;
         assert_near(option->predicted.time_ns, 2 * alone_ns, 0.05);
         assert_non_null(option->shared);
@@ -99,7 +99,7 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
             if (best->way[0].hop[0].rate != NULL)
                 known_ns = fmin(known_ns, best->predicted.time_ns);
             else
-                assert_true(best->most != NULL && best->why_count == 1 && says(&f.answer.reasons, "the most that is known at either end"));
+                assert_true(best->way[0].hop[0].most != NULL && best->why_count == 1 && says(&f.answer.reasons, "the most that is known at either end"));
         }
         assert_near(least_ns, known_ns, 1e-9);
     }
@@ -151,7 +151,7 @@ static void check_reasons(const struct fixture *f, double bytes)
         } else if ((at = strstr(line, " counts with ")) != NULL || (at = strstr(line, " gets ")) != NULL) {
             assert_int_equal(sscanf(strpbrk(at, "0123456789"), "%lf", &its), 1);
             /* One way in one piece, alone and undisturbed, is no faster than that. */
-            assert_true(!plan_route_is_direct(best) || bytes / best->predicted.time_ns <= (its + 0.051) * 1.05);
+            assert_true(!plan_route_answer_is_direct(best) || bytes / best->predicted.time_ns <= (its + 0.051) * 1.05);
         }
     }
 }

@@ -414,7 +414,7 @@ static void properties_hold_on_random_nodes(void **state)
             before_ns = best_ns;
             for (size_t i = 0; i < f.answer.count; i++) { /* never slower than a direct way, nor than others that may lead */
                 const struct route_option *option = &f.answer.option[i];
-                assert_true(option->is_clear || !plan_route_is_direct(option));
+                assert_true(option->is_clear || !plan_route_answer_is_direct(option));
                 assert_true(option->predicted.time_ns >= best_ns * (1 - 1e-12) || !option->is_clear);
                 assert_true(i < 2 || option->predicted.time_ns >= f.answer.option[i - 1].predicted.time_ns);
                 splits += option->way_count > 1;
