@@ -213,10 +213,12 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, err = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "2000000T")
     assert status == 64 and "1 EiB" in err, (status, err)
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
-    status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G")
+    out = " ".join(berth("--node", NODE, "route", "gpu0", "gpu1", "1G")[1].split())
+    assert " 1.00 5.37 ms kernel" in out and "4.00 21.5 ms copy engine" in out and "by kernel: the time is what the links are said to allow at best" in out and "HSA_ENABLE_PEER_SDMA=0" in out, out
+    status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G", "--overlap")
     assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "already" in out and "copy engine via gpu" in out and "from published facts" in out, out
     for gpus in ("1-7", "0-7"):
-        status, out, _ = berth("--node", NODE, "route", "gpu6", "gpu3", "1G", "--gpus", gpus)
+        status, out, _ = berth("--node", NODE, "route", "gpu6", "gpu3", "1G", "--overlap", "--gpus", gpus)
         assert status == 0 and "9.77 ms" in out and out.count("33 % by") == 2 and max(map(len, out.splitlines())) <= 100, out
     four = [word for i in (1, 2, 3) for word in ("--meanwhile", f"gpu{i},numa0,1G")]
     status, out, _ = berth("--node", HERE.parent / "nodes/h200x4-hand", "route", "gpu0", "numa0", "1G", *four)
