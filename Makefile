@@ -12,6 +12,9 @@ LIBDIR     ?= $(PREFIX)/lib
 LIBEXECDIR ?= $(PREFIX)/libexec/berth
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR    ?= $(PREFIX)/share/berth
+MANDIR     ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 SYSCONFDIR ?= /etc
@@ -356,8 +359,8 @@ lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is
 	 $(call pkg_cflags,$(DAEMON_PKGS) cmocka)
 
 # Files that are made from a template, with the folders of this PREFIX in them.
-SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
-                 -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' \
+                 -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
 .PHONY: always
 $(BUILD)/systemd/berthd.service: systemd/berthd.service.in always
 	@mkdir -p $(@D)
@@ -365,6 +368,29 @@ $(BUILD)/systemd/berthd.service: systemd/berthd.service.in always
 $(BUILD)/libberth.pc: client/libberth.pc.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) $< >$@
+
+# Manual pages and shells' completion: the programs print from their own tables what they take.
+MANUALS     := $(patsubst docs/man/%.in,$(BUILD)/man/%,$(wildcard docs/man/*.in))
+COMPLETIONS := $(BUILD)/completion/berth $(BUILD)/completion/_berth
+.PHONY: documents
+documents: $(MANUALS) $(COMPLETIONS) ## build the manual pages into build/man and what shells complete into build/completion
+$(BUILD)/man/berth.1: $(BUILD)/man/berth.1.part
+$(BUILD)/man/berth.1.part: $(BUILD)/bin/berth
+	@mkdir -p $(@D)
+	@$< help --as manual >$@
+$(BUILD)/man/berth.conf.5: $(BUILD)/man/berth.conf.5.part
+$(BUILD)/man/berth.conf.5.part: $(BUILD)/bin/berthd docs/man/keys.awk
+	@mkdir -p $(@D)
+	@env -u STATE_DIRECTORY $< --config /dev/null --check-config | awk -f docs/man/keys.awk >$@
+$(BUILD)/man/%: docs/man/%.in always
+	@mkdir -p $(@D)
+	@$(SUBSTITUTE) -e '/^@[A-Z]*@$$/{r $@.part' -e 'd}' $< >$@
+$(BUILD)/completion/berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.sh berth.bash)
+	@mkdir -p $(@D)
+	@{ $< help --as completion && cat $(filter etc/%,$^); } >$@.new && mv $@.new $@
+$(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.sh berth.zsh)
+	@mkdir -p $(@D)
+	@{ echo '#compdef berth' && $< help --as completion && cat $(filter etc/%,$^); } >$@.new && mv $@.new $@
 
 # What is installed, once, for install and uninstall alike: mode:file:folder. The configuration is never overwritten, and
 # removed only while it is as it came.
@@ -374,11 +400,13 @@ INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
-            644:systemd/berthd.sysusers:$(SYSUSERSDIR)
+            644:systemd/berthd.sysusers:$(SYSUSERSDIR) \
+            $(foreach m,$(MANUALS),644:$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))) \
+            644:$(BUILD)/completion/berth:$(BASHCOMPDIR) 644:$(BUILD)/completion/_berth:$(ZSHCOMPDIR)
 CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
 
 .PHONY: install
-install: all $(BUILD)/systemd/berthd.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
+install: all documents $(BUILD)/systemd/berthd.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
 	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; \
 	    install -D -m $$mode $$file $(DESTDIR)$$folder/$$name || exit 1; echo "$(DESTDIR)$$folder/$$name"; done

@@ -8,10 +8,20 @@
 
 static int run_help(struct cmd *cmd);
 
+enum { AS, OPTIONS };
+
+static const char *const forms[] = {"text", "manual", "completion", NULL};
+
+static const struct cmd_option options[] = {
+    [AS] = {.name = "as", .value = "FORM", .help = "for a person, or all of it as the sections of berth(1) or the tables of shells' completion", .choices = forms},
+};
+
 static const struct cmd_command command_help = {
     .name = "help",
     .operands = "[COMMAND]",
     .about = "show the help of berth or of a command",
+    .options = options,
+    .option_count = OPTIONS,
     .most_operands = 1,
     .run = run_help,
 };
@@ -27,8 +37,22 @@ static int show_help(const struct cmd *cmd, const struct cmd_command *command)
     return cmd_print(&ui);
 }
 
+static int print(const struct cmd *cmd, void (*put)(struct ui *ui, const struct cmd *cmd))
+{
+    struct ui ui = {0};
+    put(&ui, cmd);
+    return cmd_print(&ui);
+}
+
 static int run_help(struct cmd *cmd)
 {
+    const char *form = cmd_value(cmd, &options[AS]);
+    if (form != NULL && strcmp(form, "text") != 0 && cmd->operand_count > 0)
+        return cmd_usage(cmd, "--as %s is of all commands", form);
+    if (form != NULL && strcmp(form, "manual") == 0)
+        return print(cmd, cmd_manual);
+    if (form != NULL && strcmp(form, "completion") == 0)
+        return print(cmd, cmd_completion);
     if (cmd->operand_count == 0)
         return show_help(cmd, NULL);
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)

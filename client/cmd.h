@@ -34,6 +34,7 @@ struct cmd_command {
     size_t most_operands;
     int (*run)(struct cmd *cmd);
     const char *notes[CMD_NOTES]; /* paragraphs at the end of its help */
+    const char *const *first;     /* the words that its first operand may be, for completion, ends with NULL; NULL: as operands says */
 };
 
 struct cmd_given {
@@ -66,6 +67,10 @@ enum { CMD_SOCKET, CMD_NODE, CMD_JSON, CMD_HELP, CMD_VERSION, CMD_GLOBALS };
 /* cmd_help.c */
 void cmd_help(struct ui *ui, const struct cmd *cmd);                                 /* the whole command */
 void cmd_help_command(struct ui *ui, const struct cmd_command *command);
+
+/* cmd_manual.c: the commands and options as sections of a manual page. cmd_completion.c: as functions of a shell. */
+void cmd_manual(struct ui *ui, const struct cmd *cmd);
+void cmd_completion(struct ui *ui, const struct cmd *cmd);
 
 /* cmd_nearest.c */
 const char *cmd_nearest(const char *word, const char *const *names, size_t count); /* a name that was probably meant, or NULL */

@@ -4,7 +4,7 @@ set -u
 BUILD=${BUILD:-build}
 bad=0
 mapfile -t sources < <(find daemon client probes tests -name '*.c' | sort)
-mapfile -t scripts < <(grep -rlE '^#!.*\b(ba)?sh\b' .ci probes tests etc 2>/dev/null | sort)
+mapfile -t scripts < <({ grep -rlE '^#!.*\b(ba)?sh\b' .ci probes tests etc 2>/dev/null; ls etc/completion/*.sh etc/completion/*.bash; } | sort)
 
 say() { printf '%-12s %s\n' "$1" "$2"; }
 

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What the manual pages and the shells' completion say, against what the programs take."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, NODES, Daemon
+from tap import LeftOut, run_tests
+
+MAN = BIN.parent / "man"
+COMPLETION = BIN.parent / "completion"
+PAGES = ("berth.1", "berthd.8", "berth.conf.5", "libberth.3")
+
+
+def said(*command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=True, **more).stdout
+
+
+def commands():
+    """The commands by name, with their options, as the help has them."""
+    listed = re.search(r"Commands\n(.*?)\n\n", said(BIN / "berth", "--help"), re.S)[1]
+    names = re.findall(r"^  (\S+)  ", listed, re.M)
+    return {name: options(said(BIN / "berth", "help", name).split("Options of every command")[0]) for name in names}
+
+
+def options(text):
+    return re.findall(r"^  (?:(-\w), |    )(--[a-z-]+)", text, re.M)
+
+
+def rendered(page):
+    """A page as a reader sees it, in one line, or left out when nothing can show it."""
+    if shutil.which("mandoc") is None:
+        raise LeftOut("mandoc is not here; make check installs it")
+    text = said("mandoc", "-T", "utf8", "-O", "width=500", MAN / page)
+    return re.sub(r"\s+", " ", re.sub(".\b", "", text))
+
+
+def tools_find_nothing_wrong_with_the_pages():
+    for page in PAGES:
+        rendered(page)
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", MAN / page], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout == "", done.stdout
+        assert "@" not in (MAN / page).read_text(), page
+        if shutil.which("man") is not None and shutil.which("groff") is not None:
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", MAN / page], capture_output=True, text=True,
+                                  env={**os.environ, "MANROFFSEQ": "", "LC_ALL": "C.UTF-8"})
+            assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def every_page_that_is_named_is_there():
+    for page in PAGES:
+        for name, section in re.findall(r"^\.Xr (\S+) (\d)", (MAN / page).read_text(), re.M):
+            assert f"{name}.{section}" in PAGES or name.startswith("systemd"), (page, name, section)
+
+
+def berth_1_has_every_command_and_option():
+    text, table = rendered("berth.1"), commands()
+    assert {"bind", "alloc", "route", "health", "status", "help"} <= set(table) and len(table["bind"]) > 10, table
+    for name, its in table.items():
+        assert f" berth {name} " in text, name
+        for letter, word in its:
+            assert f" {letter + ', ' if letter else ''}{word} " in text, (name, word)
+    for word in options(said(BIN / "berth", "help", "topo")):
+        assert word[1] in text
+
+
+def berth_1_says_of_each_what_the_help_says():
+    """Nothing is lost to roff on the way."""
+    text = rendered("berth.1").replace(" ", "")
+    for name in commands():
+        usage = re.sub(r"\s+", "", said(BIN / "berth", "help", name).split("\n")[0].split(": ", 1)[1])
+        assert usage in text, usage
+        notes = said(BIN / "berth", "help", name).split("--version      show the version\n")[1]
+        assert re.sub(r"\s+", "", notes) in text, notes
+
+
+def berthd_8_has_every_option():
+    text = rendered("berthd.8")
+    its = re.findall(r"--[a-z-]+", said(BIN / "berthd", "--help"))
+    assert len(its) >= 8, its
+    for word in its:
+        assert f" {word} " in text, word
+
+
+def berth_conf_5_has_every_key_and_default():
+    text = rendered("berth.conf.5")
+    environment = {name: value for name, value in os.environ.items() if name != "STATE_DIRECTORY"}
+    lines = said(BIN / "berthd", "--config", "/dev/null", "--check-config", env=environment).splitlines()
+    pairs = list(zip(lines[::2], lines[1::2]))
+    assert len(pairs) > 30 and all(about.startswith("# ") for about, _ in pairs), lines
+    for about, key in pairs:
+        assert f" {key.removesuffix(' = ')} {about[2:]}" in text, (key, about)
+
+
+def libberth_3_has_every_function():
+    text = rendered("libberth.3")
+    header = re.sub(r"\s+", " ", (ROOT / "client/berth.h").read_text())
+    functions = re.findall(r"BERTH_PUBLIC ([^;(]*?\*?)(berth_\w+)(\([^;]*\));", header)
+    assert len(functions) > 20
+    for result, name, arguments in functions:
+        assert f" {result.strip()} {name}{arguments};".replace(" ", "") in text.replace(" ", ""), (result, name, arguments)
+        assert re.search(rf"^\.Nm {name}\b", (MAN / "libberth.3").read_text(), re.M), name
+
+
+def bash(*words, environment=None):
+    """What bash offers for the last of these words."""
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"'
+    lines = said("bash", "--norc", "-c", script, "bash", COMPLETION / "berth", "berth", *words,
+                 env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **(environment or {})}).splitlines()
+    return [line for line in lines if line]
+
+
+ZSH = r"""
+compdef() { :; }
+compset() { [ "$1" = -P ] || return 1; local cut=${words[CURRENT]#${~2}}; [ "$cut" != "$words[CURRENT]" ] || return 1; words[CURRENT]=$cut; }
+compadd() { [ "$1" = -a ] && print -l -- ${(P)2}; }
+_describe() { print -l -- ${(P)4%%:*}; }
+_files() { echo "files $*"; }
+_normal() { echo "normal $CURRENT $words"; }
+source "$1"; shift; words=("$@"); CURRENT=$#
+_berth
+"""
+
+
+def zsh(*words, environment=None):
+    """What zsh's completion adds for the last of these words, before zsh picks what fits."""
+    if shutil.which("zsh") is None:
+        raise LeftOut("zsh is not here; make check installs it")
+    return said("zsh", "-f", "-c", ZSH, "zsh", COMPLETION / "_berth", "berth", *words,
+                env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **(environment or {})}).splitlines()
+
+
+def metrics():
+    return re.findall(r'^X\(\w+, "(\w+)"', (ROOT / "schema/metrics.def").read_text(), re.M)
+
+
+def bash_completes_what_the_tables_have():
+    table = commands()
+    assert bash("") == list(table)
+    assert bash("--json", "bi") == ["bind"]
+    assert set(bash("--")) == {"--socket", "--node", "--json", "--help", "--version"}
+    for name, its in table.items():
+        offered = bash(name, "-")
+        assert {word for pair in its for word in pair if word} | {"--socket", "--json"} <= set(offered), (name, offered)
+        assert all(word.startswith("-") for word in offered)
+    assert bash("bind", "-n", "8", "--form") == ["--format"]
+    assert bash("bind", "--format", "") == ["table", "env", "slurm", "rankfile", "numactl", "omp_places"]
+    assert bash("bind", "--order", "=", "f") == ["free"] and bash("bind", "--order", "=") == ["free", "rank"]
+    assert bash("bind", "-n", "") == [] and bash("bind", "--pattern", "all") == ["alltoall", "allreduce"]
+    assert bash("alloc", "--kind", "pinned,d") == ["pinned,device"]
+    assert bash("matrix", "") == metrics() and bash("probe", "cpu_copy", "cpu_p") == ["cpu_pingpong"]
+    assert bash("help", "al") == ["alloc"] and bash("help", "--as", "m") == ["manual"]
+    assert bash("topo", "") == []
+
+
+def bash_completes_files_folders_and_places():
+    assert "README.md" in bash("bind", "--flows", "READ") and bash("record", "doc") == ["docs"]
+    assert bash("--node", "tests/nodes/mi2") == ["tests/nodes/mi250x"]
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        here = {"BERTH_SOCKET": daemon.socket}
+        assert bash("route", "gpu", environment=here) == [f"gpu{n}" for n in range(8)]
+        assert bash("health", "numa0,gpu7", environment=here) == ["numa0,gpu7"]
+        assert bash("--socket", daemon.socket, "curves", "memory_latency", "numa") == [f"numa{n}" for n in range(4)]
+        assert "gpu3" in zsh("route", "", environment=here)
+    assert bash("route", "", environment={"BERTH_SOCKET": "/nowhere"}) == []
+
+
+def zsh_completes_what_the_tables_have():
+    if shutil.which("zsh") is not None:
+        subprocess.run(["zsh", "-n", COMPLETION / "_berth"], check=True)
+    table = commands()
+    assert zsh("") == list(table)
+    for name, its in table.items():
+        offered = zsh(name, "-")
+        assert {word for pair in its for word in pair if word} | {"--socket", "--json"} <= set(offered), (name, offered)
+    assert zsh("bind", "--format", "") == ["table", "env", "slurm", "rankfile", "numactl", "omp_places"] == zsh("bind", "--format=")
+    assert zsh("alloc", "--kind", "pinned,") == ["system", "pinned", "managed", "device"]
+    assert zsh("matrix", "") == metrics() and zsh("record", "") == ["files -/"] and zsh("bind", "--flows", "") == ["files "]
+
+
+def the_help_prints_all_or_one():
+    done = subprocess.run([BIN / "berth", "help", "--as", "manual", "bind"], capture_output=True, text=True)
+    assert done.returncode == 64 and done.stderr.count("\n") == 1, done
+    assert said(BIN / "berth", "help", "--as", "text", "bind") == said(BIN / "berth", "help", "bind")
+    subprocess.run(["bash", "-n", COMPLETION / "berth"], check=True)
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(run_tests([tools_find_nothing_wrong_with_the_pages, every_page_that_is_named_is_there, berth_1_has_every_command_and_option, berth_1_says_of_each_what_the_help_says,
+                        berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
+                        bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, the_help_prints_all_or_one]) != 0)

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Manual pages and shells' completion against the programs' own tables. BIN is where the programs are.
+# May run beside others.
+set -eu
+cd "$(dirname "$0")/../.."
+export BIN=${BIN:-build/bin}
+make --no-print-directory documents BUILD="${BIN%/bin}" >/dev/null
+exec python3 tests/system/documents.py "$@"
