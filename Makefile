@@ -143,7 +143,7 @@ $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa)
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
@@ -154,7 +154,7 @@ $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 $(BUILD)/bin/berth: $(call obj,client/berth.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson numa) -lm
 $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)

@@ -228,6 +228,56 @@ BERTH_PUBLIC void berth_bind_request_init(struct berth_bind_request *request);
 BERTH_PUBLIC int berth_bind(struct berth *berth, const struct berth_bind_request *request, struct berth_binding **ret_binding);
 BERTH_PUBLIC void berth_binding_free(struct berth_binding *binding);
 
+/* ---- in a job: which task this is, and taking its berth ---- */
+
+/* Gives a variable's value, NULL when it is not set. Where one is asked for, NULL instead of a function stands for getenv(3). */
+typedef const char *berth_variable_fn(const char *name, void *arg);
+
+/* What a launcher's variables say of this task and its step. name: openmpi, hydra (MPICH, Intel MPI), pals, flux, slurm, pmi or pmix; NULL when
+ * there are no such variables. An inner launcher goes before the one that it was itself started by. */
+struct berth_launcher {
+    const char *name;
+    int task, tasks;     /* the task's number on this node, from 0, and how many the step has here; -1 unknown */
+    int rank, world;     /* the same in the whole step; -1 unknown */
+    const int *ranks;    /* the ranks of this node's tasks, tasks of them; NULL unless it says how they are distributed, or all are here */
+    const char *key;     /* "slurm/1234.0": the same in all tasks of the step, no other's meanwhile; NULL where it gives the step no name */
+    const char *missing; /* task or tasks is unknown: one line that says which variable would tell; else NULL */
+};
+
+/* Reads them. Calls no daemon and blocks nowhere. OUT_OF_MEMORY alone is a failure: what is not said is unknown. */
+BERTH_PUBLIC int berth_launcher_here(struct berth *berth, berth_variable_fn *variable, void *arg, struct berth_launcher **ret_launcher);
+BERTH_PUBLIC void berth_launcher_free(struct berth_launcher *launcher);
+
+/* What the step's tasks on this node may use together, and what the launcher has already given to this one of them. */
+struct berth_step {
+    struct berth_allowed allowed; /* of all its tasks, and so the same in each: what a Bind for all of them is to be asked with */
+    const char *cpus;             /* the calling thread's affinity */
+    struct berth_texts gpus;      /* those that the variables leave visible; item NULL for all */
+    int cpus_bound, gpus_bound;   /* 1: the launcher has given this task cpus, or gpus, of its own */
+    const char *key;              /* the launcher's, else one by the process that started the tasks, the same in all of them */
+};
+
+/* Looks at what the calling thread may use beside what the process has that started the step's tasks: the nearest ancestor without this task's rank
+ * among its variables. A task whose affinity, or whose visible-device variables, are narrower than that one's was bound by the launcher. Of a process that
+ * does not show its variables, the gpus count as shared unless there are fewer than SLURM_STEP_GPUS names, or than tasks. launcher: with task, tasks and rank as they
+ * are known, also when not from a launcher. given: cpus and gpus that may be used instead of all (NULL, or fields NULL: all). Asks the daemon for the node where there are
+ * gpus to be told apart. The affinity is widened meanwhile, to see what the cpuset allows, and set back. Fails as berth_allowed_here. */
+BERTH_PUBLIC int berth_step_here(struct berth *berth, const struct berth_launcher *launcher, const struct berth_allowed *given, berth_variable_fn *variable,
+                                 void *arg, struct berth_step **ret_step);
+BERTH_PUBLIC void berth_step_free(struct berth_step *step);
+
+/* What is taken of a berth. GPUS are the variables that say which gpus are visible, ENVIRONMENT are the others. */
+enum berth_part { BERTH_PART_CPUS = 1, BERTH_PART_MEMORY = 2, BERTH_PART_GPUS = 4, BERTH_PART_ENVIRONMENT = 8, BERTH_PART_ALL = 15 };
+
+/* The berth of this task in a binding for all tasks of its step, borrowed from it, and which parts of it are to be taken so that what the launcher has
+ * bound stays: the one of its number, or, where the launcher has given it gpus, the one that has just these. NULL when there is none. Pure. */
+BERTH_PUBLIC const struct berth_task *berth_step_berth(const struct berth_step *step, int task, const struct berth_binding *binding, unsigned *ret_parts);
+
+/* Takes these parts of a berth: the calling thread's affinity and memory policy, which its children and what it executes inherit, and the process's
+ * environment. Nothing has changed on failure: SYSTEM (the kernel refuses the cpus or the policy), BAD_ARGUMENT (cpus that are no list, or none; a memory that is no NUMA
+ * node; a name that no variable has), OUT_OF_MEMORY. Calls no daemon. setenv(3) makes it unsafe beside threads that read the environment. */
+BERTH_PUBLIC int berth_apply(struct berth *berth, const struct berth_task *task, unsigned parts);
+
 /* ---- Allocate: which memory ---- */
 
 enum berth_memory_kind { BERTH_KIND_UNKNOWN, BERTH_KIND_SYSTEM, BERTH_KIND_PINNED, BERTH_KIND_MANAGED, BERTH_KIND_DEVICE };

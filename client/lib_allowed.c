@@ -1,77 +1,28 @@
 /* What the calling thread may use. A daemon cannot see this: affinity, device cgroup and environment are the caller's. */
+#include "lib_allowed.h"
+#include "lib_cpus.h"
 #include "lib_read.h"
 #include "lib_visible.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#define CPUS_MAX 16384
 #define NODES_MAX 1024
-#define WORD_BITS (8 * (unsigned)sizeof(unsigned long))
-
-struct bits {
-    unsigned long word[CPUS_MAX / WORD_BITS];
-};
-
-static bool has(const struct bits *bits, unsigned n) { return bits->word[n / WORD_BITS] >> n % WORD_BITS & 1; }
-
-/* The kernel's list format; false on anything else and on numbers of CPUS_MAX or more. */
-static bool parse_list(const char *c, struct bits *ret_bits)
-{
-    struct bits bits = {0};
-    while (isdigit((unsigned char)*c)) {
-        char *end;
-        unsigned long first = strtoul(c, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        if (last >= CPUS_MAX || first > last)
-            return false;
-        for (unsigned long n = first; n <= last; n++)
-            bits.word[n / WORD_BITS] |= 1ul << n % WORD_BITS;
-        c = *end == ',' ? end + 1 : end;
-    }
-    *ret_bits = bits;
-    return *c == '\0' || *c == '\n';
-}
-
-/* Writes the list format into size bytes; returns the bytes it takes with the NUL. */
-static size_t format_list(const struct bits *bits, char *text, size_t size)
-{
-    size_t used = 0;
-    if (size > 0)
-        text[0] = '\0';
-    for (unsigned n = 0; n < CPUS_MAX; n++) {
-        if (!has(bits, n))
-            continue;
-        unsigned last = n;
-        while (last + 1 < CPUS_MAX && has(bits, last + 1))
-            last++;
-        size_t room = used < size ? size - used : 0;
-        char *at = room > 0 ? text + used : NULL;
-        int length = last == n ? snprintf(at, room, "%s%u", used > 0 ? "," : "", n)
-                               : snprintf(at, room, "%s%u-%u", used > 0 ? "," : "", n, last);
-        used += (size_t)length;
-        n = last;
-    }
-    return used + 1;
-}
 
 static bool read_cpus(struct lib_read *read, const char **ret_cpus)
 {
-    struct bits bits = {0};
-    if (sched_getaffinity(0, sizeof bits.word, (cpu_set_t *)(void *)bits.word) != 0)
+    struct lib_cpus cpus;
+    if (!lib_cpus_of(0, &cpus))
         return false;
-    size_t size = format_list(&bits, NULL, 0);
+    size_t size = lib_cpus_format(&cpus, NULL, 0);
     char *text = lib_result_block(read, size, 1);
     if (text != NULL)
-        format_list(&bits, text, size);
+        lib_cpus_format(&cpus, text, size);
     *ret_cpus = text;
     return true;
 }
@@ -88,36 +39,36 @@ static bool read_file(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* The cpuset's memory nodes, as far as they exist: Mems_allowed may name nodes that a machine could have and has not.
- * Leaves memory at all when the kernel does not say. */
-static void read_memory(struct lib_read *read, struct berth_texts *ret_memory)
+/* As far as they exist: Mems_allowed may name nodes that a machine could have and has not. */
+struct berth_texts lib_allowed_memory(struct lib_read *read)
 {
+    const struct berth_texts all = {.item = NULL};
     char status[8192], online[512];
-    struct bits allowed, present;
+    struct lib_cpus allowed, present;
     if (!read_file("/proc/thread-self/status", status, sizeof status) || !read_file("/sys/devices/system/node/online", online, sizeof online))
-        return;
+        return all;
     const char *line = strstr(status, "\nMems_allowed_list:");
-    if (line == NULL || !parse_list(line + strcspn(line, "0123456789"), &allowed) || !parse_list(online, &present))
-        return;
+    if (line == NULL || !lib_cpus_parse(line + strcspn(line, "0123456789"), &allowed) || !lib_cpus_parse(online, &present))
+        return all;
     size_t count = 0;
     for (unsigned n = 0; n < NODES_MAX; n++)
-        count += has(&allowed, n) && has(&present, n);
+        count += lib_cpus_has(&allowed, n) && lib_cpus_has(&present, n);
     const char **item = lib_result_block(read, count, sizeof *item);
     char(*name)[16] = lib_result_block(read, count, sizeof *name);
     if (item == NULL || name == NULL)
-        return;
+        return all;
     size_t i = 0;
     for (unsigned n = 0; n < NODES_MAX; n++) {
-        if (has(&allowed, n) && has(&present, n)) {
+        if (lib_cpus_has(&allowed, n) && lib_cpus_has(&present, n)) {
             snprintf(name[i], sizeof *name, "numa%u", n);
             item[i] = name[i];
             i++;
         }
     }
-    *ret_memory = (struct berth_texts){.item = item, .count = count};
+    return (struct berth_texts){.item = item, .count = count};
 }
 
-static bool has_gpu_devices(void)
+bool lib_allowed_has_devices(void)
 {
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/kfd", F_OK) == 0 || access("/dev/dri", F_OK) == 0;
 }
@@ -156,9 +107,37 @@ static struct lib_gpu describe_gpu(struct lib_read *read, const json_t *place)
     return gpu;
 }
 
-static void read_gpus(struct lib_read *read, const json_t *node, struct berth_texts *ret_gpus)
+const char *lib_variable(const struct lib_variables *variables, const char *name)
 {
-    struct lib_gpu gpus[LIB_GPUS_MAX];
+    return variables->read != NULL ? variables->read(name, variables->arg) : getenv(name);
+}
+
+struct lib_visible lib_visible_variables(const struct lib_variables *variables)
+{
+    return (struct lib_visible){
+        .cuda = lib_variable(variables, "CUDA_VISIBLE_DEVICES"),
+        .cuda_order = lib_variable(variables, "CUDA_DEVICE_ORDER"),
+        .rocr = lib_variable(variables, "ROCR_VISIBLE_DEVICES"),
+        .hip = lib_variable(variables, "HIP_VISIBLE_DEVICES"),
+    };
+}
+
+bool lib_visible_is_any(const struct lib_visible *visible) { return visible->cuda != NULL || visible->rocr != NULL || visible->hip != NULL; }
+
+static bool is_named(const struct berth_texts *given, const json_t *place)
+{
+    static const char *const keys[] = {"name", "pci", "uuid"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        const char *name = json_string_value(json_object_get(place, keys[k]));
+        for (size_t i = 0; name != NULL && i < given->count; i++)
+            if (strcasecmp(given->item[i], name) == 0)
+                return true;
+    }
+    return false;
+}
+
+bool lib_allowed_gpus(struct lib_read *read, const json_t *node, const struct berth_texts *given, struct lib_gpu ret[LIB_GPUS_MAX], size_t *ret_count)
+{
     size_t count = 0, i;
     const json_t *place;
     json_array_foreach(json_object_get(node, "places"), i, place)
@@ -167,28 +146,42 @@ static void read_gpus(struct lib_read *read, const json_t *node, struct berth_te
         if (kind == NULL || strcmp(kind, "gpu") != 0)
             continue;
         if (count == LIB_GPUS_MAX)
-            return;
-        gpus[count++] = describe_gpu(read, place);
+            return false;
+        ret[count] = describe_gpu(read, place);
+        if (given != NULL)
+            ret[count].usable = is_named(given, place);
+        count++;
     }
-    const struct lib_visible visible = {
-        .cuda = getenv("CUDA_VISIBLE_DEVICES"),
-        .cuda_order = getenv("CUDA_DEVICE_ORDER"),
-        .rocr = getenv("ROCR_VISIBLE_DEVICES"),
-        .hip = getenv("HIP_VISIBLE_DEVICES"),
-    };
-    lib_visible_apply(&visible, gpus, count);
+    *ret_count = count;
+    return true;
+}
+
+struct berth_texts lib_allowed_names(struct lib_read *read, const struct lib_gpu *gpus, size_t count)
+{
     const char **item = lib_result_block(read, count, sizeof *item);
     size_t kept = 0;
-    for (i = 0; item != NULL && i < count; i++)
+    for (size_t i = 0; item != NULL && i < count; i++)
         if (gpus[i].usable)
             item[kept++] = gpus[i].name;
-    *ret_gpus = (struct berth_texts){.item = item, .count = kept};
+    return (struct berth_texts){.item = item, .count = kept};
+}
+
+static void read_gpus(struct lib_read *read, const json_t *node, struct berth_texts *ret_gpus)
+{
+    const struct lib_variables environment = {0};
+    const struct lib_visible visible = lib_visible_variables(&environment);
+    struct lib_gpu gpus[LIB_GPUS_MAX];
+    size_t count;
+    if (!lib_allowed_gpus(read, node, NULL, gpus, &count))
+        return;
+    lib_visible_apply(&visible, gpus, count);
+    *ret_gpus = lib_allowed_names(read, gpus, count);
 }
 
 int berth_allowed_here(struct berth *berth, int with_gpus, struct berth_allowed **ret_allowed)
 {
     json_t *node = NULL;
-    bool has_devices = with_gpus && has_gpu_devices();
+    bool has_devices = with_gpus && lib_allowed_has_devices();
     if (has_devices) {
         int status = lib_call(berth, "io.berth.Fabric.GetNode", json_object(), &node);
         if (status < 0)
@@ -202,7 +195,7 @@ int berth_allowed_here(struct berth *berth, int with_gpus, struct berth_allowed 
         lib_result_free(allowed);
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "cannot read this thread's affinity: %s", strerror(errno));
     }
-    read_memory(&read, &allowed->memory);
+    allowed->memory = lib_allowed_memory(&read);
     if (has_devices)
         read_gpus(&read, node, &allowed->gpus);
     else if (with_gpus)
