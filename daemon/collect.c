@@ -96,14 +96,14 @@ static void take_skip(struct collect *collect, const struct record *record)
                                            record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
 }
 
-/* "METRIC FROM TO"; what it calls by other names is remembered all the same, for the probe itself knows them. */
+/* "METRIC FROM TO", of a set with its flows behind it; what it calls by other names is remembered all the same, for the probe itself knows them. */
 static void take_cell(struct collect *collect, const char *text)
 {
-    char metric[64], from[72], to[72];
+    char metric[64], from[72], to[72], set[8];
     struct collect_cell *cell = &collect->cell;
     *cell = (struct collect_cell){.from = PLACE_NONE, .to = PLACE_NONE};
     snprintf(cell->text, sizeof cell->text, "%s", text);
-    if (sscanf(cell->text, "%63s %71s %71s", metric, from, to) != 3 || !metric_parse(metric, &cell->metric))
+    if (sscanf(cell->text, "%63s %71s %71s %7s", metric, from, to, set) != 3 || !metric_parse(metric, &cell->metric))
         return;
     cell->from = graph_find(collect->graph, from);
     cell->to = graph_find(collect->graph, to);
@@ -302,10 +302,13 @@ static void note_ending(struct collect *collect, const char *ending, const char 
         snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text, metric_info(cell->metric)->name, from,
                  collect->graph->places[cell->to].name);
     else
-        snprintf(why, sizeof why, "%.150s, while it measured %.80s", text, cell->text);
+        snprintf(why, sizeof why, "%.80s, while it measured %.150s", text, cell->text);
     collect_note(collect, NOTE_WARNING, code, from, why);
+    const char *skipped = strcmp(ending, "crashed") == 0 ? "the probe crashed while it measured this" : "the probe hung while it measured this";
     if (cell->known)
-        skip_cell(collect, strcmp(ending, "crashed") == 0 ? "the probe crashed while it measured this" : "the probe hung while it measured this");
+        skip_cell(collect, skipped);
+    else if (json_array_size(collect->skipped) < SKIPPED_MAX)
+        json_array_append_new(collect->skipped, json_sprintf("%s: %s", cell->text, skipped));
 }
 
 void collect_finish(struct collect *collect, const char *ending, const char *text, int64_t elapsed_ns)

@@ -47,8 +47,11 @@ static bool is_cell(const struct gpu_node *node, const char *cell)
 {
     char metric[64], from[72], to[72];
     int end = 0;
-    return sscanf(cell, "%63s %71s %71s%n", metric, from, to, &end) == 3 && cell[end] == '\0' && is_metric(metric) && is_recorded(node, from) &&
-           is_recorded(node, to);
+    if (sscanf(cell, "%63s %71s %71s%n", metric, from, to, &end) != 3 || !is_metric(metric) || !is_recorded(node, from) || !is_recorded(node, to))
+        return false;
+    /* A set has no places of its own; a word names it. */
+    bool is_set = cell[end] == ' ' && strcmp(from, "machine0") == 0 && strcmp(to, "machine0") == 0;
+    return cell[end] == '\0' || (is_set && strlen(cell + end + 1) == strcspn(cell + end + 1, " "));
 }
 
 /* What there is, behind what is wrong. */

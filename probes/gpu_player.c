@@ -1,10 +1,11 @@
 #include "gpu_player.h"
 
-#include <numa.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "gpu_seats.h"
 #include "probe_clock.h"
+#include "probe_file.h"
 
 #define POLLS 4096 /* between two looks at the clock */
 
@@ -23,13 +24,23 @@ static bool await(const struct gpu_player *player, uint32_t number, int64_t end_
     return true;
 }
 
+/* A kernel without NUMA says nothing of nodes: all of its CPUs are then on node 0. */
+static bool has_nodes(void)
+{
+    char text[256];
+    return probe_file_text("", text, sizeof text, "/sys/devices/system/node/online");
+}
+
 static void *play(void *arg)
 {
     struct play *play = arg;
     const struct gpu_player *player = play->player;
-    play->placed = numa_available() < 0 ? player->numa == 0 : numa_run_on_node(player->numa) == 0;
+    struct gpu_seats seats;
+    gpu_seats_find("", player->numa, &seats);
+    play->placed = seats.count > 0 || (player->numa == 0 && !has_nodes());
     if (!play->placed)
         return NULL;
+    gpu_seats_take(&seats, 0);
     int64_t began_ns = probe_clock_ns(), end_ns = began_ns + player->limit_ns;
     for (uint32_t round = 0; round < player->rounds; round++) {
         if (round == player->skip)

@@ -1,5 +1,5 @@
 /* The host's side of a ping-pong with a kernel: a thread on a NUMA node that writes one flag and polls the other, without a
- * pause. */
+ * pause, from the first of the CPUs of gpu_seats.h. */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -250,10 +250,8 @@ static int64_t cell_budget_ns(const struct gpu_run *run, const struct gpu_cell *
 
 static bool hung_before(const struct gpu_run *run, const struct gpu_cell *cell)
 {
-    char names[2][24], text[128];
-    gpu_report_place(run->node, cell->from, names[0], sizeof names[0]);
-    gpu_report_place(run->node, cell->to, names[1], sizeof names[1]);
-    snprintf(text, sizeof text, "%s %s %s", probe_metric_name(cell->metric), names[0], names[1]);
+    char text[GPU_RUN_CELL_SIZE];
+    gpu_run_cell(run, cell, text, sizeof text);
     for (size_t i = 0; i < run->wanted.skipped_count; i++)
         if (strcmp(text, run->wanted.skipped[i]) == 0)
             return true;
@@ -284,8 +282,9 @@ static enum gpu_probe_status measure_all(struct gpu_run *run, const struct gpu_c
             run->report->late |= !hung_before(run, cell) && !cell->is_spare;
             ok = gpu_run_failed(run, cell, NULL, GPU_FAULT_OTHER, &why);
         } else {
-            ok = gpu_report_begin(run->report, run->node, cell->metric, cell->from, cell->to) &&
-                 cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
+            char text[GPU_RUN_CELL_SIZE];
+            gpu_run_cell(run, cell, text, sizeof text);
+            ok = gpu_report_begin(run->report, text) && cell->measure(run, cell, cell_budget_ns(run, cell, left[cell->phase], now_ns));
         }
         if (out == NULL)
             gpu_times_cell(times, cell->phase, cell->metric, probe_clock_ns());

@@ -56,17 +56,13 @@ static bool keep(struct gpu_report *report, const struct gpu_node *node, enum pr
     return true;
 }
 
-bool gpu_report_begin(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to)
+bool gpu_report_begin(struct gpu_report *report, const char *cell)
 {
     if (report->out == NULL)
         return true;
-    char names[2][24], text[128];
-    gpu_report_place(node, from, names[0], sizeof names[0]);
-    gpu_report_place(node, to, names[1], sizeof names[1]);
-    snprintf(text, sizeof text, "%s %s %s", probe_metric_name(metric), names[0], names[1]);
     struct probe_line line;
     probe_record_progress(&line, report->done, report->total);
-    probe_line_text(&line, "cell", text);
+    probe_line_text(&line, "cell", cell);
     return probe_line_write(&line, report->out);
 }
 

@@ -28,9 +28,9 @@ struct gpu_report {
  * GPU_CELL_NONE. Places are numbered as in gpu_cell.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
-/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": "metric
- * from to". */
-bool gpu_report_begin(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to);
+/* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": as
+ * gpu_run_cell names it. */
+bool gpu_report_begin(struct gpu_report *report, const char *cell);
 
 /* In the metric's unit. */
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,

@@ -62,6 +62,47 @@ const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device)
     return &run->seats[near];
 }
 
+/* Joins flows and axes; false: there is no room. */
+static bool join_set(const struct gpu_run *run, const struct gpu_cell *cell, const int (*ends)[2], size_t count, char *text, size_t size)
+{
+    struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < size; i++) {
+        char names[2][24];
+        gpu_report_place(run->node, ends[i][0], names[0], sizeof names[0]);
+        gpu_report_place(run->node, ends[i][1], names[1], sizeof names[1]);
+        used += (size_t)snprintf(text + used, size - used, "%s%s>%s", i > 0 ? "+" : "", names[0], names[1]);
+    }
+    for (size_t i = 0; i < axes.count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, ":%s=%s", axes.text[2 * i], axes.text[2 * i + 1]);
+    return used < size;
+}
+
+/* FNV-1a. */
+static uint64_t digest(const char *text)
+{
+    uint64_t value = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++)
+        value = (value ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return value;
+}
+
+void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text, size_t size)
+{
+    char names[2][24], set[GPU_CELL_FLOWS_MAX * 52];
+    gpu_report_place(run->node, cell->from, names[0], sizeof names[0]);
+    gpu_report_place(run->node, cell->to, names[1], sizeof names[1]);
+    size_t used = (size_t)snprintf(ret_text, size, "%s %s %s", probe_metric_name(cell->metric), names[0], names[1]);
+    if (cell->flows == NULL || used + 1 >= size)
+        return;
+    int ends[GPU_CELL_FLOWS_MAX][2];
+    size_t count = cell->flows(run, cell, ends);
+    if (join_set(run, cell, ends, count, set, sizeof set) && strlen(set) < size - used - 1)
+        snprintf(ret_text + used, size - used, " %s", set);
+    else
+        snprintf(ret_text + used, size - used, " %zu-flows-%016llx", count, (unsigned long long)digest(set));
+}
+
 bool gpu_run_failed(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes, enum gpu_fault fault,
                     const struct probe_why *why)
 {

@@ -20,7 +20,7 @@ struct gpu_wanted {
     bool metrics[PROBE_METRIC_COUNT];
     const char *const *places; /* cells from or to one of these; a name that is none here matches nothing */
     size_t place_count;
-    const char *const *skipped; /* cells that hung before: "metric from to", never tried again in this run */
+    const char *const *skipped; /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
     size_t skipped_count;
 };
 
@@ -59,6 +59,11 @@ int gpu_run_near(const struct gpu_run *run, int device);
 
 /* CPUs of that NUMA node: where the device is called from. Looked for once for each node. */
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
+
+/* "metric from to", and of a set its flows, "metric machine0 machine0 FROM>TO+FROM>TO:direction=read", or their number and a digest where they are too long for it. Without
+ * a comma, and the same in another run. */
+#define GPU_RUN_CELL_SIZE 200 /* as much as the daemon reads */
+void gpu_run_cell(const struct gpu_run *run, const struct gpu_cell *cell, char *ret_text, size_t size);
 
 /* The cell could not be measured: reports why, but of a cell that is_more. axes NULL: those of the cell. False ends the run: the
  * device is lost (run->lost says so) or the reader gone. */

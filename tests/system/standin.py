@@ -245,6 +245,26 @@ def test_all_and_one():
         assert sum("value" in record and record["axes"].get("direction") == "both-read" for record in records) == devices * (devices - 1)
 
 
+def test_a_set_that_hung():
+    """Of sets the one that is named is left out, no other of its metric; its name is what the progress calls it."""
+    node, metrics = NODES / "h200x4.node", ("--profile", "full", "--metrics", "gpu_gpu_copy_engine_concurrent,host_gpu_copy_engine_concurrent", *LONG)
+    records = ended(measured(node, *metrics))
+    cells = [record["cell"] for record in records if record["record"] == "progress" and "_concurrent" in record["cell"]]
+    assert len(cells) == len(set(cells)) > 100 and not any("," in cell or len(cell) > 199 for cell in cells), len(cells)
+    a, b, c = (f"0000:00:0{number}.0" for number in (6, 7, 8))
+    fan = f"gpu_gpu_copy_engine_concurrent machine0 machine0 0000:00:06.0>{b}+0000:00:08.0>{b}+0000:00:09.0>{b}:direction=read"
+    large = [cell for cell in cells if "-flows-" in cell]
+    assert fan in cells and fan.replace(":direction=read", "") in cells and large, cells[:5]
+    assert f"host_gpu_copy_engine_concurrent machine0 machine0 numa0>{a}+numa0>{c}" in cells
+    for hung in (fan, fan.replace(":direction=read", ""), large[0]):
+        again = ended(measured(node, "--skip", hung, *metrics))
+        left = [record for record in again if record["record"] == "skip"]
+        assert [record["why"] for record in left] == ["it hung before"] and len(left[0]["flows"]) == (3 if hung not in large else 8), left
+        assert left[0]["axes"] == ({"direction": "read"} if hung == fan else {}), left
+        assert sum(record["record"] == "set" for record in again) == sum(record["record"] == "set" for record in records) - 1
+    assert "not \"METRIC FROM TO\"" in refused(node, "--skip", "gpu_gpu_copy_engine_concurrent machine0 machine0 two words")
+
+
 def test_left_out():
     """Of what the time does not reach each cell is said, once, with its axes, and each set with its flows."""
     records = ended(measured(NODES / "h200x4.node", "--profile", "full", "--budget-ns", "1000000000"), "budget")

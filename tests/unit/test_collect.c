@@ -205,6 +205,17 @@ static void what_hung_is_named_and_skipped(void **state)
     assert_non_null(strstr(collect.run.notes[0].text, "warp_drive gpu7"));
     assert_int_equal(collect.run.values->count, 0);
     collect_done(&collect);
+    /* A set is named by its flows, and is no cell between two places. */
+    collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, CELL("memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1")));
+    collect_finish(&collect, "timeout", "berth-probe-cpu was killed", 7);
+    assert_string_equal(collect.cell.text, "memory_bandwidth_concurrent machine0 machine0 numa0>core0+numa0>core1");
+    assert_non_null(strstr(collect.run.notes[0].text, "numa0>core0+numa0>core1"));
+    assert_int_equal(collect.run.values->count, 0);
+    assert_int_equal(json_array_size(collect.skipped), 1);
+    assert_non_null(strstr(json_string_value(json_array_get(collect.skipped, 0)), "numa0>core1: the probe hung"));
+    collect_done(&collect);
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
     assert_true(feed(&collect, CELL("cpu_copy core0 core1")));
