@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "backend_hwloc_load.h"
+#include "backend_hwloc_values.h"
 #include "iodev.h"
 
-#define MATRICES_MAX 64
-#define INITIATORS_MAX 256
 #define MEMORY_TOLERANCE 0.10 /* the kernel keeps some of each node for itself */
 
 struct walk {
@@ -23,15 +22,7 @@ struct walk {
     struct iodev_list devices;
 };
 
-static struct cpuset to_cpuset(const struct walk *walk, hwloc_const_bitmap_t bitmap)
-{
-    struct cpuset set = {0};
-    if (bitmap != NULL)
-        for (unsigned i = 0; i < CPUSET_MAX / 64; i++)
-            set.word[i] = hwloc_bitmap_to_ith_ulong(bitmap, i);
-    cpuset_and(&set, &walk->allowed);
-    return set;
-}
+static struct cpuset to_cpuset(const struct walk *walk, hwloc_const_bitmap_t bitmap) { return backend_hwloc_cpuset(bitmap, &walk->allowed); }
 
 static struct hwloc_obj *next_of(const struct walk *walk, hwloc_obj_type_t type, struct hwloc_obj *previous)
 {
@@ -330,122 +321,14 @@ static void add_devices(struct walk *walk)
     }
 }
 
-static place_id place_of(struct walk *walk, struct hwloc_obj *obj)
+static place_id place_of(void *arg, struct hwloc_obj *obj)
 {
+    struct walk *walk = arg;
     if (obj->type == HWLOC_OBJ_NUMANODE)
         return draft_numbered(walk->draft, PLACE_NUMA, (int32_t)obj->os_index);
     if (obj->type == HWLOC_OBJ_PACKAGE)
         return package_above(walk, obj);
     return iodev_place_of(&walk->devices, obj->gp_index);
-}
-
-static void add_numa_distances(struct walk *walk, const struct hwloc_distances_s *distances)
-{
-    unsigned n = distances->nbobjs;
-    double local = (double)distances->values[0];
-    for (unsigned i = 1; i < n; i++)
-        local = fmin(local, (double)distances->values[i * n + i]);
-    double scale = local > 10 ? 10 / local : 1; /* hwloc scales what it reads from the first format */
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned j = 0; j < n; j++)
-            draft_value(walk->draft, METRIC_NUMA_DISTANCE, place_of(walk, distances->objs[i]), place_of(walk, distances->objs[j]), "",
-                        (double)distances->values[i * n + j] * scale);
-}
-
-/* What one NVLink carries each way; NVML and hwloc give the sum over all of a pair. */
-static double nvlink_megabytes_per_s(struct draft *draft, place_id a, place_id b)
-{
-    const char *model = draft_place(draft, draft_place(draft, a)->kind == PLACE_GPU ? a : b)->model;
-    if (model == NULL)
-        return 25000;
-    if (strstr(model, "P100") != NULL)
-        return 20000; /* NVLink 1 */
-    return strstr(model, "B100") != NULL || strstr(model, "B200") != NULL || strstr(model, "B300") != NULL ? 50000 : 25000;
-}
-
-static void add_nvlinks(struct walk *walk, const struct hwloc_distances_s *distances)
-{
-    unsigned n = distances->nbobjs;
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned j = i + 1; j < n; j++) { /* the diagonal is 0 or 1000000 and means nothing */
-            double there = (double)distances->values[i * n + j], back = (double)distances->values[j * n + i];
-            place_id from = place_of(walk, distances->objs[i]), to = place_of(walk, distances->objs[j]);
-            if (fmax(there, back) <= 0 || from == PLACE_NONE || to == PLACE_NONE)
-                continue;
-            double each = nvlink_megabytes_per_s(walk->draft, from, to), width = fmax(there, back) / each;
-            if (there != back)
-                draft_disagree(walk->draft, "hwloc gives an NVLink %.0f MB/s one way and %.0f MB/s the other; kept is the larger.", there, back);
-            draft_link(walk->draft, from, to, LINK_NVLINK, width == floor(width) && width < 1000 ? (int32_t)width : 0,
-                       fmax(there, back) * 1e6, LINK_UP, SOURCE_HWLOC);
-        }
-}
-
-static void add_matrices(struct walk *walk)
-{
-    struct hwloc_distances_s *matrix[MATRICES_MAX];
-    unsigned count = MATRICES_MAX;
-    if (hwloc_distances_get(walk->topology, &count, matrix, 0, 0) != 0)
-        return;
-    for (unsigned i = 0; i < count && i < MATRICES_MAX; i++) {
-        const char *name = hwloc_distances_get_name(walk->topology, matrix[i]);
-        bool all_numa = matrix[i]->nbobjs > 0 && (matrix[i]->kind & HWLOC_DISTANCES_KIND_MEANS_LATENCY) != 0;
-        for (unsigned k = 0; k < matrix[i]->nbobjs; k++)
-            all_numa = all_numa && matrix[i]->objs[k] != NULL && matrix[i]->objs[k]->type == HWLOC_OBJ_NUMANODE;
-        /* XGMIBandwidth and XGMIHops of hwloc's rsmi backend are constants, whatever the machine. */
-        if (all_numa && (name == NULL || strcmp(name, "NUMALatency") == 0))
-            add_numa_distances(walk, matrix[i]);
-        else if (name != NULL && strcmp(name, "NVLinkBandwidth") == 0)
-            add_nvlinks(walk, matrix[i]);
-        hwloc_distances_release(walk->topology, matrix[i]);
-    }
-}
-
-/* The NUMA node or llc with just these cpus, else the NUMA node around them. */
-static place_id initiator(struct walk *walk, const struct hwloc_location *location)
-{
-    struct cpuset cpus = to_cpuset(walk, location->type == HWLOC_LOCATION_TYPE_CPUSET ? location->location.cpuset
-                                                                                      : location->location.object->cpuset);
-    place_id around = PLACE_NONE, equal = PLACE_NONE;
-    for (size_t i = 0; i < walk->draft->graph->place_count; i++) {
-        const struct place *place = &walk->draft->graph->places[i];
-        if (place->cpus == NULL || cpuset_is_empty(&cpus) || (place->kind != PLACE_NUMA && place->kind != PLACE_LLC))
-            continue;
-        if (equal == PLACE_NONE && cpuset_equal(place->cpus, &cpus))
-            equal = (place_id)i;
-        if (around == PLACE_NONE && place->kind == PLACE_NUMA && cpuset_contains(place->cpus, &cpus))
-            around = (place_id)i;
-    }
-    return equal != PLACE_NONE ? equal : around;
-}
-
-static void add_memory_attributes(struct walk *walk)
-{
-    /* hwloc: bandwidth in MiB/s, latency in ns. Plain bandwidth holds for reads and for writes. */
-    static const struct {
-        hwloc_memattr_id_t id;
-        enum metric metric;
-        const char *axes;
-        double unit;
-    } attributes[] = {
-        {HWLOC_MEMATTR_ID_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "", 1048576},
-        {HWLOC_MEMATTR_ID_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
-        {HWLOC_MEMATTR_ID_READ_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "", 1048576},
-        {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, METRIC_MEMORY_BANDWIDTH, "how=write", 1048576},
-        {HWLOC_MEMATTR_ID_LATENCY, METRIC_MEMORY_LATENCY, "", 1},
-        {HWLOC_MEMATTR_ID_READ_LATENCY, METRIC_MEMORY_LATENCY, "", 1},
-    };
-    for (struct hwloc_obj *node = NULL; (node = next_of(walk, HWLOC_OBJ_NUMANODE, node)) != NULL;)
-        for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
-            struct hwloc_location from[INITIATORS_MAX];
-            hwloc_uint64_t value[INITIATORS_MAX];
-            unsigned count = INITIATORS_MAX;
-            if (hwloc_memattr_get_initiators(walk->topology, attributes[i].id, node, 0, &count, from, value) != 0)
-                continue;
-            for (unsigned k = 0; k < count && k < INITIATORS_MAX; k++)
-                if (value[k] > 0)
-                    draft_value(walk->draft, attributes[i].metric, initiator(walk, &from[k]), place_of(walk, node), attributes[i].axes,
-                                (double)value[k] * attributes[i].unit);
-        }
 }
 
 static enum berth_code discover(const struct backend_input *input, struct draft *draft, struct berth_err *err)
@@ -466,8 +349,7 @@ static enum berth_code discover(const struct backend_input *input, struct draft 
     code = add_cores_and_pus(&walk, err);
     if (code == BERTH_OK) {
         add_devices(&walk);
-        add_matrices(&walk);
-        add_memory_attributes(&walk);
+        backend_hwloc_values(walk.topology, &walk.allowed, draft, place_of, &walk);
     }
     iodev_done(&walk.devices);
     hwloc_topology_destroy(walk.topology);

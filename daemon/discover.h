@@ -27,6 +27,10 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
 
 void discovery_done(struct discovery *discovery);
 
+/* The node's hwloc XML in a new string that the caller frees: of this machine when folder is NULL, else the folder's; ret_name, new too, is what errors call
+ * it. ABSENT when the folder has none. Slow: call it on a worker thread. */
+enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml, char **ret_name, struct berth_err *err);
+
 /* A node folder as files, for Record: node.json, topology.xml, kfd/..., facts.jsonl, measurements.jsonl. visit gets each
  * once; it returns false to stop. sets NULL: none. folder is NULL for the live machine. origin is that of
  * the snapshot. Slow (tens of ms): call it on a worker thread. */

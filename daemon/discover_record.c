@@ -300,3 +300,27 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
     return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph, origin, values, sets, err);
 }
+
+enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml, char **ret_name, struct berth_err *err)
+{
+    char *xml = NULL, *name = NULL;
+    struct replay replay = {0};
+    enum berth_code code = folder == NULL ? backend_hwloc_export(io, &xml, err) : backend_replay_open(folder, &replay, err);
+    if (code == BERTH_OK && folder != NULL && replay.xml == NULL)
+        code = err_set(err, BERTH_ABSENT, "this node is known without an hwloc XML");
+    if (code == BERTH_OK && folder != NULL)
+        xml = strdup(replay.xml);
+    if (code == BERTH_OK)
+        name = strdup(folder != NULL && replay.xml_name != NULL ? replay.xml_name : "topology.xml");
+    backend_replay_done(&replay);
+    if (code == BERTH_OK && (xml == NULL || name == NULL))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the XML of the node");
+    if (code != BERTH_OK) {
+        free(xml);
+        free(name);
+        return code;
+    }
+    *ret_xml = xml;
+    *ret_name = name;
+    return BERTH_OK;
+}

@@ -263,6 +263,11 @@ place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, e
 
 void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to, const char *axes, double value)
 {
+    draft_value_from(draft, VALUE_NOMINAL, metric, from, to, axes, value);
+}
+
+void draft_value_from(struct draft *draft, enum value_source source, enum metric metric, place_id from, place_id to, const char *axes, double value)
+{
     size_t count = draft->value_count;
     if (from == PLACE_NONE || to == PLACE_NONE)
         return;
@@ -274,7 +279,7 @@ void draft_value(struct draft *draft, enum metric metric, place_id from, place_i
         }
         draft->values = more;
     }
-    draft->values[draft->value_count++] = (struct draft_value){metric, from, to, axes, value};
+    draft->values[draft->value_count++] = (struct draft_value){metric, from, to, axes, value, source};
 }
 
 place_id draft_nth(const struct draft *draft, enum place_kind kind, size_t n)

@@ -41,6 +41,7 @@ struct draft_value {
     place_id from, to;
     const char *axes; /* static string */
     double value;
+    enum value_source source;
 };
 
 struct draft {
@@ -83,7 +84,9 @@ void draft_link(struct draft *draft, place_id from, place_id to, enum link_kind 
 /* Makes the gpus one module: a new one, or the one that one of them belongs to already. PLACE_NONE for fewer than two. */
 place_id draft_module(struct draft *draft, const place_id *gpus, size_t count, enum source source);
 
+/* What is stated, and what has another source. PLACE_NONE as an end adds nothing. */
 void draft_value(struct draft *draft, enum metric metric, place_id from, place_id to, const char *axes, double value);
+void draft_value_from(struct draft *draft, enum value_source source, enum metric metric, place_id from, place_id to, const char *axes, double value);
 void draft_disagree(struct draft *draft, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* How a sentence calls a place before it has its number: "the gpu at 0000:c1:00.0", "numa3". buffer receives it. */

@@ -349,7 +349,7 @@ static bool move_values(const struct draft *draft, struct values *values, const 
 {
     for (size_t i = 0; i < draft->value_count; i++) {
         const struct draft_value *old = &draft->values[i];
-        const struct value value = {.metric = old->metric, .source = VALUE_NOMINAL, .from = new_id[old->from], .to = new_id[old->to],
+        const struct value value = {.metric = old->metric, .source = old->source, .from = new_id[old->from], .to = new_id[old->to],
                                     .value = old->value, .low = (double)NAN, .high = (double)NAN};
         if (!values_add(values, &value, old->axes, NULL))
             return false;

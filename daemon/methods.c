@@ -6,6 +6,7 @@
 
 /* A method that an interface declares and this table lacks is answered with MethodNotImplemented. */
 const struct method methods[] = {
+    {"io.berth.Fabric.Export", ACCESS_ANY, query_export},
     {"io.berth.Fabric.GetCurves", ACCESS_ANY, query_get_curves},
     {"io.berth.Fabric.GetMatrix", ACCESS_ANY, query_get_matrix},
     {"io.berth.Fabric.GetNode", ACCESS_ANY, query_get_node},

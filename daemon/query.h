@@ -12,6 +12,7 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret, s
 enum berth_code query_get_sets(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_get_status(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_export(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);

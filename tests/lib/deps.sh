@@ -6,7 +6,7 @@ set -eu
 packages() {
     case $1 in
     build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev libcmocka-dev ;;
-    test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh ;;
+    test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
     *) echo "deps.sh: no group called $1; there are build, test, numa and lint" >&2 && exit 64 ;;
