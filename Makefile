@@ -362,7 +362,7 @@ lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is
 SUBSTITUTE = sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' \
                  -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
 .PHONY: always
-$(BUILD)/systemd/berthd.service: systemd/berthd.service.in always
+$(BUILD)/systemd/%.service: systemd/%.service.in always
 	@mkdir -p $(@D)
 	@$(SUBSTITUTE) $< >$@
 $(BUILD)/libberth.pc: client/libberth.pc.in always
@@ -401,12 +401,14 @@ INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \
+            644:$(BUILD)/systemd/berth-export.service:$(UNITDIR) 644:systemd/berth-export.timer:$(UNITDIR) \
+            644:etc/prometheus/berth.rules.yml:$(DATADIR)/prometheus 644:etc/grafana/berth.json:$(DATADIR)/grafana \
             $(foreach m,$(MANUALS),644:$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))) \
             644:$(BUILD)/completion/berth:$(BASHCOMPDIR) 644:$(BUILD)/completion/_berth:$(ZSHCOMPDIR)
 CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
 
 .PHONY: install
-install: all documents $(BUILD)/systemd/berthd.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
+install: all documents $(BUILD)/systemd/berthd.service $(BUILD)/systemd/berth-export.service $(BUILD)/libberth.pc ## install below DESTDIR= with PREFIX=/usr/local
 	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; file=$${file%%:*}; name=$${file##*/}; \
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; \
 	    install -D -m $$mode $$file $(DESTDIR)$$folder/$$name || exit 1; echo "$(DESTDIR)$$folder/$$name"; done
@@ -419,7 +421,7 @@ uninstall: ## remove exactly what install put there (give it the same DESTDIR= a
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
 	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
-	@for d in $(LIBEXECDIR) $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
+	@for d in $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 
 .PHONY: dist
 dist: ## a tarball of the commit, the same bytes every time

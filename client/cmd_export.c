@@ -136,6 +136,7 @@ const struct cmd_command cmd_export = {
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,
+    .first = formats,
     .run = run,
     .notes = {"hwloc: XML with distances and memory attributes, for lstopo, hwloc-calc, MPI libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
               "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile collector. rankfile: Open MPI's, as berth bind --format rankfile.",
