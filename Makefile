@@ -72,7 +72,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps demo check check-numa ci bench bench-gpu bench-advice lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps demo check check-numa check-cluster ci bench bench-gpu bench-advice lint help clean dist uninstall
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -272,7 +272,7 @@ demo: ## install what is missing, build, and show this machine: topology, measur
 
 .PHONY: check
 check: ## install the test tools, build, and run every test
-	@tests/lib/deps.sh build test numa
+	@tests/lib/deps.sh build test numa cluster
 	@BUILD=$(BUILD) tests/run.sh
 
 .PHONY: check-numa
@@ -280,6 +280,12 @@ check-numa: ## run the daemon, the probe and a program that follows the advice o
 	@tests/lib/deps.sh build test numa
 	$(AGAIN) all examples
 	@BUILD=$(BUILD) tests/numa/run.sh
+
+.PHONY: check-cluster
+check-cluster: ## run jobs under a private Slurm of one node: hooks, health check, berths
+	@tests/lib/deps.sh build test cluster
+	$(AGAIN) all
+	@for t in tests/slurm/*.sh; do BUILD=$(BUILD) BIN=$(BUILD)/bin $$t || exit 1; done
 
 .PHONY: unit
 unit: $(UNITS) ## run the unit tests alone, half a minute
@@ -396,6 +402,7 @@ $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.
 # removed only while it is as it came.
 INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
+            $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
@@ -421,7 +428,7 @@ uninstall: ## remove exactly what install put there (give it the same DESTDIR= a
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
 	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
-	@for d in $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
+	@for d in $(LIBEXECDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 
 .PHONY: dist
 dist: ## a tarball of the commit, the same bytes every time

@@ -8,10 +8,17 @@
 
 #define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
 
+bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
+{
+    size_t length = claim->key != NULL ? strlen(claim->key) : 0;
+    return length > 0 && caller->key != NULL && (claim->uid == caller->uid || claim->uid == 0) && strncmp(claim->key, caller->key, length) == 0 &&
+           (caller->key[length] == '\0' || caller->key[length] == '.');
+}
+
 static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
-    bool same_key = claim->key == NULL || caller->key == NULL ? claim->key == caller->key : strcmp(claim->key, caller->key) == 0;
-    return (claim->uid == caller->uid && same_key) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
+    bool without_key = claim->uid == caller->uid && claim->key == NULL && caller->key == NULL;
+    return without_key || claim_is_under(claim, caller) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
 }
 
 /* The list of what is allowed, by place; made when all is allowed. */

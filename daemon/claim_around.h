@@ -8,13 +8,18 @@
 #include "plan.h"
 #include "sysio.h"
 
-/* Who asks: a claim is its own when it has its user and its key (or both have none), or when it is its user's or root's and its process stands
+/* Who asks: a claim is its own when it is under its key (claim_is_under), when it has its user and both have no key, or when it is its user's or root's and its process stands
  * within what owns it: a job that a hook has claimed for. */
 struct claim_caller {
     uid_t uid;
     pid_t pid;       /* 0 unknown */
     const char *key; /* NULL none */
 };
+
+/* Whether the caller's key names the claim, which is the caller's user's or root's: it is the claim's key, or that and a part of it behind a dot, as
+ * "slurm/12.0" is a step of the job "slurm/12". That anybody may name a claim of root's lets the processes of a job plan within what a hook has claimed
+ * for it; it gives nobody a right to the places. */
+bool claim_is_under(const struct claim *claim, const struct claim_caller *caller);
 
 /* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose; nics are shared and stay. ret_left_out: whether
  * anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */

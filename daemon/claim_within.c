@@ -19,8 +19,8 @@ static bool holds_caller(const struct sysio *io, const struct claim *claim, cons
 
 static bool is_named(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
-    return claim->key != NULL && caller->key != NULL && strcmp(claim->key, caller->key) == 0 &&
-           (claim->uid == caller->uid || holds_caller(io, claim, caller));
+    bool same_key = claim->key != NULL && caller->key != NULL && strcmp(claim->key, caller->key) == 0;
+    return claim_is_under(claim, caller) || (same_key && holds_caller(io, claim, caller));
 }
 
 static void cover_place(const struct graph *graph, place_id place, struct covered *covered)

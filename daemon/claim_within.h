@@ -5,7 +5,7 @@
 #pragma once
 #include "claim_around.h"
 
-/* Narrows allowed to what the claims for computing cover that caller's key names, its own or one whose owner it stands within; when none is named,
+/* Narrows allowed to what the claims for computing cover that caller's key names (claim_is_under, or the key of one whose owner it stands within); when none is named,
  * to what those cover whose owner it stands within; when there is none either, not at all. Each kind is narrowed only when they cover any of it: a claim
  * of gpus leaves the cpus as they were. Memory is that of NUMA nodes inside packages and the like, not that of gpus. *ret_claim gets the first of those
  * claims, borrowed, NULL when there is none; also on failure with NOTHING_ALLOWED: no cpu or no memory is left. NO_MEMORY. */

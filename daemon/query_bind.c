@@ -29,6 +29,7 @@ struct reply {
     struct bind_answer answer;
     uint64_t claims; /* the generation that it was planned beside */
     bool is_kept;    /* under its key */
+    bool is_within_key; /* what it stays within is a claim that its key names */
 };
 
 /* One request under way. The plan is made of this alone, on the loop or on the thread pool; what has to do with claims is done on the loop before and after. */
@@ -40,6 +41,7 @@ struct binding {
     struct plan_warnings left_out; /* what others have claimed */
     bool any_left_out;
     char within[96];               /* the claim that it stays within; "" none */
+    bool is_within_key;            /* which its key names */
     struct claim_keep *keep;       /* NULL: the plan is not kept */
     char claim_id[CLAIM_ID_SIZE];  /* under whose key it is kept, unless that has ended by then */
     char *text;                    /* what is asked, as the claim keeps it */
@@ -205,7 +207,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     struct bind_answer *answer = &reply->answer;
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: the request names no traffic; locality alone decided");
-    if (reply->asked->key != NULL && !reply->is_kept)
+    if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
         plan_warn(&answer->warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
@@ -256,7 +258,7 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
 static enum berth_code make_json(void *state, json_t **ret, struct berth_err *err)
 {
     const struct binding *binding = state;
-    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->keep != NULL};
+    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->keep != NULL, .is_within_key = binding->is_within_key};
     json_t *json = NULL;
     enum berth_code code = plan(binding, &reply.answer, err);
     if (code == BERTH_OK) {
@@ -349,6 +351,7 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
         code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &within, err);
     if (within != NULL)
         claim_describe(within, binding->within, sizeof binding->within);
+    binding->is_within_key = within != NULL && claim_is_under(within, &caller);
     return code;
 }
 

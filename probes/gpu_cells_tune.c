@@ -13,7 +13,6 @@
 #define MORE     2     /* operations whose time counts then */
 #define AS_FAST  1.012 /* times the best */
 #define WANTED   150e3 /* ns that one operation takes */
-#define LONGER   4 /* operations, the second time, where a grid is larger than what an operation of that time needs */
 #define FIRST    (UINT64_C(8) << 20)
 #define GRAIN    UINT64_C(4096)
 #define CACHES   4 /* times the last cache: what is moved in own memory at least */
@@ -150,8 +149,6 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
             tries[again] = tries[i];
             tries[again++].count = 0;
         }
-    if (grid == GPU_CELLS_GRID_WAVES && flow->op.bytes * LONGER <= flow->span)
-        flow->advance = flow->op.bytes *= LONGER;
     for (int round = 0; round < GPU_CELLS_TUNE_TIMES; round++)
         for (size_t i = 0; i < again; i++)
             if (!try_shape(run, flow, true, &tries[i], ret_fault, why))

@@ -252,11 +252,9 @@ static bool hung_before(const struct gpu_run *run, const struct gpu_cell *cell)
 {
     char text[GPU_RUN_CELL_SIZE];
     gpu_run_cell(run, cell, text, sizeof text);
-    for (size_t i = 0; i < run->wanted.skipped_count; i++) {
-        size_t length = strlen(run->wanted.skipped[i]);
-        if (strncmp(text, run->wanted.skipped[i], length) == 0 && (text[length] == '\0' || text[length] == ' ')) /* of a set without its flows: all */
+    for (size_t i = 0; i < run->wanted.skipped_count; i++)
+        if (strcmp(text, run->wanted.skipped[i]) == 0)
             return true;
-    }
     return false;
 }
 

@@ -153,6 +153,9 @@ run install tests/install.sh
 title "an emulated machine with four NUMA nodes"
 run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
 
+title "jobs under a private Slurm of one node"
+each slurm "tests/slurm/*.sh" env
+
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 if build sanitizers all units examples standins SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then

@@ -81,8 +81,7 @@ LOCAL = "device_local_copy"
 READ_BOTH = "device_to_device_bidirectional_memcpy_read_ce"
 JUDGED = [c for row in HOST + PEER if row[5] != SHOWN for c in row[1] if c != READ_BOTH] + [LOCAL]  # in each round
 OTHERS = [c for row in HOST + PEER if row[5] == SHOWN for c in row[1] if c not in JUDGED] + [READ_BOTH] + [c for row in SETS for c in row[1]] + [row[1] for row in FANS]  # in the first
-STREAM_SECONDS, SETS_SECONDS = 3, 15
-LATENCY_SECONDS = 5  # for each gpu
+STREAM_SECONDS, LATENCY_SECONDS, SETS_SECONDS = 3, 5, 15
 SETS_METRICS = "host_gpu_kernel_concurrent,gpu_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,gpu_gpu_copy_engine"
 NOTES = """ratio is the median of the rounds' ratios, which is what is judged, beside it the lowest and the highest; berth and reference are medians of their own. What differs in method: nvbandwidth's
 latency is that of 2 MiB, which a peer's level-2 cache holds, averaged over all multiprocessors; ours is seen from one of them, through memory or, 2 MiB, through as
@@ -432,7 +431,7 @@ def take_round(options, clock, number):
         clock.add("nvbandwidth -i 1, all cases, then the judged ones", seconds, sum(c is not None for rows in turn.matrices.values() for row in rows for c in row))
     more(options, clock, turn.ours, "gpu_stream", STREAM_SECONDS)
     if number == 0:
-        more(options, clock, turn.ours, "memory_latency", LATENCY_SECONDS * len(turn.ours.gpus))
+        more(options, clock, turn.ours, "memory_latency", LATENCY_SECONDS)
         more(options, clock, turn.ours, SETS_METRICS, SETS_SECONDS, False)
     for device in range(len(turn.ours.gpus) if options.babelstream and number == 0 else 0):
         turn.streams[device], seconds = babelstream(options.babelstream, device, ELEMENTS, options.limit)

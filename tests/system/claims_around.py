@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
-from claiming import PLACEMENT, bind, claimed, release  # noqa: E402
+from claiming import PLACEMENT, as_nobody, bind, claimed, release  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -220,6 +220,27 @@ def a_job_plans_within_what_was_claimed_for_it():
         other.wait()
 
 
+def anybody_plans_within_a_claim_of_roots_under_its_key():
+    """As the steps of a job do whose prolog has claimed for it. Nobody else's claim is named so."""
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        daemon.directory.chmod(0o755)
+        claimed(daemon, "gpu2", "gpu3", key="slurm/7")
+        claimed(daemon, "gpu4", key="slurm/7.1")
+
+        def ask(key, tasks=1):
+            return daemon.socket, PLACEMENT + "Bind", {"tasks": tasks, **({} if key is None else {"key": key})}
+        asked = [ask("slurm/7", 2), ask("slurm/7.0", 2), ask("slurm/7.1", 3), ask("slurm/71"), ask("slurm/7/0"), ask("slurm"), ask(None)]
+        replies = as_nobody(*asked) or [call(*one) for one in asked]
+        gpus = [[t["gpus"][0] for t in reply["tasks"]] for error, reply in replies]
+        assert [sorted(g) for g in gpus[:3]] == [["gpu2", "gpu3"], ["gpu2", "gpu3"], ["gpu2", "gpu3", "gpu4"]], gpus
+        assert all(g == ["gpu0"] for g in gpus[3:]), gpus
+        assert not any("not kept" in line for line in replies[1][1]["warnings"]) and any("slurm/7" in line for line in replies[3][1]["warnings"]), replies
+        theirs = as_nobody((daemon.socket, PLACEMENT + "Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60, "key": "theirs"}))
+        if theirs is not None and theirs[0][0] is None:
+            error, reply = bind(daemon, key="theirs")
+            assert error is None and reply["tasks"][0]["gpus"] == ["gpu1"], "root plans around what others have claimed under that key"
+
+
 def the_first_plan_under_a_key_stands():
     with Daemon("--no-probe") as daemon:
         plain = bind(daemon, key="k")[1]
@@ -262,6 +283,7 @@ TESTS = [
     plans_go_around_claims,
     a_plan_stays_within_its_claim,
     a_job_plans_within_what_was_claimed_for_it,
+    anybody_plans_within_a_claim_of_roots_under_its_key,
     the_first_plan_under_a_key_stands,
     no_claim_no_wake,
 ]

@@ -1,0 +1,75 @@
+/* berth slurm: what Slurm's hooks in etc/slurm run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "slurm_call.h"
+#include "slurm_health.h"
+#include "slurm_job.h"
+
+#define JOB_MS    60   /* of a prolog or epilog: with the start of the command less than the 100 that a job may notice */
+#define HEALTH_MS 5000
+
+enum { GRES_CONF, RESUME, STATE, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [GRES_CONF] = {.name = "gres-conf", .value = "FILE", .help = "Slurm's gres.conf, where it is not beside its configuration"},
+    [RESUME] = {.name = "resume", .value = "N", .help = "health: resume what berth has drained after so many clean checks; without it, never"},
+    [STATE] = {.name = "state", .value = "FILE", .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
+};
+
+static void run_job(struct cmd *cmd, bool begins)
+{
+    struct slurm_call call;
+    if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS) != BERTH_DONE)
+        slurm_call_log(4, "job %.20s: nothing is %s: %s", getenv("SLURM_JOB_ID") != NULL ? getenv("SLURM_JOB_ID") : "", begins ? "claimed" : "released",
+                       slurm_call_why(&call));
+    else if (begins)
+        slurm_job_begin(&call, cmd_value(cmd, &options[GRES_CONF]));
+    else
+        slurm_job_end(&call);
+    slurm_call_done(&call);
+}
+
+static int run_health(struct cmd *cmd)
+{
+    const char *node = getenv("SLURMD_NODENAME"), *resume = cmd_value(cmd, &options[RESUME]), *state = cmd_value(cmd, &options[STATE]);
+    struct slurm_health health = {.node = node, .state = state != NULL ? state : "/run/berth-slurm-health"};
+    struct slurm_call call;
+    if (resume != NULL && !cmd_parse_count(resume, 1, 1000000, &health.resume_after))
+        return cmd_usage(cmd, "--resume takes a number of checks, not %.40s", resume);
+    if (node == NULL)
+        return cmd_usage(cmd, "SLURMD_NODENAME, which slurmd sets for its health check, names no node");
+    if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), HEALTH_MS) != BERTH_DONE)
+        slurm_call_log(4, "the node's health is not known: %s", slurm_call_why(&call));
+    else
+        slurm_health_check(&call, &health);
+    slurm_call_done(&call);
+    return CMD_DONE;
+}
+
+static int run(struct cmd *cmd)
+{
+    const char *hook = cmd->operand_count > 0 ? cmd->operand[0] : "";
+    if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
+        return cmd_usage(cmd, "a hook is about this machine, not about a recorded node");
+    if (strcmp(hook, "health") == 0)
+        return run_health(cmd);
+    if (strcmp(hook, "prolog") != 0 && strcmp(hook, "epilog") != 0)
+        return cmd_usage(cmd, "which hook? prolog, epilog or health");
+    run_job(cmd, *hook == 'p');
+    return CMD_DONE;
+}
+
+const struct cmd_command cmd_slurm = {
+    .name = "slurm",
+    .operands = "prolog | epilog | health",
+    .about = "what Slurm's hooks run: claim a job's gpus, release them, drain an unhealthy node",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 1,
+    .run = run,
+    .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done is one line in the system's log, and the exit status is 0: "
+              "a hook that fails would drain the node. A daemon that hangs costs a job 60 ms."},
+};

@@ -1,0 +1,118 @@
+#include "slurm_job.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "slurm_gres.h"
+
+#define PLACEMENT "io.berth.Placement."
+#define KEYS      "slurm/"
+#define LONGEST_S (INT64_C(366) * 86400) /* the daemon cuts it to its limit */
+#define CLEANUP_S 3600                   /* a job's processes and its epilog may take so long after its end */
+
+bool slurm_job_key(char ret[SLURM_JOB_KEY])
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    if (job == NULL || *job == '\0' || strlen(job) > 20 || strspn(job, "0123456789") != strlen(job))
+        return false;
+    snprintf(ret, SLURM_JOB_KEY, KEYS "%s", job);
+    return true;
+}
+
+static int64_t ttl_s(void)
+{
+    const char *end = getenv("SLURM_JOB_END_TIME");
+    int64_t end_s = end != NULL ? strtoll(end, NULL, 10) : 0, now_s = time(NULL);
+    return end_s > now_s && end_s - now_s < LONGEST_S ? end_s - now_s + CLEANUP_S : LONGEST_S;
+}
+
+static int claim(struct slurm_call *call, const char *key, const json_t *places)
+{
+    return slurm_call(call, PLACEMENT "Claim",
+                      json_pack("{s:O,s:s,s:s,s:I}", "places", places, "purpose", "compute", "key", key, "ttl_s", (json_int_t)ttl_s()), NULL);
+}
+
+static bool covers_any(const json_t *claimed, const json_t *places)
+{
+    size_t i, j;
+    const json_t *one, *other;
+    json_array_foreach(json_object_get(claimed, "places"), i, one)
+        json_array_foreach(places, j, other)
+            if (json_equal(one, other))
+                return true;
+    return false;
+}
+
+/* Claims of root's under keys of jobs that have these gpus: of jobs that Slurm has forgotten, or whose epilog found no daemon. Whether there was one. */
+static bool release_earlier(struct slurm_call *call, const char *key, const json_t *places)
+{
+    json_t *reply = NULL;
+    bool any = false;
+    size_t i;
+    const json_t *claimed;
+    if (slurm_call(call, PLACEMENT "ListClaims", json_object(), &reply) != BERTH_DONE)
+        return false;
+    json_array_foreach(json_object_get(reply, "claims"), i, claimed)
+    {
+        const char *other = json_string_value(json_object_get(claimed, "key"));
+        if (other == NULL || strncmp(other, KEYS, strlen(KEYS)) != 0 || json_integer_value(json_object_get(claimed, "uid")) != 0 || !covers_any(claimed, places))
+            continue;
+        slurm_call_log(LOG_NOTICE, "%s takes gpus over from the claim of %s, whose job Slurm has ended", key, other);
+        any |= slurm_call(call, PLACEMENT "Release", json_pack("{s:O}", "claim", json_object_get(claimed, "claim")), NULL) == BERTH_DONE;
+    }
+    json_decref(reply);
+    return any;
+}
+
+static void claim_gpus(struct slurm_call *call, const char *key, const char *const *names, int count)
+{
+    json_t *places = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(places, json_string(names[i]));
+    int status = claim(call, key, places);
+    if (status == BERTH_ERROR_ALREADY_CLAIMED && release_earlier(call, key, places))
+        status = claim(call, key, places);
+    if (status != BERTH_DONE)
+        slurm_call_log(LOG_WARNING, "%s: the gpus of the job are not claimed: %s", key, slurm_call_why(call));
+    json_decref(places);
+}
+
+void slurm_job_begin(struct slurm_call *call, const char *gres_conf)
+{
+    const char *numbers = getenv("SLURM_JOB_GPUS"), *names[SLURM_GPUS_MOST];
+    char key[SLURM_JOB_KEY], why[256];
+    json_t *node = NULL;
+    if (!slurm_job_key(key)) {
+        slurm_call_log(LOG_WARNING, "no job is known: SLURM_JOB_ID is not set to its number");
+        return;
+    }
+    if (numbers == NULL || *numbers == '\0') /* it has none, and Slurm does not tell a prolog which cores a job has */
+        return;
+    struct slurm_gres *gres = malloc(sizeof *gres);
+    if (gres == NULL || slurm_call(call, "io.berth.Fabric.GetNode", json_object(), &node) != BERTH_DONE) {
+        slurm_call_log(LOG_WARNING, "%s: the gpus of the job are not claimed: %s", key, slurm_call_why(call));
+        free(gres);
+        return;
+    }
+    slurm_gres_load(gres_conf, gres);
+    int count = slurm_gres_names(gres, node, numbers, names, why, sizeof why);
+    if (count < 0)
+        slurm_call_log(LOG_WARNING, "%s: the gpus of the job are not claimed: %s", key, why);
+    else
+        claim_gpus(call, key, names, count);
+    json_decref(node);
+    free(gres);
+}
+
+void slurm_job_end(struct slurm_call *call)
+{
+    char key[SLURM_JOB_KEY];
+    if (!slurm_job_key(key))
+        slurm_call_log(LOG_WARNING, "no job is known: SLURM_JOB_ID is not set to its number");
+    else if (slurm_call(call, PLACEMENT "Release", json_pack("{s:s}", "key", key), NULL) != BERTH_DONE)
+        slurm_call_log(LOG_WARNING, "%s: its claim is not released: %s; the next job on its gpus takes it over", key, slurm_call_why(call));
+}

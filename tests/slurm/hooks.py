@@ -1,0 +1,184 @@
+"""Slurm's prolog, epilog and health check under a real Slurm of one node with eight device files for gpus: claims, daemons that are not there or hang, draining. Prints TAP."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
+from cluster import ROOT, Cluster, enter_private_machine, wait  # noqa: E402
+from berthd import BIN, Daemon, GPU_RUN, NODES, fake_gpu_probe  # noqa: E402
+from claiming import PLACEMENT, claimed, listed  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import call  # noqa: E402
+
+JOB_HOOKS = {"Prolog": "prolog", "Epilog": "epilog"}
+
+
+def places_by_key(daemon):
+    return {c["key"]: c["places"] for c in listed(daemon).values()}
+
+
+def job(cluster, gpus):
+    """A job that has begun and ends with its input, as srun's process."""
+    number = len(cluster.hook_runs("Prolog"))
+    process = subprocess.Popen(["srun", "-Q", "-n1", f"--gpus={gpus}", "sh", "-c", "echo begun; cat"], env=cluster.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    assert len(cluster.hook_runs("Prolog")) > number
+    return process
+
+
+def ended(cluster, *jobs):
+    done = len(cluster.hook_runs("Epilog")) + len(jobs)
+    for process in jobs:
+        process.stdin.close()
+        process.wait(20)
+    wait(lambda: len(cluster.hook_runs("Epilog")) >= done, "the epilog has not run")
+
+
+def jobs_that_share_the_node_claim_their_gpus_and_release_them():
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
+        one, two = job(cluster, 3), job(cluster, 5)
+        assert places_by_key(daemon) == {"slurm/1": ["gpu0", "gpu1", "gpu2"], "slurm/2": [f"gpu{n}" for n in range(3, 8)]}, places_by_key(daemon)
+        error, reply = call(daemon.socket, PLACEMENT + "Bind", {"tasks": 5, "key": "slurm/2.0"})
+        assert error is None and sorted(t["gpus"][0] for t in reply["tasks"]) == [f"gpu{n}" for n in range(3, 8)], reply
+        ended(cluster, one)
+        assert set(places_by_key(daemon)) == {"slurm/2"}
+        ended(cluster, two)
+        assert listed(daemon) == {}
+        without = cluster.run("srun", "-n1", "true")
+        assert without.returncode == 0 and listed(daemon) == {}, without
+        assert all(status == 0 for _, status, _ in cluster.hook_runs("Prolog") + cluster.hook_runs("Epilog"))
+
+
+def slurms_numbers_are_places_in_its_list_of_files():
+    for n in range(8):
+        os.mknod(f"/dev/fake{n}", 0o20666, os.makedev(240, 135 - n))
+    lines = "AutoDetect=off\nName=gpu Type=mi250x File=/dev/fake[4-7]\nNodeName=other Name=gpu File=/dev/fake[0-7]\nNodeName=n[0-3] Name=gpu Type=mi250x File=/dev/fake[0-3]\n"
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS, gres=lines) as cluster:
+        listed_so = re.findall(r"Gres Name=gpu.* File=(\S+)", cluster.run("slurmd", "-G", "-N", "n1").stderr)
+        assert listed_so == ["/dev/fake[4-7]", "/dev/fake[0-3]"], listed_so
+        running = job(cluster, 3)
+        assert "SLURM_JOB_GPUS=0,1,2\n" in (cluster.folder / "Prolog.env").read_text()
+        assert places_by_key(daemon) == {"slurm/1": ["gpu1", "gpu2", "gpu3"]}, places_by_key(daemon)  # fake4 has the minor number 131, and so on
+        ended(cluster, running)
+
+
+def a_daemon_that_is_gone_or_hangs_costs_no_job():
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
+        daemon.process.send_signal(signal.SIGSTOP)
+        ended(cluster, job(cluster, 8))
+        daemon.process.send_signal(signal.SIGCONT)
+        wait(lambda: listed(daemon) == {}, "what came late is not left over: the epilog's release was read after the prolog's claim")
+        daemon.process.kill()
+        daemon.process.wait()
+        ended(cluster, job(cluster, 8))
+        os.unlink(daemon.socket)
+        ended(cluster, job(cluster, 8))
+        runs = cluster.hook_runs("Prolog") + cluster.hook_runs("Epilog")
+        assert len(runs) == 6 and all(status == 0 for _, status, _ in runs), runs
+        assert cluster.node_state() == "IDLE", cluster.show_node()
+
+
+def hooks_take_less_than_a_tenth_of_a_second():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for is_stopped in False, True:
+            if is_stopped:
+                daemon.process.send_signal(signal.SIGSTOP)
+            for hook in "prolog", "epilog":
+                took = []
+                for number in range(7):
+                    begin = time.monotonic()
+                    done = subprocess.run([ROOT / "etc/slurm" / hook], capture_output=True, timeout=20, check=False, env={
+                        "BERTH": str(BIN / "berth"), "BERTH_SOCKET": daemon.socket, "SLURM_JOB_ID": str(number), "SLURM_JOB_GPUS": "0-7"})
+                    took.append(1000 * (time.monotonic() - begin))
+                    assert done.returncode == 0 and done.stdout == done.stderr == b"", done
+                took.sort()
+                print(f"# {hook}, the daemon {'hangs' if is_stopped else 'answers'}: {took[0]:.1f} ms, median {took[3]:.1f}, at most {took[-1]:.1f}")
+                assert took[0] < 100, took
+        daemon.process.send_signal(signal.SIGCONT)
+
+
+def prolog(daemon, **variables):
+    done = subprocess.run([BIN / "berth", "slurm", "prolog"], capture_output=True, text=True, timeout=20, check=False, env={"BERTH_SOCKET": daemon.socket, **variables})
+    assert done.returncode == 0 and done.stderr.count("\n") <= 1, done
+    return done.stderr
+
+
+def only_claims_of_slurms_jobs_are_taken_over():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        claimed(daemon, "gpu2", "gpu3", key="slurm/4")
+        # On a loaded machine its time may be over before it is done; the next one is no worse off.
+        said = [prolog(daemon, SLURM_JOB_ID="5", SLURM_JOB_GPUS="3,6") for _ in range(3)]
+        assert "slurm/4" in said[0] and places_by_key(daemon) == {"slurm/5": ["gpu3", "gpu6"]}, (said, places_by_key(daemon))
+        call(daemon.socket, PLACEMENT + "Release", {"key": "slurm/5"})
+        claimed(daemon, "gpu3", key="mine")
+        said = prolog(daemon, SLURM_JOB_ID="5", SLURM_JOB_GPUS="2-3")
+        assert "not claimed" in said and "gpu3" in said, said
+        assert places_by_key(daemon) == {"mine": ["gpu3"]}
+
+
+def what_a_hook_cannot_know_is_one_line():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for given, said in ({}, "SLURM_JOB_ID"), ({"SLURM_JOB_ID": "7; rm"}, "SLURM_JOB_ID"), ({"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0-x"}, "no list"), (
+                {"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "8"}, "number 8"):
+            assert said in (line := prolog(daemon, **given)), (given, line)
+        assert listed(daemon) == {}
+
+
+WRONG = {"record": "finding", "code": "wrong-bytes", "from": "gpu1", "to": "gpu2", "why": "4096 of 65536 bytes are wrong"}
+END = {"record": "end", "status": "complete", "elapsed_ns": 5}
+
+
+def the_health_check_drains_with_the_reason_and_resumes_only_its_own():
+    def script(*records):
+        return "".join(f"echo '{record if isinstance(record, str) else json.dumps(record)}'\n" for record in records)
+    settings = "HealthCheckInterval=1\nHealthCheckNodeState=ANY\n"
+    with fake_gpu_probe(script(GPU_RUN, WRONG, END)) as (node, probes), Daemon("--node", node, "--no-probe", config=f"probe_dir = {probes}\n") as daemon:
+        state = daemon.directory / "health"
+        hook = {"HealthCheckProgram": f"health --resume 2 --state {state}"}
+        with Cluster(daemon.socket, BIN, hooks=hook, settings=settings) as cluster:
+            wait(lambda: len(cluster.hook_runs("HealthCheckProgram")) > 1, "the health check does not run")
+            assert cluster.node_state() == "IDLE"
+            cluster.run("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=the administrator's")
+            seen = len(cluster.hook_runs("HealthCheckProgram"))
+            wait(lambda: len(cluster.hook_runs("HealthCheckProgram")) > seen + 3, "the health check does not run")
+            assert "DRAIN" in cluster.node_state(), "what others have drained is not resumed"
+            cluster.run("scontrol", "update", "NodeName=n1", "State=RESUME")
+            wait(lambda: "DRAIN" not in cluster.node_state(), "not resumed")
+
+            daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+            daemon.wait_ready()
+            check = daemon.call("io.berth.Health.Check")
+            assert check["drain"], check
+            wait(lambda: "DRAIN" in cluster.node_state(), "not drained")
+            reason = cluster.show_node()["Reason"]
+            assert reason.startswith("berth: " + check["reason"]), (reason, check)
+
+            (probes / "berth-probe-gpu").write_text("#!/bin/sh\n" + script(GPU_RUN, END))
+            daemon.call("io.berth.Health.Probe", {"profile": "quick"})
+            daemon.wait_ready()
+            assert not daemon.call("io.berth.Health.Check")["drain"]
+            wait(lambda: "DRAIN" not in cluster.node_state(), "not resumed")
+            daemon.process.kill()
+            daemon.process.wait()
+            seen = len(cluster.hook_runs("HealthCheckProgram"))
+            wait(lambda: len(cluster.hook_runs("HealthCheckProgram")) > seen + 1, "the health check does not run without a daemon")
+            assert cluster.node_state() == "IDLE", "a daemon that is not there drains nothing"
+
+
+if __name__ == "__main__":
+    enter_private_machine()
+    sys.exit(run_tests([
+        jobs_that_share_the_node_claim_their_gpus_and_release_them,
+        slurms_numbers_are_places_in_its_list_of_files,
+        a_daemon_that_is_gone_or_hangs_costs_no_job,
+        hooks_take_less_than_a_tenth_of_a_second,
+        only_claims_of_slurms_jobs_are_taken_over,
+        what_a_hook_cannot_know_is_one_line,
+        the_health_check_drains_with_the_reason_and_resumes_only_its_own,
+    ]) > 0)
