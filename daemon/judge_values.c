@@ -30,6 +30,15 @@ static double best_case(const struct value *v)
     return isnan(end) ? v->value : end;
 }
 
+/* The end that speaks against it. */
+static double worst_case(const struct value *v)
+{
+    double end = metric_info(v->metric)->higher_is_better ? v->low : v->high;
+    return isnan(end) ? v->value : end;
+}
+
+static double itself(const struct value *v) { return v->value; }
+
 static uint64_t mix(uint64_t hash, const char *text)
 {
     for (; text != NULL && *text != '\0'; text++)
@@ -104,11 +113,11 @@ static int compare_members(const void *a, const void *b)
     return order != 0 ? order : (x->value->value > y->value->value) - (x->value->value < y->value->value);
 }
 
-/* The median of n ascending values without number leave_out. */
-static double median_without(const struct member *member, size_t n, size_t leave_out)
+/* The median of n ascending values without number leave_out, or what its intervals say of it. */
+static double median_without(const struct member *member, size_t n, size_t leave_out, double (*end)(const struct value *v))
 {
     size_t low = (n - 2) / 2, high = (n - 1) / 2;
-    return (member[low + (low >= leave_out)].value->value + member[high + (high >= leave_out)].value->value) / 2;
+    return (end(member[low + (low >= leave_out)].value) + end(member[high + (high >= leave_out)].value)) / 2;
 }
 
 static void judge_class(const struct member *member, size_t n, const struct judge_limits *limits, struct suspects *suspects)
@@ -117,8 +126,8 @@ static void judge_class(const struct member *member, size_t n, const struct judg
     double allowed = limits->likes[judge_limits_kind(metric)];
     for (size_t i = 0; i < n && n > LIKES_MIN && allowed > 0; i++) {
         const struct value *v = member[i].value;
-        double median = median_without(member, n, i), good = baseline_goodness(metric, v->value, median);
-        if (good < 1 - allowed && baseline_goodness(metric, best_case(v), median) < 1 - allowed)
+        double median = median_without(member, n, i, itself), good = baseline_goodness(metric, v->value, median);
+        if (good < 1 - allowed && baseline_goodness(metric, best_case(v), median_without(member, n, i, worst_case)) < 1 - allowed)
             judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_LIKES, .expected = median, .goodness = good, .others = n - 1});
     }
 }

@@ -48,6 +48,22 @@ static void a_slow_one_among_its_likes_is_found(void **state)
     end(&f);
 }
 
+/* What varies by itself says so in its intervals: pageable copies of four gpus of one virtual machine, as they were measured. */
+static void likes_that_are_not_known_well_accuse_nobody(void **state)
+{
+    (void)state;
+    static const double rates[4][3] = {{4.74, 6.96, 7.99}, {8.04, 10.59, 12.12}, {4.82, 6.16, 9.48}, {9.37, 13.62, 14.81}};
+    for (int known = 0; known < 2; known++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++)
+            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, n), numa(&f, n), "", rates[n][1] * GB,
+                        (known ? rates[n][1] - 0.1 : rates[n][0]) * GB, (known ? rates[n][1] + 0.1 : rates[n][2]) * GB);
+        judged(&f, NULL);
+        assert_int_equal(f.judgement.verdict, known ? VERDICT_DEGRADED : VERDICT_HEALTHY);
+        end(&f);
+    }
+}
+
 static void latency_is_worse_when_it_is_higher(void **state)
 {
     (void)state;
@@ -302,6 +318,7 @@ int main(void)
         cmocka_unit_test(nothing_measured_is_unknown),
         cmocka_unit_test(likes_that_agree_are_healthy),
         cmocka_unit_test(a_slow_one_among_its_likes_is_found),
+        cmocka_unit_test(likes_that_are_not_known_well_accuse_nobody),
         cmocka_unit_test(latency_is_worse_when_it_is_higher),
         cmocka_unit_test(threads_are_compared_with_threads),
         cmocka_unit_test(noise_and_three_alone_accuse_nobody),
