@@ -4,6 +4,7 @@
 
 #include "gpu_path.h"
 #include "gpu_rate.h"
+#include "gpu_together.h"
 
 #define HOST_SETS_MAX 4096 /* as many as the daemon takes of a run */
 #define QUICK_TRIPLES 8
@@ -144,7 +145,7 @@ size_t gpu_cells_sets_fans(int devices, bool pulled, int64_t *ret_numbers)
 }
 
 /* The flows between these ends, measured together. */
-static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, bool pulled, int64_t budget_ns)
+static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum gpu_mechanism mechanism, bool pulled, bool both_with_host, int64_t budget_ns)
 {
     struct gpu_flow flows[GPU_TRIAL_FLOWS_MAX];
     struct probe_summary rates[GPU_TRIAL_FLOWS_MAX];
@@ -158,6 +159,12 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum g
     for (size_t i = 0; i < count; i++)
         if (!gpu_path_flow(run, &path, ends[i][0], ends[i][1], &flows[i], &why))
             return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
+    if (both_with_host && mechanism == GPU_BY_KERNEL) {
+        int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1], numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
+        if (!gpu_together_find(run, device, numa, &fault, &why))
+            return gpu_run_failed(run, cell, &axes, fault, &why);
+        gpu_together_shape(run, flows, count);
+    }
     gpu_path_share(run->node, flows, count);
     if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
@@ -185,7 +192,7 @@ static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell,
 
 static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), false, budget_ns);
+    return measure_set(run, cell, (enum gpu_mechanism)(cell->variant % VARIANT_COUNT / DIRECTION_COUNT), false, cell->variant % DIRECTION_COUNT == BOTH, budget_ns);
 }
 
 static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
@@ -212,7 +219,7 @@ static struct probe_axes peer_axes(const struct gpu_cell *cell)
 static bool measure_peer(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
     bool pulled = cell->variant == PULLED;
-    return measure_set(run, cell, pulled ? GPU_BY_ENGINE : (enum gpu_mechanism)cell->variant, pulled, budget_ns);
+    return measure_set(run, cell, pulled ? GPU_BY_ENGINE : (enum gpu_mechanism)cell->variant, pulled, false, budget_ns);
 }
 
 static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)

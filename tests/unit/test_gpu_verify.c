@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "gpu_cells_tune.h"
+#include "gpu_together.h"
 #include "gpu_verify.h"
 
 /* A run whose records go into a pipe. */
@@ -168,12 +169,49 @@ static void shapes_are_found(void **state)
     end(&rig);
 }
 
+/* Of kernels that run together the shape that moves most is kept, once for a model; those that are alone on their device keep their own. */
+static void a_shape_for_kernels_both_ways(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct probe_why why = {0};
+    enum gpu_fault fault;
+    begin(&rig, 2);
+    for (int i = 0; i < 2; i++)
+        rig.fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 10;
+    rig.fake->rate_of_unroll[12] = 40;
+    rig.fake->rate_of_unroll[4] = 60;
+    rig.fake->rate_of_unroll[1] = 20;
+    struct gpu_flow flows[3] = {{.op = {.device = 0, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}},
+                                {.op = {.device = 1, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}},
+                                {.op = {.device = 1, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}}};
+    gpu_together_shape(rig.run, flows, 3);
+    assert_int_equal(flows[1].op.shape.unroll, 2); /* nothing is kept yet */
+    assert_true(gpu_together_find(rig.run, 0, 1, &fault, &why)); /* the fake's peer for the host */
+    gpu_together_shape(rig.run, flows, 3);
+    assert_int_equal(flows[0].op.shape.unroll, 2);
+    assert_true(flows[1].op.shape.unroll == 4 && flows[1].op.shape.block == 512 && flows[1].op.shape.grid == 10);
+    assert_int_equal(flows[2].op.shape.unroll, 4);
+    rig.fake->rate_of_unroll[1] = 90;
+    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why)); /* of this model it is known */
+    assert_int_equal(rig.run->together[1].unroll, 4);
+    memset(rig.run->together, 0, sizeof rig.run->together);
+    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why));
+    assert_int_equal(rig.run->together[0].unroll, 1);
+    memset(rig.run->together, 0, sizeof rig.run->together);
+    rig.fake->rate_of_unroll[12] = 90; /* as fast: the most under way */
+    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why));
+    assert_int_equal(rig.run->together[0].unroll, 12);
+    close(rig.pipe[1]);
+    end(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_bytes_are_no_news), cmocka_unit_test(wrong_bytes_are_a_finding),
         cmocka_unit_test(words_are_compared),      cmocka_unit_test(a_lost_device_ends_it),
-        cmocka_unit_test(shapes_are_found),
+        cmocka_unit_test(shapes_are_found), cmocka_unit_test(a_shape_for_kernels_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
