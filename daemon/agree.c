@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "resource_structure.h"
+#include "spread.h"
 
 static int index_of(unsigned kind)
 {
@@ -64,6 +65,25 @@ static void add_rates(const struct values *values, const struct sets *sets, stru
         all[k].rate = beyond(&squares[k]);
 }
 
+/* How much repetitions deviate that were measured one after the other. */
+static void add_ones(const struct values *values, struct agreement *all)
+{
+    static const enum metric metrics[AGREE_KINDS] = {METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL, METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL};
+    for (int k = 0; k < AGREE_KINDS; k++) {
+        const struct value *v;
+        double sum = 0;
+        size_t count = 0;
+        for (size_t left = values_range(values, metrics[k], PLACE_NONE, &v); left > 0; left--, v++) {
+            double deviation = v->value > 0 ? spread_deviation((v->high - v->low) / 2, v->n) / v->value : 0;
+            if (v->source != VALUE_MEASURED || !(deviation > 0) || strstr(values_axes(values, v), "bytes=") != NULL)
+                continue;
+            sum += log(deviation) + 0.5 / spread_freedom(v->n); /* the mean of logarithms is low by that */
+            count++;
+        }
+        all[k].one = count > 0 ? exp(sum / (double)count) : 0;
+    }
+}
+
 /* The kind of transfer whose overhead it is, as callers see it; AGREE_KINDS none. */
 static int kind_of_call(const struct values *values, const struct value *v)
 {
@@ -104,6 +124,7 @@ void agree_find(const struct graph *graph, const struct values *values, const st
     struct agreement all[AGREE_KINDS] = {{0}};
     add_rates(values, sets, all);
     add_calls(graph, values, all);
+    add_ones(values, all);
     for (int k = 0; k < AGREE_KINDS; k++) {
         all[k].rate = all[k].rates > 0 ? sqrt(all[k].rate / all[k].rates) : 0;
         all[k].call = all[k].calls > 0 ? sqrt(all[k].call / all[k].calls) : 0;

@@ -15,6 +15,7 @@ struct agreement {
     double rate; /* deviation between a rate and the same measured among concurrent ones, one at a time, beyond what their own intervals explain; relative; 0 nothing was measured twice */
     double call; /* deviation between what callers see of starting transfers of the same metric and axes between other places of the same kinds; relative; 0 nothing is alike */
     uint32_t rates, calls; /* how many say so */
+    double one;  /* deviation of one repetition from the next, of large transfers one at a time, relative: their mean by factors, so that a few disturbed ones do not count; 0 none has an interval */
 };
 
 /* By kind, ascending. sets NULL: none. */

@@ -6,12 +6,16 @@
 #define SAME  1e-9 /* what differs by less, relatively, is the same */
 #define LEAST 1e-3 /* bytes per second: nothing stands still */
 
+/* Of more streams those that end soon after each other end at the rates that they have now: what one leaves is given to the others a little later, by so many parts of the time at most. */
+#define MANY       256
+#define MANY_STEPS 64
+
 /* A limit while streams run. */
 struct state {
     double left;   /* of its capacity, for those that may still grow */
     double sum;    /* of what its users have alone; bytes, for load_share_least_ns */
     double fastest;
-    unsigned users, growing, kinds;
+    unsigned users, growing, kinds, free; /* free: up to so many users are not limited */
     bool binds;
     uint16_t with; /* another that binds, which a stream uses as well as this one, or one that leads there; itself: the crowd's first */
     uint16_t crowd; /* of the crowd's first: its number, from 1 on */
@@ -50,6 +54,9 @@ struct load_share {
     struct active *by_crowd; /* the same, one crowd's after the other's */
     uint16_t *limit_by_crowd;
     struct crowd *crowd;
+    const struct load_seen *known;
+    size_t known_count;
+    enum load_share_order order;
 };
 
 struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
@@ -84,10 +91,10 @@ void load_share_free(struct load_share *share)
     free(share);
 }
 
-static double capacity_of(const struct load_limit *limit, unsigned users)
+static double capacity_of(const struct load_limit *limit, unsigned users, unsigned free)
 {
     double capacity = INFINITY;
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+    for (size_t i = 0; users > free && i < limit->step_count && limit->step[i].flows <= users; i++)
         capacity = limit->step[i].bytes_per_s;
     return capacity;
 }
@@ -101,7 +108,11 @@ static double least_capacity(const struct load_limit *limit, unsigned users)
     return least;
 }
 
-static bool is_exempt(const struct load_limit *limit, unsigned kinds) { return (kinds & (kinds - 1)) == 0 && (kinds & limit->apart) != 0; }
+/* What is shared by one kind alone limits no more of it than were measured together. */
+static unsigned free_of(const struct load_limit *limit, unsigned kinds)
+{
+    return limit->apart != NULL && kinds != 0 && (kinds & (kinds - 1)) == 0 ? limit->apart[__builtin_ctz(kinds)] : 0;
+}
 
 static void touch(struct load_share *share, const struct load_stream *stream, double amount)
 {
@@ -128,7 +139,8 @@ static void find_binding(struct load_share *share, const struct load_limit *limi
     for (size_t i = 0; i < share->touched_count; i++) {
         uint16_t at = share->touched[i];
         struct state *state = &share->state[at];
-        state->binds = !is_exempt(&limits[at], state->kinds) && state->sum > least_capacity(&limits[at], state->users) * (1 + SAME);
+        state->free = free_of(&limits[at], state->kinds);
+        state->binds = state->users > state->free && state->sum > least_capacity(&limits[at], state->users) * (1 + SAME);
         if (!state->binds)
             continue;
         share->touched[i] = share->touched[share->binding_count];
@@ -141,6 +153,7 @@ static void begin(struct load_share *share, const struct load_limit *limits, str
 {
     for (size_t i = 0; i < count; i++) {
         streams[i].shared = LOAD_NO_LIMIT;
+        streams[i].known_bytes_per_s = 0;
         streams[i].end_ns = streams[i].start_ns + streams[i].bytes / streams[i].bytes_per_s * 1e9;
         if (streams[i].bytes > 0)
             touch(share, &streams[i], streams[i].bytes_per_s);
@@ -173,13 +186,35 @@ static void fix(struct load_share *share, struct active *active, double rate)
 
 static double level_of(const struct state *state) { return state->growing > 0 ? state->left / state->growing : INFINITY; }
 
+/* Each takes what those before it leave. */
+static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
+{
+    for (size_t i = 0; i < crowd->limit_count; i++) {
+        struct state *state = &share->state[crowd->limit[i]];
+        state->left = capacity_of(&limits[crowd->limit[i]], state->users, state->free);
+    }
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        struct active *active = &crowd->active[share->order == LOAD_SHARE_FIRST ? i : crowd->active_count - 1 - i];
+        active->rate = active->stream->bytes_per_s;
+        for (unsigned u = 0; u < active->use_count; u++) {
+            if (share->state[active->use[u]].left >= active->rate)
+                continue;
+            active->rate = more(share->state[active->use[u]].left, LEAST);
+            active->stream->shared = active->use[u];
+        }
+        for (unsigned u = 0; u < active->use_count; u++)
+            share->state[active->use[u]].left = more(0, share->state[active->use[u]].left - active->rate);
+    }
+    return crowd->active_count;
+}
+
 /* Water rises in all streams alike; each is fixed where it, or a limit of its, is full. */
 static size_t find_rates(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
 {
     for (size_t i = 0; i < crowd->limit_count; i++) {
         struct state *state = &share->state[crowd->limit[i]];
         state->growing = state->users;
-        state->left = capacity_of(&limits[crowd->limit[i]], state->users);
+        state->left = capacity_of(&limits[crowd->limit[i]], state->users, state->free);
     }
     for (size_t i = 0; i < crowd->active_count; i++) {
         crowd->active[i].is_fixed = false;
@@ -219,15 +254,18 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
     return looked;
 }
 
-/* From now to the next end. */
+/* From now to the next end; of many, to the next few. */
 static void advance(struct load_share *share, struct crowd *crowd, double *now_s)
 {
-    double next_s = INFINITY;
+    double next_s = INFINITY, last_s = 0;
     size_t kept = 0;
     for (size_t i = 0; i < crowd->active_count; i++) {
         crowd->active[i].left_s = crowd->active[i].left / crowd->active[i].rate;
         next_s = less(next_s, crowd->active[i].left_s);
+        last_s = more(last_s, crowd->active[i].left_s);
     }
+    if (crowd->active_count > MANY)
+        next_s = more(next_s, last_s / MANY_STEPS);
     for (size_t i = 0; i < crowd->active_count; i++) {
         struct active *active = &crowd->active[i];
         if (active->left_s <= next_s * (1 + SAME)) {
@@ -290,17 +328,84 @@ static size_t find_crowds(struct load_share *share)
     return count;
 }
 
+/* ---- what was measured together ---- */
+
+static size_t find_who(const struct load_seen *known, uint32_t who)
+{
+    size_t low = 0, high = known->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (known->who[middle] < who)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < known->count && known->who[low] == who ? low : known->count;
+}
+
+/* Those of the crowd are just these. */
+static bool is_known(const struct load_seen *known, const struct crowd *crowd)
+{
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        if (find_who(known, crowd->active[i].stream->who) == known->count)
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (crowd->active[k].stream->who == crowd->active[i].stream->who)
+                return false;
+    }
+    return true;
+}
+
+/* Sets the rate of each to what it got together with the others; when it does, the least bytes of one. 0: not known. */
+static double find_known(const struct load_share *share, const struct crowd *crowd)
+{
+    for (size_t k = 0; k < share->known_count; k++) {
+        const struct load_seen *known = &share->known[k];
+        double least = INFINITY;
+        if (known->count != crowd->active_count || !is_known(known, crowd))
+            continue;
+        for (size_t i = 0; i < crowd->active_count; i++) {
+            struct load_stream *stream = crowd->active[i].stream;
+            stream->known_bytes_per_s = known->bytes_per_s[find_who(known, stream->who)];
+            least = less(least, stream->bytes);
+        }
+        return least;
+    }
+    return 0;
+}
+
+/* As many bytes as the least of them has go no faster than was measured. */
+static void end_no_sooner(struct load_stream *stream, double bytes)
+{
+    double soonest_ns = stream->start_ns + (less(bytes, stream->bytes) / less(stream->known_bytes_per_s, stream->bytes_per_s) + more(stream->bytes - bytes, 0) / stream->bytes_per_s) * 1e9;
+    stream->end_ns = more(stream->end_ns, soonest_ns);
+}
+
+void load_share_set_seen(struct load_share *share, const struct load_seen *known, size_t count)
+{
+    share->known = known;
+    share->known_count = count;
+}
+
+void load_share_set_order(struct load_share *share, enum load_share_order order) { share->order = order; }
+
 size_t load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
 {
     size_t looked = count;
     begin(share, limits, streams, count);
     size_t crowds = find_crowds(share);
     for (size_t c = 0; c < crowds; c++) {
-        double now_s = 0;
-        while (share->crowd[c].active_count > 0) {
-            looked += find_rates(share, &share->crowd[c], limits);
-            advance(share, &share->crowd[c], &now_s);
+        struct crowd *crowd = &share->crowd[c];
+        double now_s = 0, known_bytes = share->known_count > 0 ? find_known(share, crowd) : 0;
+        while (crowd->active_count > 0) {
+            looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
+            advance(share, crowd, &now_s);
         }
+        for (size_t i = 0; i < count && known_bytes > 0; i++)
+            if (streams[i].known_bytes_per_s > 0)
+                end_no_sooner(&streams[i], known_bytes);
+        for (size_t i = 0; i < count && known_bytes > 0; i++)
+            streams[i].known_bytes_per_s = 0;
     }
     forget(share);
     return looked;
@@ -315,9 +420,10 @@ double load_share_least_ns(struct load_share *share, const struct load_limit *li
     for (size_t i = 0; i < share->touched_count; i++) {
         const struct load_limit *limit = &limits[share->touched[i]];
         const struct state *state = &share->state[share->touched[i]];
-        if (is_exempt(limit, state->kinds) || limit->step_count == 0)
+        unsigned free = free_of(limit, state->kinds);
+        if (limit->step_count == 0 || state->users <= free)
             continue;
-        double highest = (limit->step[0].flows - 1) * state->fastest; /* so many are not limited */
+        double highest = more(limit->step[0].flows - 1, free) * state->fastest; /* so many are not limited */
         for (size_t s = 0; s < limit->step_count && limit->step[s].flows <= state->users; s++)
             highest = fmax(highest, limit->step[s].bytes_per_s);
         most_s = highest > 0 ? fmax(most_s, state->sum / highest) : most_s;

@@ -2,6 +2,8 @@
  * Streams of bytes that begin together and share limits max-min fairly: nobody gets less than another who could do with less. Rates are found anew whenever one ends.
  * Numbers only; plan_load.h knows what they are. Pure; allocates nothing but its scratch.
  *
+ * Of more than 256 streams those that end soon after each other free what they had together, so that thousands take milliseconds: ends are late by a percent or so then, never early.
+ *
  * All streams move from the same moment on; what starting one costs is added to its end. That is right to the differences between those costs.
  */
 #pragma once
@@ -17,8 +19,18 @@
 struct load_limit {
     const struct resource_step *step; /* ascending by flows; before the first there is no limit */
     size_t step_count;
-    unsigned apart; /* bits of kinds: streams all of one of these kinds are not limited by it */
+    const unsigned *apart; /* by the number of a kind's bit: up to so many streams, all of that kind, are not limited by it; NULL any are */
 };
+
+/* Streams that were measured together, and that no limits explain: each ends no sooner than at the rate that it got. */
+struct load_seen {
+    const uint32_t *who;       /* ascending; nothing twice */
+    const double *bytes_per_s; /* of each */
+    size_t count;
+};
+
+/* How what is full is shared: max-min fairly; or who stands first takes all that it can, in the order of the streams or the other way round. */
+enum load_share_order { LOAD_SHARE_FAIR, LOAD_SHARE_FIRST, LOAD_SHARE_LAST };
 
 struct load_stream {
     double start_ns;      /* what starting it costs */
@@ -27,6 +39,8 @@ struct load_stream {
     const uint16_t *use;  /* the limits that it uses, each once */
     unsigned use_count;
     unsigned kind;        /* one bit */
+    uint32_t who;         /* in load_seen */
+    double known_bytes_per_s; /* private */
     double end_ns;        /* result */
     uint16_t shared;      /* result: the limit that slowed it last, LOAD_NO_LIMIT none */
 };
@@ -36,6 +50,10 @@ struct load_share;
 /* For so many limits, streams, and limits that one stream uses. NULL when out of memory. */
 struct load_share *load_share_new(size_t limits, size_t streams, size_t uses);
 void load_share_free(struct load_share *share); /* NULL is fine */
+
+/* What load_share_run looks at from then on: known's count of them, which outlive it; and how what is full is shared, fairly as long as nothing else is said. */
+void load_share_set_seen(struct load_share *share, const struct load_seen *known, size_t count);
+void load_share_set_order(struct load_share *share, enum load_share_order order);
 
 /* Says what it took: streams looked at, each as often as rates were found. */
 size_t load_share_run(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count);

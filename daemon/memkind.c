@@ -6,20 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apu.h"
 #include "visible.h"
 
 const char *const memkind_names[] = {"system", "pinned", "managed", "device", NULL};
-
-/* Products whose processor and gpu share one memory, by a part of the model's name. AMD, "AMD CDNA 3 Architecture" white paper. */
-static const char *const ones[] = {"MI300A"};
-
-static bool is_one(const struct place *gpu)
-{
-    for (size_t i = 0; gpu->model != NULL && i < sizeof ones / sizeof ones[0]; i++)
-        if (strstr(gpu->model, ones[i]) != NULL)
-            return true;
-    return false;
-}
 
 enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node *ret, struct berth_err *err)
 {
@@ -29,7 +19,7 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
     for (size_t i = 0; i < graph->place_count; i++)
         numa_of[i] = PLACE_NONE;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (is_one(graph_place(graph, g)))
+        if (apu_is(graph_place(graph, g)))
             numa_of[g] = plan_numa(graph, g);
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];

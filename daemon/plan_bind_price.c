@@ -88,17 +88,37 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     }
 }
 
-/* A task begins what it sends, and what it exchanges with the host or a nic, one after the other. */
+/* Of what a task begins: to the next task, to the one after that, and so on round all of them; then with the host or a nic. */
+static int compare_turns(const void *a, const void *b, void *data)
+{
+    const struct bind_price *price = data;
+    size_t each = price->request.each, tasks = price->request.tasks, key[2], task[2];
+    const size_t index[] = {*(const uint32_t *)a, *(const uint32_t *)b};
+    for (int i = 0; i < 2; i++) {
+        const struct search_flow *flow = &price->flow[index[i]];
+        task[i] = (size_t)flow->from / each;
+        key[i] = flow->to < 0 ? tasks : ((size_t)flow->to / each + tasks - task[i]) % tasks;
+    }
+    if (task[0] != task[1])
+        return task[0] < task[1] ? -1 : 1;
+    return key[0] != key[1] ? (key[0] < key[1] ? -1 : 1) : (index[0] > index[1]) - (index[0] < index[1]);
+}
+
+/* A task begins one after the other. Copies that one gpu drives go one after the other, too: if all tasks began with the same one's they would wait for that, and take up to
+ * twice as long. */
 static bool take_turns(struct bind_price *price)
 {
-    uint16_t *begun = calloc(price->request.tasks + 1, sizeof *begun);
-    for (size_t f = 0; begun != NULL && f < price->flow_count; f++) {
-        uint16_t *its = &begun[(size_t)price->flow[f].from / price->request.each];
-        price->turn[f] = *its;
-        *its = (uint16_t)(*its + (*its < UINT16_MAX));
+    uint32_t *order = calloc(price->flow_count + 1, sizeof *order);
+    for (size_t f = 0; order != NULL && f < price->flow_count; f++)
+        order[f] = (uint32_t)f;
+    if (order != NULL)
+        qsort_r(order, price->flow_count, sizeof *order, compare_turns, price);
+    for (size_t i = 1; order != NULL && i < price->flow_count; i++) {
+        bool same = price->flow[order[i]].from / (int32_t)price->request.each == price->flow[order[i - 1]].from / (int32_t)price->request.each;
+        price->turn[order[i]] = same ? (uint16_t)(price->turn[order[i - 1]] + (price->turn[order[i - 1]] < UINT16_MAX)) : 0;
     }
-    bool ok = begun != NULL;
-    free(begun);
+    bool ok = order != NULL;
+    free(order);
     return ok;
 }
 
@@ -219,9 +239,11 @@ static double capacity_of(const struct bind_price *price, size_t resource, doubl
 {
     const struct load_resource *found = plan_load_resource(price->table, resource);
     double most = found->step_count > 0 ? (found->step[0].flows - 1) * fastest : INFINITY; /* so few are not limited */
+    for (unsigned kind = 0; found->apart != NULL && kind < RESOURCE_KINDS; kind++)
+        most = fmax(most, found->apart[kind] * fastest); /* nor so many of one kind */
     for (size_t i = 0; i < found->step_count; i++)
         most = fmax(most, found->step[i].bytes_per_s);
-    return found->apart != 0 ? INFINITY : most; /* it limits some mixtures only */
+    return most;
 }
 
 static bool add_use(struct bind_price *price, uint16_t resource, double ns)
@@ -274,6 +296,11 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
     return true;
 }
 
+static bool is_as_apart(const struct load_resource *a, const struct load_resource *b)
+{
+    return a->apart == b->apart || (a->apart != NULL && b->apart != NULL && memcmp(a->apart, b->apart, RESOURCE_KINDS * sizeof *a->apart) == 0);
+}
+
 /* Resources with the same capacities are of one sort. */
 static void find_sorts(struct bind_price *price)
 {
@@ -283,7 +310,7 @@ static void find_sorts(struct bind_price *price)
         price->sort[r] = (uint16_t)r;
         for (size_t s = 0; s < r && price->sort[r] == r; s++) {
             const struct load_resource *b = plan_load_resource(price->table, s);
-            bool same = a->step_count == b->step_count && a->apart == b->apart && a->is_nominal == b->is_nominal;
+            bool same = a->step_count == b->step_count && is_as_apart(a, b) && a->is_nominal == b->is_nominal;
             for (size_t i = 0; i < a->step_count && same; i++)
                 same = a->step[i].flows == b->step[i].flows && a->step[i].bytes_per_s == b->step[i].bytes_per_s;
             if (same)

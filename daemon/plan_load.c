@@ -82,8 +82,10 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
     scratch->memo_count = table->place_count * table->place_count < MEMO_MAX ? table->place_count * table->place_count + 1 : MEMO_MAX;
     scratch->memo = calloc(scratch->memo_count, sizeof *scratch->memo);
-    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL)
+    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL && scratch->ride != NULL && scratch->end != NULL) {
+        load_share_set_seen(scratch->share, table->known, table->known_count);
         return scratch;
+    }
     plan_load_scratch_free(scratch);
     return NULL;
 }
@@ -130,6 +132,7 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
         stream->use = &table->use[ride->use];
         stream->use_count = ride->use_count;
         stream->kind = ride->kind;
+        stream->who = plan_load_table_index(table, ride);
         most_ns = fmax(most_ns, time_ns);
     }
     return most_ns;
@@ -171,6 +174,51 @@ static struct prediction end_of(const struct load_table *table, const struct loa
     return ride != NULL ? load_interval_begun(&end, ride->move.t0_call_ns, turn * ride->launch_ns, drift) : end;
 }
 
+/* Whether what slows some is known to be shared fairly: by sets, all of which fair shares reproduce. */
+static bool is_shared_fairly(const struct load_table *table, size_t count, const struct load_scratch *scratch)
+{
+    bool fair = true;
+    for (size_t i = 0; i < count && fair; i++) {
+        const struct load_resource *shared = shared_of(table, &scratch->stream[i]);
+        fair = shared == NULL || (!shared->is_nominal && (shared->found == NULL || !shared->found->is_uneven));
+    }
+    return fair;
+}
+
+static double last_end_ns(const struct load_table *table, size_t count, struct load_scratch *scratch)
+{
+    double last_ns = 0;
+    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    for (size_t i = 0; i < count; i++)
+        last_ns = fmax(last_ns, scratch->stream[i].end_ns);
+    return last_ns;
+}
+
+/* Where it is not, the interval has the step also where those who are first take all that they can, whoever is first; and where what some leave is given to the others after all. */
+static void widen_by_order(const struct load_table *table, size_t count, struct load_scratch *scratch, struct prediction *step)
+{
+    double other_ns[3];
+    for (int order = LOAD_SHARE_FIRST; order <= LOAD_SHARE_LAST; order++) {
+        load_share_set_order(scratch->share, (enum load_share_order)order);
+        other_ns[order - LOAD_SHARE_FIRST] = last_end_ns(table, count, scratch);
+    }
+    load_share_set_order(scratch->share, LOAD_SHARE_FAIR);
+    load_share_set_seen(scratch->share, NULL, 0);
+    other_ns[2] = last_end_ns(table, count, scratch);
+    load_share_set_seen(scratch->share, table->known, table->known_count);
+    step->low_ns *= fmin(1, fmin(other_ns[0], fmin(other_ns[1], other_ns[2])) / step->time_ns);
+    step->high_ns *= fmax(1, fmax(other_ns[0], fmax(other_ns[1], other_ns[2])) / step->time_ns);
+}
+
+/* Nothing says whether several callers start transfers at the same time, or one waits for the other, as threads of one process do: what the last one waits for then. */
+static double launches_of_others(const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last)
+{
+    double all_ns = 0, own_ns = scratch->ride[last] != NULL ? (flows[last].turn + 1) * scratch->ride[last]->launch_ns : 0;
+    for (size_t i = 0; i < count; i++)
+        all_ns += scratch->ride[i] != NULL ? scratch->ride[i]->launch_ns : 0;
+    return fmax(all_ns - own_ns, 0);
+}
+
 struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)
 {
     struct load_prediction whole = {.alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
@@ -191,6 +239,11 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
     }
     whole.step = load_interval_last(scratch->end, count);
     whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;
+    if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {
+        if (!is_shared_fairly(table, count, scratch))
+            widen_by_order(table, count, scratch, &whole.step);
+        whole.step.high_ns += launches_of_others(flows, count, scratch, whole.last);
+    }
     return whole;
 }
 

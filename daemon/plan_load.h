@@ -35,7 +35,7 @@ struct load_resource {
     size_t step_count;
     bool is_nominal;                    /* of structure: nothing was measured together; low and high are NAN */
     const struct resource_nominal *nominal; /* of the snapshot; NULL measured */
-    unsigned apart;                     /* private */
+    const unsigned *apart;              /* private */
     const struct resource_found *found; /* of the snapshot; NULL: of structure, or of value */
     const struct value *value;          /* of the snapshot: what both directions of a pair got together; else NULL */
 };

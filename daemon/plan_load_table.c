@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "spread.h"
 
@@ -20,7 +21,7 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
     return true;
 }
 
-static bool add_resource(struct load_table *table, const struct load_resource *resource, unsigned apart, size_t *ret_index)
+static bool add_resource(struct load_table *table, const struct load_resource *resource, const unsigned *apart, size_t *ret_index)
 {
     if (table->resource_count >= LOAD_NO_LIMIT || !make_room(&table->resource, table->resource_count, &table->resource_room, sizeof *table->resource))
         return false;
@@ -112,7 +113,7 @@ static bool add_found(struct load_table *table, const struct resource_found *fou
     for (size_t i = 0; i < found->step_count; i++)
         resource.step[i] = found->step[i];
     size_t index;
-    return add_resource(table, &resource, 0, &index);
+    return add_resource(table, &resource, NULL, &index);
 }
 
 /* What both directions of a pair get together, where it was measured and is less than each alone. */
@@ -127,7 +128,7 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     const struct graph *graph = table->snap->graph;
     snprintf(resource.name, sizeof resource.name, "%s-%s:both", graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
     size_t index;
-    if (!add_resource(table, &resource, 0, &index))
+    if (!add_resource(table, &resource, NULL, &index))
         return false;
     *ret_index = (uint16_t)index;
     return true;
@@ -140,7 +141,7 @@ static bool use_one(struct load_table *table, struct load_ride *ride, const stru
     if (index == LOAD_NO_LIMIT) {
         struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
         snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
-        if (!add_resource(table, &resource, nominal->measured, &index))
+        if (!add_resource(table, &resource, nominal->together, &index))
             return false;
         *known = (uint16_t)index;
     }
@@ -220,6 +221,88 @@ static bool make_limits(struct load_table *table)
     return table->limit != NULL;
 }
 
+/* ---- sets that nothing explains ---- */
+
+static size_t index_of(const struct load_table *table, place_id place)
+{
+    size_t index = 0;
+    while (index < table->place_count && table->place[index] != place)
+        index++;
+    return index;
+}
+
+/* The ride that the flow of a set is; NULL: not in the table. */
+static const struct load_ride *ride_of(const struct load_table *table, const struct set *set, const struct set_flow *flow)
+{
+    unsigned kind = resource_kind_of(set->metric);
+    enum move_by by = kind == RESOURCE_HOST_KERNEL || kind == RESOURCE_PEER_KERNEL ? MOVE_KERNEL : MOVE_COPY_ENGINE;
+    size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
+    const struct load_ride *ride = from < table->place_count && to < table->place_count ? plan_load_table_ride(table, by, from, to) : NULL;
+    return ride != NULL && ride->known == LOAD_MEASURED && ride->kind == kind && strcmp(values_axes(table->snap->values, ride->move.rate), flow->axes) == 0 ? ride : NULL;
+}
+
+/* Ascending; false when one is not in the table, or there twice. */
+static bool take_known(const struct load_table *table, const struct set *set, uint32_t *who, double *bytes_per_s)
+{
+    for (size_t i = 0; i < set->flow_count; i++) {
+        const struct load_ride *ride = ride_of(table, set, &set->flow[i]);
+        size_t at = i;
+        if (ride == NULL || !(set->flow[i].bytes_per_s > 0))
+            return false;
+        for (; at > 0 && who[at - 1] >= plan_load_table_index(table, ride); at--) {
+            if (who[at - 1] == plan_load_table_index(table, ride))
+                return false;
+            who[at] = who[at - 1];
+            bytes_per_s[at] = bytes_per_s[at - 1];
+        }
+        who[at] = plan_load_table_index(table, ride);
+        bytes_per_s[at] = set->flow[i].bytes_per_s;
+    }
+    return true;
+}
+
+/* Whether a NUMA node's memory is read by one of them and written by another. Reads and writes of one memory get uneven shares, and copy engines of real GPUs (H200) that were slower are
+ * no faster when the others have ended: what they got together is what they take. Of other uneven shares that is not known. */
+static bool reads_and_writes(const struct graph *graph, const struct set *set)
+{
+    bool both = false;
+    for (size_t i = 0; i < set->flow_count; i++)
+        for (size_t k = 0; k < set->flow_count && graph_place(graph, set->flow[i].from)->kind == PLACE_NUMA; k++)
+            both = both || set->flow[k].to == set->flow[i].from;
+    return both;
+}
+
+/* Not explained, and such that the flows' rates are to be taken as they are. */
+static bool is_taken(const struct load_table *table, const struct resource_model *model, size_t s)
+{
+    const struct set *set = &table->snap->sets->item[s];
+    return !model->set[s].is_reproduced && set->flow_count > 2 && resource_kind_of(set->metric) == RESOURCE_HOST_ENGINE && reads_and_writes(table->snap->graph, set);
+}
+
+static bool find_known(struct load_table *table, const struct resource_model *model)
+{
+    const struct sets *sets = table->snap->sets;
+    size_t flows = 0, unexplained = 0, used = 0;
+    for (size_t s = 0; sets != NULL && s < model->set_count; s++)
+        if (is_taken(table, model, s)) {
+            flows += sets->item[s].flow_count;
+            unexplained++;
+        }
+    table->known = calloc(unexplained + 1, sizeof *table->known);
+    table->who = calloc(flows + 1, sizeof *table->who);
+    table->who_bytes_per_s = calloc(flows + 1, sizeof *table->who_bytes_per_s);
+    if (table->known == NULL || table->who == NULL || table->who_bytes_per_s == NULL)
+        return false;
+    for (size_t s = 0; sets != NULL && s < model->set_count; s++) {
+        const struct set *set = &sets->item[s];
+        if (!is_taken(table, model, s) || !take_known(table, set, table->who + used, table->who_bytes_per_s + used))
+            continue;
+        table->known[table->known_count++] = (struct load_seen){table->who + used, table->who_bytes_per_s + used, set->flow_count};
+        used += set->flow_count;
+    }
+    return true;
+}
+
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
 {
     const struct resource_model *model = snapshot_resources(table->snap);
@@ -234,7 +317,7 @@ bool plan_load_table_fill(struct load_table *table, const place_id *places)
         for (size_t b = 0; b < table->place_count; b++)
             for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
                 find_ride(table, model->structure, (enum move_by)by, a, b);
-    return find_resources(table, model) && make_limits(table);
+    return find_resources(table, model) && make_limits(table) && find_known(table, model);
 }
 
 void plan_load_table_empty(struct load_table *table)
@@ -244,6 +327,9 @@ void plan_load_table_empty(struct load_table *table)
     free(table->resource);
     free(table->limit);
     free(table->use);
+    free(table->known);
+    free(table->who);
+    free(table->who_bytes_per_s);
 }
 
 /* ---- one flow ---- */

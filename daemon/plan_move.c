@@ -71,7 +71,10 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     const struct curve *own = curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
     if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
         return;
+    const struct resource_model *resources = snapshot_resources(snap);
+    const struct agreement *alike = resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
     move->rate = v;
+    move->one = alike != NULL ? alike->one : 0;
     move->driver = driver;
     move->bytes_per_s = v->value;
     move->low = v->low;
@@ -204,12 +207,15 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
     return true;
 }
 
+#define MANY 32 /* intervals: so many that Student's distribution is the normal one */
+
 /* Half the 95 % interval of one more transfer, relative to its bytes' time; NAN unknown. */
 static double spread_of(const struct move *move, double bytes)
 {
+    double fitted = move->curve != NULL ? curve_fit_spread(&move->curve->fit, bytes) : NAN;
     if (move->curve != NULL)
-        return curve_fit_spread(&move->curve->fit, bytes);
-    return move->rate != NULL && move->high >= move->low ? spread_cell((move->high - move->low) / 2, move->rate->n) / move->bytes_per_s : NAN;
+        return isnan(fitted) ? fitted : fmax(fitted, spread_one(move->one, 0, 0, MANY)); /* the smaller a piece, the more of them were timed at once: each deviates as large ones do */
+    return move->rate != NULL && move->high >= move->low ? spread_cell_among((move->high - move->low) / 2 / move->bytes_per_s, move->rate->n, move->one) : NAN;
 }
 
 double plan_move_queued_ns(const struct move *move, double bytes)

@@ -23,6 +23,7 @@ struct move {
     const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move); NULL: no such */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
+    double one;                 /* how much large transfers of that kind deviate from one to the next, relative (agree.h); 0 unknown */
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
     const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
     double slowdown;            /* how many times longer the bytes take while as many go the other way; 1 alone */

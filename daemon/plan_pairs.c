@@ -170,7 +170,7 @@ static bool is_measured_together(const void *data, place_id numa, bool written)
 {
     const struct resource_role role = {RESOURCE_MEMORY, written ? RESOURCE_IN : RESOURCE_OUT, numa, PLACE_NONE};
     const struct resource_nominal *item = resource_structure_find(data, &role);
-    return item != NULL && (item->measured & RESOURCE_HOST_ENGINE) != 0;
+    return item != NULL && item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] > 0;
 }
 
 static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)

@@ -55,7 +55,7 @@ static unsigned use_nominal(struct work *work, const struct move *move, uint16_t
         if (!(nominal->bytes_per_s > 0))
             continue;
         *step = (struct resource_step){1, nominal->bytes_per_s, NAN, NAN, NAN};
-        work->limit[work->model->found_count + item[i]] = (struct load_limit){.step = step, .step_count = 1, .apart = nominal->measured};
+        work->limit[work->model->found_count + item[i]] = (struct load_limit){.step = step, .step_count = 1, .apart = nominal->together};
         use[count++] = (uint16_t)(work->model->found_count + item[i]);
     }
     return count;
@@ -70,7 +70,7 @@ static unsigned use_mixed(struct work *work, const struct move *move, unsigned k
         if (!resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
             continue;
         work->step[item] = (struct resource_step){1, mixed->bytes_per_s, NAN, NAN, NAN};
-        work->limit[at] = (struct load_limit){.step = &work->step[item], .step_count = 1, .apart = mixed->measured};
+        work->limit[at] = (struct load_limit){.step = &work->step[item], .step_count = 1, .apart = mixed->together};
         use[count++] = (uint16_t)at;
     }
     return count;

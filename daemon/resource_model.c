@@ -1,5 +1,6 @@
 #include "resource_model.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,6 +280,19 @@ const struct value *resource_model_alone(const struct resource_model *model, enu
     return model->alone_count > 0 ? bsearch(&key, model->alone, model->alone_count, sizeof key, compare_alone) : NULL;
 }
 
+/* Of sets with so many flows that nothing was looked for it is not known. */
+static void find_uneven(struct resource_model *model, const struct graph *graph, const struct sets *sets)
+{
+    for (size_t s = 0; sets != NULL && s < model->set_count; s++)
+        for (size_t r = 0; r < model->found_count && model->set[s].predicted != NULL && !model->set[s].is_reproduced; r++) {
+            const struct set *set = &sets->item[s];
+            unsigned users = 0;
+            for (size_t i = 0; i < set->flow_count; i++)
+                users += resource_model_uses(graph, &model->found[r], set->metric, set->flow[i].from, set->flow[i].to, set->flow[i].axes);
+            model->found[r].is_uneven = model->found[r].is_uneven || users > 1;
+        }
+}
+
 /* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
 static void tell_structure(struct resource_model *model)
 {
@@ -288,6 +302,8 @@ static void tell_structure(struct resource_model *model)
         double most = 0;
         for (size_t s = 0; s < found->step_count; s++)
             most = fmax(most, found->step[s].bytes_per_s);
+        if (item != NULL)
+            item->together[resource_kind_index(resource_kind_of(found->metric))] = UINT_MAX; /* it is told by what was found, however many there are */
         if (item == NULL || (item->is_measured && item->bytes_per_s >= most))
             continue;
         item->bytes_per_s = most;
@@ -304,16 +320,18 @@ static unsigned both_of(unsigned kind) { return (kind & HOST) != 0 ? HOST : (kin
 /* What structure states of has the same by tell_structure. */
 static bool mix(struct resource_model *model, const struct sets *sets)
 {
-    unsigned measured = 0;
+    unsigned together[RESOURCE_KINDS] = {0};
     model->mixed = calloc(model->found_count + 1, sizeof *model->mixed);
     for (size_t s = 0; sets != NULL && s < sets->count; s++)
-        measured |= sets->item[s].flow_count > 1 ? resource_kind_of(sets->item[s].metric) : 0;
+        if (sets->item[s].flow_count > 1 && resource_kind_of(sets->item[s].metric) != 0)
+            together[resource_kind_index(resource_kind_of(sets->item[s].metric))] = UINT_MAX;
     for (size_t i = 0; model->mixed != NULL && i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
         struct resource_nominal *mixed = &model->mixed[i];
         if (!found->has_role || both_of(resource_kind_of(found->metric)) == 0 || resource_structure_find(model->structure, &found->role) != NULL)
             continue;
-        *mixed = (struct resource_nominal){.role = found->role, .measured = measured, .is_measured = true};
+        *mixed = (struct resource_nominal){.role = found->role, .is_measured = true};
+        memcpy(mixed->together, together, sizeof together);
         snprintf(mixed->name, sizeof mixed->name, "%s", found->name);
         for (size_t s = 0; s < found->step_count; s++)
             mixed->bytes_per_s = fmax(mixed->bytes_per_s, found->step[s].bytes_per_s);
@@ -358,8 +376,10 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
                                                   .structure = model->structure});
     }
     free(role);
-    if (ok)
+    if (ok) {
         tell_structure(model);
+        find_uneven(model, graph, sets);
+    }
     agree_find(graph, values, sets, model->agree);
     return ok && mix(model, sets);
 }

@@ -30,6 +30,7 @@ struct resource_found {
     size_t step_count;
     char twin[RESOURCE_TWINS_MAX][RESOURCE_NAME_SIZE]; /* what the runs cannot tell from it */
     size_t twin_count;
+    bool is_uneven; /* in some set its users do not get what max-min fair shares of it would be */
 };
 
 /* Of one set, in the order of the sets. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apu.h"
+
 #define NONE UINT16_MAX
 
 struct resource_pair {
@@ -27,6 +29,14 @@ unsigned resource_kind_of(enum metric metric)
     case METRIC_GPU_GPU_KERNEL_CONCURRENT: return RESOURCE_PEER_KERNEL;
     default: return 0;
     }
+}
+
+unsigned resource_kind_index(unsigned kind)
+{
+    unsigned index = 0;
+    while (index + 1 < RESOURCE_KINDS && kind != 1u << index)
+        index++;
+    return index;
 }
 
 /* What goes through at once. */
@@ -69,6 +79,13 @@ static double memory_rate(const struct values *values, place_id memory, const ch
     return most;
 }
 
+/* What a copy within it gets at most, of a memory that a gpu has in common with a processor: it reads and writes. 0 it is no such, or not known. */
+static double one_memory_rate(const struct making *making, place_id memory)
+{
+    place_id gpu = apu_at(making->graph, memory);
+    return gpu != PLACE_NONE ? fmax(memory_rate(making->values, gpu, ""), memory_rate(making->values, gpu, "how=copy")) / 2 : 0;
+}
+
 /* What one gpu of the module has to the host, and how many gpus it has. */
 static double module_link(const struct graph *graph, place_id module, size_t *ret_gpus)
 {
@@ -104,7 +121,7 @@ static void add_all(struct making *making)
             making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, directions[way], p, PLACE_NONE, way < 2 ? rate : 0) : NONE;
             making->memory[way][p] = NONE;
             if (graph_place(graph, p)->kind == PLACE_NUMA)
-                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, axes[way]) : 0);
+                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, axes[way]) : one_memory_rate(making, p));
         }
     }
 }
@@ -244,8 +261,10 @@ static void look_at_set(const struct making *making, const struct set *set)
     for (size_t i = 0; i < structure->count; i++) {
         raise_capacity(&structure->item[i], making->load[i].bytes_per_s);
         bool is_both = structure->item[i].role.direction == RESOURCE_BOTH, there_and_back = (making->load[i].ways & (making->load[i].ways - 1)) != 0;
-        if (making->load[i].users > 1 && (!is_both || there_and_back))
-            structure->item[i].measured |= kind;
+        if (making->load[i].users < 2 || (is_both && !there_and_back))
+            continue;
+        unsigned *most = &structure->item[i].together[resource_kind_index(kind)];
+        *most = making->load[i].users > *most ? making->load[i].users : *most;
     }
 }
 

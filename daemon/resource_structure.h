@@ -8,6 +8,7 @@
  * - a link's is what it is said to carry;
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
+ * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most;
  * - both directions of a port and of a memory together carry what sets of some kind of transfers showed; else nothing is known of it;
  * - each is at least what was seen to go through it, alone or together.
  */
@@ -27,6 +28,10 @@
 
 /* Kinds of transfers, of which others say nothing: bits. */
 enum resource_kind { RESOURCE_HOST_ENGINE = 1, RESOURCE_HOST_KERNEL = 2, RESOURCE_PEER_ENGINE = 4, RESOURCE_PEER_KERNEL = 8, RESOURCE_NETWORK = 16 };
+#define RESOURCE_KINDS 5
+
+/* Which of the kinds it is, from 0 on; of one bit. */
+unsigned resource_kind_index(unsigned kind);
 
 /* The kind of which a metric's values, alone or in sets, are; 0 none. */
 unsigned resource_kind_of(enum metric metric);
@@ -35,7 +40,7 @@ struct resource_nominal {
     char name[RESOURCE_NAME_SIZE];
     struct resource_role role; /* a link's: out from the link's from to its to, in the other way */
     double bytes_per_s;        /* 0 not known */
-    unsigned measured;         /* the kinds of which some set has at least two that use it: those sets say what they share */
+    unsigned together[RESOURCE_KINDS]; /* by kind: the most of it that use this in one set, if two do; 0 none: what so many share is what sets showed, and of more they say nothing */
     bool is_measured;          /* the capacity is one that sets of another kind showed */
 };
 

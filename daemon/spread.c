@@ -38,8 +38,8 @@ static double half_in_deviations(uint32_t n)
     return normal_quantile((upper - 0.375) / ((double)n + 0.25));
 }
 
-/* One interval of a median says as much of the deviation as a variance with so many degrees of freedom does; a test looks. */
-static double freedom_of(uint32_t n) { return 3.6 + 0.35 * (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST); }
+/* A test looks. */
+double spread_freedom(uint32_t n) { return 3.6 + 0.35 * (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST); }
 
 /* 97.5 % of Student's distribution, by the series in 1 / freedom (Abramowitz and Stegun, 26.7.5). */
 static double student(double freedom)
@@ -52,11 +52,20 @@ double spread_deviation(double half, uint32_t n) { return half / half_in_deviati
 
 double spread_one(double deviation, double error, uint32_t n, size_t intervals)
 {
-    return student(freedom_of(n) * (double)(intervals > 0 ? intervals : 1)) * sqrt(deviation * deviation + error * error);
+    return student(spread_freedom(n) * (double)(intervals > 0 ? intervals : 1)) * sqrt(deviation * deviation + error * error);
 }
 
 double spread_cell(double half, uint32_t n)
 {
     double deviation = spread_deviation(half, n);
     return spread_one(deviation, deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n, 1);
+}
+
+double spread_cell_among(double half, uint32_t n, double like)
+{
+    double own = spread_deviation(half, n);
+    if (!(like > 0))
+        return spread_cell(half, n);
+    double deviation = sqrt((own * own + like * like) / 2);
+    return spread_one(deviation, deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n, 2);
 }

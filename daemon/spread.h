@@ -14,8 +14,14 @@
 /* The deviation of single repetitions, from half the width of the 95 % interval of their median; n 0: not known. */
 double spread_deviation(double half, uint32_t n);
 
+/* One interval of a median says as much of the deviation as a variance with so many degrees of freedom does; n 0: not known. */
+double spread_freedom(uint32_t n);
+
 /* Half the 95 % interval of one more: from a deviation that is the mean of so many intervals', each of n repetitions, around what is itself uncertain by error (a deviation). */
 double spread_one(double deviation, double error, uint32_t n, size_t intervals);
 
 /* The same of one cell alone, around its median. */
 double spread_cell(double half, uint32_t n);
+
+/* The same where cells that are measured alike deviate by like on the whole: one cell's own interval is wide or narrow by chance, and counts as much as all of them; like 0: nothing is alike. */
+double spread_cell_among(double half, uint32_t n, double like);

@@ -21,6 +21,7 @@ from berthd import Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 LARGE = 1 << 28
+MOST = 2 * LARGE  # of one flow: an allreduce sends up to twice its bytes
 JUDGES = {"Route": advice_route.judge, "Bind": advice_bind.judge}
 
 
@@ -54,7 +55,7 @@ def machine(args):
         daemon = stack.enter_context(daemon_over(folder, described, text) if described else Daemon("--no-probe"))
         measure(daemon)
         node = Node(daemon.call("io.berth.Fabric.GetNode"), text)
-        run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(LARGE)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
+        run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(MOST)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
         yield daemon, node, run
         run.close()
 

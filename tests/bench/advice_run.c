@@ -55,9 +55,10 @@ static struct flow read_flow(struct bench *bench, char *text)
     char *save = NULL, copy[256], kind, from[16], to[16];
     int length = 0;
     snprintf(copy, sizeof copy, "%s", text);
-    if (sscanf(text, "%" SCNu64 "/%" SCNu64 "/%n", &flow.bytes, &flow.chunk, &length) != 2 || length == 0 || flow.bytes == 0 ||
-        flow.bytes > bench->bytes)
+    if (sscanf(text, "%" SCNu64 "/%" SCNu64 "/%n", &flow.bytes, &flow.chunk, &length) != 2 || length == 0 || flow.bytes == 0)
         advice_step_die("not BYTES/CHUNK/HOP,...", copy);
+    if (flow.bytes > bench->bytes)
+        advice_step_die("a flow of more than --bytes", copy);
     for (char *word = strtok_r(text + length, ",", &save); word != NULL && flow.hop_count < ADVICE_HOPS_MAX;
          word = strtok_r(NULL, ",", &save)) {
         struct hop *hop = &flow.hop[flow.hop_count++];

@@ -139,14 +139,15 @@ static void streams_elsewhere_change_nothing(void **state)
     load_share_free(share);
 }
 
-/* Streams of a kind that was measured apart are limited only together with others. */
-static void a_kind_apart_is_not_limited_by_itself(void **state)
+/* Streams of a kind that was measured apart are limited together with others, or where there are more than two of it. */
+static void a_kind_apart_is_limited_where_more_are_than_were_measured(void **state)
 {
     (void)state;
     const struct resource_step step = {1, 10, NAN, NAN, NAN};
-    const struct load_limit limit = {&step, 1, 1};
+    const unsigned apart[] = {2, 0};
+    const struct load_limit limit = {&step, 1, apart};
     const uint16_t use[] = {0};
-    struct load_share *share = load_share_new(1, 2, 1);
+    struct load_share *share = load_share_new(1, 3, 1);
     assert_non_null(share);
     for (unsigned kind = 1; kind <= 2; kind++) {
         struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = 1}, {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = kind}};
@@ -154,6 +155,42 @@ static void a_kind_apart_is_not_limited_by_itself(void **state)
         assert_true(fabs(streams[0].end_ns / 1e9 - (kind == 1 ? 10 : 20)) < 1e-6);
         assert_int_equal(streams[1].shared, kind == 1 ? LOAD_NO_LIMIT : 0);
     }
+    /* Three share 10 until one has ended; the two that are left have 10 each. */
+    struct load_stream streams[3];
+    for (int i = 0; i < 3; i++)
+        streams[i] = (struct load_stream){.bytes_per_s = 10, .bytes = i == 0 ? 10 : 30, .use = use, .use_count = 1, .kind = 1};
+    assert_true(fabs(load_share_least_ns(share, &limit, streams, 3) / 1e9 - 70.0 / 20) < 1e-6);
+    load_share_run(share, &limit, streams, 3);
+    assert_true(fabs(streams[0].end_ns / 1e9 - 3) < 1e-6 && fabs(streams[2].end_ns / 1e9 - 5) < 1e-6);
+    assert_int_equal(streams[0].shared, 0);
+    load_share_free(share);
+}
+
+/* Thousands are not looked at one end after the other: the last one ends a little late, never early, and soon is known. */
+static void many_streams_end_about_when_they_should(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000 };
+    static struct load_stream streams[COUNT];
+    const struct resource_step step = {1, 100, NAN, NAN, NAN};
+    const struct load_limit limit = {&step, 1, NULL};
+    const uint16_t use[] = {0};
+    struct load_share *share = load_share_new(1, COUNT, 1);
+    uint64_t seed = 7;
+    double bytes = 0, early = 0;
+    assert_non_null(share);
+    for (size_t i = 0; i < COUNT; i++) {
+        streams[i] = (struct load_stream){.bytes_per_s = 10, .bytes = 1 + floor(uniform(&seed) * 1000), .use = use, .use_count = 1, .kind = 1};
+        bytes += streams[i].bytes;
+    }
+    size_t looked = load_share_run(share, &limit, streams, COUNT);
+    double last_s = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        last_s = fmax(last_s, streams[i].end_ns / 1e9);
+    for (size_t i = 0; i < COUNT; i++)
+        early = fmax(early, streams[i].bytes - streams[i].end_ns / 1e9 * 10);
+    assert_true(last_s >= bytes / 100 * (1 - 1e-9) && last_s < bytes / 100 * 1.02);
+    assert_true(early <= 0 && looked < 100 * COUNT);
     load_share_free(share);
 }
 
@@ -181,7 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_ways_to_the_same_times),
         cmocka_unit_test(streams_elsewhere_change_nothing),
-        cmocka_unit_test(a_kind_apart_is_not_limited_by_itself),
+        cmocka_unit_test(many_streams_end_about_when_they_should),
+        cmocka_unit_test(a_kind_apart_is_limited_where_more_are_than_were_measured),
         cmocka_unit_test(the_last_of_many_is_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
