@@ -163,9 +163,10 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum g
         int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1], numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
         if (!gpu_together_find(run, device, numa, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
-        gpu_together_shape(run, flows, count);
+        gpu_together_share(run, flows, count);
+    } else {
+        gpu_path_share(run->node, flows, count);
     }
-    gpu_path_share(run->node, flows, count);
     if (!gpu_rate_together(run->trial, flows, count, run->leg_ns, 0, budget_ns, rates, NULL, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)

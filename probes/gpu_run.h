@@ -36,7 +36,10 @@ struct gpu_run {
     struct gpu_seats seats[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
-    struct gpu_shape together[GPU_DEVICES_MAX]; /* of kernels both ways with the host, gpu_together.h; block 0: not found yet */
+    struct {
+        bool is_known;
+        double writes; /* blocks of what writes for each multiprocessor, 0: an even share */
+    } together[GPU_DEVICES_MAX]; /* of kernels both ways with the host: gpu_together.h */
     struct probe_why lost;                                    /* a device was lost: why the run ends */
 };
 

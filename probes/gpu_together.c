@@ -7,61 +7,84 @@
 
 #define LEG_NS  4e5
 #define AS_FAST 1.01 /* times the best */
+#define READS   0.85 /* of its blocks when alone: what is left lets the others begin */
+#define WRITES  128  /* threads of a block, one access each: an H200 writes to its host at full rate with 70 KB under way, and reads with 6 MB */
 
-/* What an H200 reads and writes at once with these, from most to least under way: blocks for each multiprocessor (0: as many as it holds), threads, accesses. */
-static const struct {
-    unsigned waves, block, unroll;
-} tries[] = {{1, 512, 12}, {1, 512, 4}, {0, 512, 1}, {1, 512, 1}, {1, 256, 1}, {1, 128, 1}};
+/* Blocks of what writes for each multiprocessor; 0: both get half of what each has alone. */
+static const double tries[] = {0, 1, 0.5, 0.25, 0.18, 0.125, 0.09, 0.06};
 #define TRIES (sizeof tries / sizeof *tries)
 
-static void set_shapes(const struct gpu_node *node, struct gpu_flow *flows, size_t count, const struct gpu_shape *shape)
+static bool is_with_host(const struct gpu_op *op)
 {
-    for (size_t i = 0; i < count; i++)
-        flows[i].op.shape = *shape;
+    return op->mechanism == GPU_BY_KERNEL && (op->from_device < 0) != (op->to_device < 0);
+}
+
+static void share(const struct gpu_node *node, double blocks, struct gpu_flow *flows, size_t count)
+{
+    unsigned kernels[GPU_DEVICES_MAX] = {0};
+    struct gpu_shape own[GPU_TRIAL_FLOWS_MAX];
+    for (size_t i = 0; i < count; i++) {
+        kernels[flows[i].op.device] += is_with_host(&flows[i].op);
+        own[i] = flows[i].op.shape;
+    }
     gpu_path_share(node, flows, count);
+    for (size_t i = 0; i < count && blocks > 0; i++) {
+        struct gpu_op *op = &flows[i].op;
+        double processors = node->device[op->device].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
+        if (kernels[op->device] < 2 || !is_with_host(op))
+            continue;
+        unsigned reads = (unsigned)(READS * processors), writes = (unsigned)(blocks * processors);
+        op->shape = op->to_device < 0 ? (struct gpu_shape){WRITES, writes > 0 ? writes : 1, 1}
+                                      : (struct gpu_shape){own[i].block, reads > 0 ? reads : 1, own[i].unroll};
+    }
+}
+
+size_t gpu_together_best(const double *sums, size_t count)
+{
+    double most = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < count; i++)
+        most = sums[i] > most ? sums[i] : most;
+    while (sums[best] * AS_FAST < most)
+        best++;
+    return best;
 }
 
 bool gpu_together_find(struct gpu_run *run, int device, int numa, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_node *node = run->node;
-    const struct gpu_device *of = &node->device[device];
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shared = true};
     struct gpu_flow flows[2];
-    struct gpu_shape shapes[TRIES];
-    double sums[TRIES], most = 0;
-    int processors = of->attribute[GPU_ATTRIBUTE_MULTIPROCESSORS];
+    double sums[TRIES];
     *ret_fault = GPU_FAULT_OTHER;
-    if (run->together[device].block > 0)
+    if (run->together[device].is_known)
         return true;
-    if (!gpu_path_flow(run, &path, numa, device, &flows[0], why) || !gpu_path_flow(run, &path, device, numa, &flows[1], why))
-        return false;
     for (size_t i = 0; i < TRIES; i++) {
-        struct probe_summary rates[2], sum = {0};
-        shapes[i] = (struct gpu_shape){tries[i].block, tries[i].waves * (processors > 0 ? (unsigned)processors : 1), tries[i].unroll};
-        sums[i] = 0;
-        if (!gpu_node_stream_fits(of, GPU_KERNEL_COPY, &shapes[i]))
-            continue;
-        set_shapes(node, flows, 2, &shapes[i]);
+        struct probe_summary rates[2], sum;
+        if (!gpu_path_flow(run, &path, numa, device, &flows[0], why) || !gpu_path_flow(run, &path, device, numa, &flows[1], why))
+            return false;
+        share(node, tries[i], flows, 2);
         if (!gpu_rate_together(run->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault, why))
             return false;
         sums[i] = sum.value;
-        most = sums[i] > most ? sums[i] : most;
     }
-    size_t best = 0;
-    while (best < TRIES - 1 && sums[best] * AS_FAST < most)
-        best++;
+    size_t best = gpu_together_best(sums, TRIES);
     for (int i = 0; i < node->device_count; i++)
-        if (strcmp(node->device[i].model, of->model) == 0)
-            run->together[i] = shapes[best];
+        if (strcmp(node->device[i].model, node->device[device].model) == 0) {
+            run->together[i].is_known = true;
+            run->together[i].writes = tries[best];
+        }
     return true;
 }
 
-void gpu_together_shape(const struct gpu_run *run, struct gpu_flow *flows, size_t count)
+void gpu_together_share(const struct gpu_run *run, struct gpu_flow *flows, size_t count)
 {
-    unsigned kernels[GPU_DEVICES_MAX] = {0};
-    for (size_t i = 0; i < count; i++)
-        kernels[flows[i].op.device] += flows[i].op.mechanism == GPU_BY_KERNEL;
-    for (size_t i = 0; i < count; i++)
-        if (flows[i].op.mechanism == GPU_BY_KERNEL && kernels[flows[i].op.device] > 1 && run->together[flows[i].op.device].block > 0)
-            flows[i].op.shape = run->together[flows[i].op.device];
+    /* Devices of several models each have their own. */
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+        while (end < count && flows[end].op.device == flows[i].op.device)
+            end++;
+        share(run->node, run->together[flows[i].op.device].writes, &flows[i], end - i);
+        i = end;
+    }
 }

@@ -169,8 +169,9 @@ static void shapes_are_found(void **state)
     end(&rig);
 }
 
-/* Of kernels that run together the shape that moves most is kept, once for a model; those that are alone on their device keep their own. */
-static void a_shape_for_kernels_both_ways(void **state)
+/* How two kernels share a device is found once for a model: here where little under way is as fast as much, an even share is kept; what is alone on its device, or
+ * between devices, is left as it is. */
+static void kernels_both_ways_share(void **state)
 {
     (void)state;
     struct rig rig;
@@ -178,30 +179,28 @@ static void a_shape_for_kernels_both_ways(void **state)
     enum gpu_fault fault;
     begin(&rig, 2);
     for (int i = 0; i < 2; i++)
-        rig.fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 10;
-    rig.fake->rate_of_unroll[12] = 40;
-    rig.fake->rate_of_unroll[4] = 60;
-    rig.fake->rate_of_unroll[1] = 20;
-    struct gpu_flow flows[3] = {{.op = {.device = 0, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}},
-                                {.op = {.device = 1, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}},
-                                {.op = {.device = 1, .mechanism = GPU_BY_KERNEL, .shape = {64, 7, 2}}}};
-    gpu_together_shape(rig.run, flows, 3);
-    assert_int_equal(flows[1].op.shape.unroll, 2); /* nothing is kept yet */
-    assert_true(gpu_together_find(rig.run, 0, 1, &fault, &why)); /* the fake's peer for the host */
-    gpu_together_shape(rig.run, flows, 3);
-    assert_int_equal(flows[0].op.shape.unroll, 2);
-    assert_true(flows[1].op.shape.unroll == 4 && flows[1].op.shape.block == 512 && flows[1].op.shape.grid == 10);
-    assert_int_equal(flows[2].op.shape.unroll, 4);
-    rig.fake->rate_of_unroll[1] = 90;
-    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why)); /* of this model it is known */
-    assert_int_equal(rig.run->together[1].unroll, 4);
-    memset(rig.run->together, 0, sizeof rig.run->together);
-    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why));
-    assert_int_equal(rig.run->together[0].unroll, 1);
-    memset(rig.run->together, 0, sizeof rig.run->together);
-    rig.fake->rate_of_unroll[12] = 90; /* as fast: the most under way */
-    assert_true(gpu_together_find(rig.run, 1, 0, &fault, &why));
-    assert_int_equal(rig.run->together[0].unroll, 12);
+        rig.fake->node.device[i].attribute[GPU_ATTRIBUTE_MULTIPROCESSORS] = 100;
+    struct gpu_flow flows[4];
+    for (int found = 0; found < 3; found++) {
+        if (found == 1) {
+            assert_true(gpu_together_find(rig.run, 0, 1, &fault, &why)); /* the fake's peer for the host */
+            assert_true(rig.run->together[1].is_known && rig.run->together[1].writes == 0);
+        } else if (found == 2) {
+            rig.run->together[1].writes = 0.25;
+        }
+        for (int i = 0; i < 4; i++) /* both ways at device 1, one way at 0, and a copy from 0 to 1 */
+            flows[i].op = (struct gpu_op){.device = i < 2, .mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .from_device = i == 0 ? -1 : i < 2, .to_device = i == 1 || i == 2 ? -1 : 1,
+                                          .shape = {512, 100, 12}};
+        gpu_together_share(rig.run, flows, 4);
+        assert_int_equal(flows[0].op.shape.grid, found == 2 ? 85 : 50);
+        assert_int_equal(flows[0].op.shape.unroll, 12);
+        assert_int_equal(flows[1].op.shape.grid, found == 2 ? 25 : 50);
+        assert_int_equal(flows[1].op.shape.unroll, found == 2 ? 1 : 12);
+        assert_int_equal(flows[2].op.shape.grid, 50); /* beside the other of its device */
+    }
+    assert_int_equal(gpu_together_best((const double[]){75, 79, 84, 90, 89.5}, 5), 3);
+    assert_int_equal(gpu_together_best((const double[]){75, 79, 89.5, 90, 60}, 5), 2); /* as fast, and more even */
+    assert_int_equal(gpu_together_best((const double[]){90, 10}, 2), 0);
     close(rig.pipe[1]);
     end(&rig);
 }
@@ -211,7 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_bytes_are_no_news), cmocka_unit_test(wrong_bytes_are_a_finding),
         cmocka_unit_test(words_are_compared),      cmocka_unit_test(a_lost_device_ends_it),
-        cmocka_unit_test(shapes_are_found), cmocka_unit_test(a_shape_for_kernels_both_ways),
+        cmocka_unit_test(shapes_are_found), cmocka_unit_test(kernels_both_ways_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
