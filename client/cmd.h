@@ -32,6 +32,7 @@ struct cmd_command {
     const struct cmd_option *options;
     size_t option_count;
     size_t most_operands;
+    bool takes_command; /* the operands are a command and its own words: behind the first of them, and behind --, nothing is an option of ours */
     int (*run)(struct cmd *cmd);
     const char *notes[CMD_NOTES]; /* paragraphs at the end of its help */
     const char *const *first;     /* the words that its first operand may be, for completion, ends with NULL; NULL: as operands says */
@@ -80,7 +81,13 @@ int cmd_usage(const struct cmd *cmd, const char *format, ...) __attribute__((for
 int cmd_fail(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmd_fail_memory(void);
 
-/* cmd_daemon.c: the same for the handle's last error, or for how the private daemon ended. */
+/* The same for what goes on: what is to be known, and a warning. */
+void cmd_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cmd_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* cmd_daemon.c: what a failed call means as an exit status; without a word. */
+int cmd_daemon_exit(const struct cmd *cmd, int status);
+/* cmd_daemon.c: cmd_fail for the handle's last error, or for how the private daemon ended. */
 int cmd_fail_daemon(struct cmd *cmd, int status);
 
 /* cmd_ask.c: connecting when needed, asking, printing. */
@@ -112,6 +119,8 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
 
 /* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus);
+int cmd_check_cpus(const struct cmd *cmd, const char *cpus);                 /* that it is a list; NULL is fine */
+int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus);    /* 0-3 and 5 as gpu0..gpu3 and gpu5, an array of names */
 
 /* cmd_node.c: a private daemon over a node folder; it dies with this process. */
 int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);
@@ -120,4 +129,4 @@ void cmd_node_stop(struct cmd_node *node);  /* NULL is fine */
 
 /* The commands. */
 extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_export, cmd_watch,
-    cmd_claim, cmd_release, cmd_claims, cmd_slurm, cmd_status;
+    cmd_claim, cmd_release, cmd_claims, cmd_exec, cmd_slurm, cmd_status;

@@ -45,8 +45,8 @@ static bool is_cpu_list(const char *text)
     }
 }
 
-/* --gpus as an array: 0-3 and 5 mean gpu0..gpu3 and gpu5; everything else is a name, a PCI address or a UUID. */
-static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
+/* Everything else than numbers is a name, a PCI address or a UUID. */
+int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 {
     json_t *gpus = json_array(), *words = cmd_list(text);
     size_t i;
@@ -83,16 +83,23 @@ static int parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     return CMD_DONE;
 }
 
+int cmd_check_cpus(const struct cmd *cmd, const char *cpus)
+{
+    if (cpus == NULL || is_cpu_list(cpus))
+        return CMD_DONE;
+    return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\"", CPUS_MOST, cpus); /* the daemon would speak of its parameter */
+}
+
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)
 {
-    if (cpus != NULL && !is_cpu_list(cpus)) /* the daemon would speak of its parameter */
-        return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\"", CPUS_MOST, cpus);
-    int status = cmd_connect(cmd);
+    int status = cmd_check_cpus(cmd, cpus);
+    if (status == CMD_DONE)
+        status = cmd_connect(cmd);
     if (status != CMD_DONE)
         return status;
     /* A recorded machine is another one: all of it may be used, and saying so with an empty object spares the daemon's warning. */
     json_t *array = NULL;
-    if (gpus != NULL && (status = parse_gpus(cmd, gpus, &array)) != CMD_DONE)
+    if (gpus != NULL && (status = cmd_parse_gpus(cmd, gpus, &array)) != CMD_DONE)
         return status;
     struct berth_allowed *here = NULL, given = {.cpus = cpus};
     if (cmd->node == NULL && (status = berth_allowed_here(cmd->berth, with_gpus, &here)) < 0) {

@@ -135,12 +135,14 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
     if (cmd->given == NULL || cmd->operand == NULL)
         return cmd_fail_memory();
     bool only_operands = false;
-    for (int i = 1; i < argc; i++)
-        if (!lib_utf8_is_valid(argv[i])) /* from here on, only memory can be short when one becomes JSON */
-            return cmd_usage(cmd, "word %d of the command line is not UTF-8", i);
     for (int i = 1; i < argc; i++) {
         int status = CMD_DONE;
-        if (!only_operands && strcmp(argv[i], "--") == 0)
+        bool is_theirs = cmd->command != NULL && cmd->command->takes_command && (only_operands || cmd->operand_count > 0);
+        if (!is_theirs && !lib_utf8_is_valid(argv[i])) /* from here on, only memory can be short when one becomes JSON */
+            return cmd_usage(cmd, "word %d of the command line is not UTF-8", i);
+        if (is_theirs)
+            cmd->operand[cmd->operand_count++] = argv[i];
+        else if (!only_operands && strcmp(argv[i], "--") == 0)
             only_operands = true;
         else if (!only_operands && argv[i][0] == '-' && argv[i][1] != '\0')
             status = take_option(cmd, argc, argv, &i);

@@ -15,35 +15,43 @@ static const struct {
 #undef X
 };
 
+int cmd_daemon_exit(const struct cmd *cmd, int status)
+{
+    switch (status) {
+    case BERTH_ERROR_NO_DAEMON:
+    case BERTH_ERROR_CLOSED:
+        return CMD_NO_DAEMON;
+    case BERTH_ERROR_TIMED_OUT:
+        return CMD_AGAIN;
+    case BERTH_ERROR_PROTOCOL:
+        return CMD_BUG;
+    case BERTH_ERROR_OUT_OF_MEMORY:
+        return CMD_SYSTEM;
+    case BERTH_ERROR_BAD_ARGUMENT:
+        return CMD_USAGE;
+    case BERTH_ERROR_SYSTEM:
+        return CMD_IO;
+    default:
+        break;
+    }
+    const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
+        if (strcmp(last == NULL ? name : last + 1, exits[i].wire) == 0)
+            return exits[i].exit_status;
+    return CMD_BUG; /* an error of a newer daemon */
+}
+
 int cmd_fail_daemon(struct cmd *cmd, int status)
 {
     if (cmd->node != NULL && (status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM))
         return cmd_node_failed(cmd->node);
     const char *detail = berth_error_detail(cmd->berth);
-    switch (status) {
-    case BERTH_ERROR_NO_DAEMON:
-        return cmd_fail(CMD_NO_DAEMON, "%s (start berthd, or set BERTH_SOCKET or --socket)", detail);
-    case BERTH_ERROR_CLOSED:
-        return cmd_fail(CMD_NO_DAEMON, "%s", detail);
-    case BERTH_ERROR_TIMED_OUT:
-        return cmd_fail(CMD_AGAIN, "%s", detail);
-    case BERTH_ERROR_PROTOCOL:
-        return cmd_fail(CMD_BUG, "%s", detail);
-    case BERTH_ERROR_OUT_OF_MEMORY:
+    int exit_status = cmd_daemon_exit(cmd, status);
+    if (status == BERTH_ERROR_NO_DAEMON)
+        return cmd_fail(exit_status, "%s (start berthd, or set BERTH_SOCKET or --socket)", detail);
+    if (status == BERTH_ERROR_OUT_OF_MEMORY)
         return cmd_fail_memory();
-    case BERTH_ERROR_BAD_ARGUMENT:
-        return cmd_fail(CMD_USAGE, "%s", detail);
-    case BERTH_ERROR_SYSTEM:
-        return cmd_fail(CMD_IO, "%s", detail);
-    default:
-        break;
-    }
-    const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
-    int exit_status = CMD_BUG; /* an error of a newer daemon */
-    for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
-        if (strcmp(last == NULL ? name : last + 1, exits[i].wire) == 0)
-            exit_status = exits[i].exit_status;
-    if (exit_status == CMD_USAGE)
+    if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT)
         return cmd_usage(cmd, "%s", detail);
     return cmd_fail(exit_status, "%s", detail);
 }

@@ -4,16 +4,39 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int cmd_fail(int exit_status, const char *format, ...)
+static void print_line(const char *before, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+static void print_line(const char *before, const char *format, va_list args)
 {
     char line[1024], clean[1024];
+    vsnprintf(line, sizeof line, format, args);
+    ui_clean(clean, sizeof clean, line);
+    fprintf(stderr, "berth: %s%s\n", before, clean);
+}
+
+int cmd_fail(int exit_status, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    print_line("", format, args);
     va_end(args);
-    ui_clean(clean, sizeof clean, line);
-    fprintf(stderr, "berth: %s\n", clean);
     return exit_status;
+}
+
+void cmd_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line("", format, args);
+    va_end(args);
+}
+
+void cmd_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line("warning: ", format, args);
+    va_end(args);
 }
 
 int cmd_usage(const struct cmd *cmd, const char *format, ...)

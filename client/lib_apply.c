@@ -51,7 +51,7 @@ static int make_policy(struct berth *berth, const struct berth_task *task, struc
 
 static int apply_memory(struct berth *berth, const struct berth_task *task, struct policy *ret_before)
 {
-    struct policy policy, before = {.mode = MPOL_DEFAULT};
+    struct policy policy = {.mode = MPOL_DEFAULT}, before = {.mode = MPOL_DEFAULT};
     int status = make_policy(berth, task, &policy);
     if (status < 0)
         return status;

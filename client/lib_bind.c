@@ -1,3 +1,4 @@
+#include "lib_bind.h"
 #include "lib_read.h"
 #include "lib_write.h"
 
@@ -73,7 +74,7 @@ static struct berth_task read_task(struct lib_read *read, const json_t *object)
     };
 }
 
-static int read_binding(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding)
+int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding)
 {
     struct lib_read read;
     struct berth_binding *binding = lib_result_new(sizeof *binding, take_reply, &read);
@@ -114,7 +115,7 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request, st
     }
     json_t *reply;
     status = lib_call(berth, METHOD, parameters, &reply);
-    return status != BERTH_DONE ? status : read_binding(berth, reply, ret_binding);
+    return status != BERTH_DONE ? status : lib_bind_read(berth, reply, ret_binding);
 }
 
 void berth_binding_free(struct berth_binding *binding) { lib_result_free(binding); }

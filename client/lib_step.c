@@ -57,8 +57,8 @@ static int read_cpus(struct berth *berth, struct lib_read *read, const struct be
     if (launcher->tasks > 1) /* the cpus of an only task are the step's */
         all = step_cpus(&own, ancestor);
     step->cpus = format_cpus(read, &own);
-    step->cpus_bound = memcmp(&own, &all, sizeof own) != 0;
     if (given == NULL) {
+        step->cpus_bound = memcmp(&own, &all, sizeof own) != 0;
         step->allowed.cpus = format_cpus(read, &all);
         return BERTH_DONE;
     }

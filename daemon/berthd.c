@@ -408,6 +408,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     else
         give_up(process);
     claim_keep_free(daemon->claims);
+    held_done(&daemon->held);
     sched_free(daemon->sched);
     memfree_free(daemon->memfree);
     notify_free(daemon->notify);

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "config.h"
+#include "held.h"
 #include "hub.h"
 #include "sysio.h"
 
@@ -22,6 +23,7 @@ struct daemon {
     struct hub hub;
     struct sched *sched;
     struct claim_keep *claims;
+    struct held held; /* plans under keys without a claim */
     struct server *server;
     struct memfree *memfree; /* NULL for a recorded node: its memory is not ours to look at */
     struct notify *notify;

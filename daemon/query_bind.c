@@ -28,7 +28,7 @@ struct reply {
     const struct bind_asked *asked;
     struct bind_answer answer;
     uint64_t claims; /* the generation that it was planned beside */
-    bool is_kept;    /* under its key */
+    bool is_kept;       /* under the key of a claim */
     bool is_within_key; /* what it stays within is a claim that its key names */
 };
 
@@ -44,7 +44,9 @@ struct binding {
     bool is_within_key;            /* which its key names */
     struct claim_keep *keep;       /* NULL: the plan is not kept */
     char claim_id[CLAIM_ID_SIZE];  /* under whose key it is kept, unless that has ended by then */
-    char *text;                    /* what is asked, as the claim keeps it */
+    struct daemon *holder;         /* not NULL: the plan is held under its key without a claim */
+    uid_t uid;                     /* for that user */
+    char *text;                    /* what is asked, as it is kept or held */
     json_t *json;                  /* the answer, before it is kept */
     struct outcome kept;           /* waits until the plan is stored */
 };
@@ -208,7 +210,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: the request names no traffic; locality alone decided");
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
-        plan_warn(&answer->warnings, "the plan is not kept under its key: you have no claim under that key (berth claim --key)");
+        plan_warn(&answer->warnings, "the plan stands under its key until nobody asked for it for %d minutes: you have no claim under that key (berth claim --key)", HELD_S / 60);
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
@@ -278,6 +280,54 @@ static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth
     struct binding *binding = state;
     (void)ret;
     return make_json(state, &binding->json, err);
+}
+
+/* ---- without a claim it is held for a while ---- */
+
+static const char *find_held(const struct binding *binding)
+{
+    struct daemon *daemon = binding->holder;
+    return held_find(&daemon->held, binding->uid, binding->key, binding->text, clock_mono_ns(&daemon->clock));
+}
+
+static enum berth_code hold(const struct binding *binding, struct berth_err *err)
+{
+    struct daemon *daemon = binding->holder;
+    char *answered = print_tree(binding->json, JSON_COMPACT);
+    enum berth_code code = BERTH_OK;
+    json_t *warnings = json_object_get(binding->json, "warnings");
+    if (answered == NULL)
+        code = no_memory(err);
+    else if (strlen(binding->text) + strlen(answered) > CLAIM_PLAN_MAX)
+        code = answer_append(warnings, json_string("the plan is not held under its key: it is too large for that")) ? BERTH_OK : no_memory(err);
+    else if (!held_keep(&daemon->held, binding->uid, binding->key, binding->text, answered, clock_mono_ns(&daemon->clock)))
+        code = no_memory(err);
+    free(answered);
+    return code;
+}
+
+/* While it was planned the same may have been answered to another task: that plan stands then. */
+static enum berth_code hold_or_recall(struct binding *binding, struct berth_err *err)
+{
+    const char *answered = find_held(binding);
+    if (answered == NULL)
+        return hold(binding, err);
+    json_t *stands = json_loads(answered, 0, NULL);
+    if (stands == NULL)
+        return no_memory(err);
+    json_decref(binding->json);
+    binding->json = stands;
+    return BERTH_OK;
+}
+
+static enum stream_step next_held(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct binding *binding = state;
+    if (hold_or_recall(binding, err) != BERTH_OK)
+        return STREAM_ERROR;
+    *ret_reply = binding->json;
+    binding->json = NULL;
+    return STREAM_LAST;
 }
 
 /* ---- under the key of a claim the first plan stands ---- */
@@ -359,14 +409,23 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
 static enum berth_code look_under_key(const struct call *call, struct binding *binding, struct berth_err *err)
 {
     const struct claim *claim = NULL;
-    if (binding->asked.key != NULL && call->daemon->claims != NULL)
-        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, binding->asked.key);
-    if (claim == NULL)
+    if (binding->asked.key == NULL)
         return BERTH_OK;
+    if (call->daemon->claims != NULL)
+        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, binding->asked.key);
+    binding->text = claim_plan_text(call->params);
+    if (binding->text == NULL)
+        return no_memory(err);
+    if (claim == NULL) {
+        binding->holder = call->daemon;
+        binding->uid = call->peer->uid;
+        const char *answered = find_held(binding);
+        binding->json = answered != NULL ? json_loads(answered, 0, NULL) : NULL;
+        return answered == NULL || binding->json != NULL ? BERTH_OK : no_memory(err);
+    }
     binding->keep = call->daemon->claims;
     memcpy(binding->claim_id, claim->id, sizeof binding->claim_id);
-    binding->text = claim_plan_text(call->params);
-    return binding->text != NULL ? claim_plan_recall(claim, binding->text, &binding->json, err) : no_memory(err);
+    return claim_plan_recall(claim, binding->text, &binding->json, err);
 }
 
 static enum berth_code understand(const struct call *call, struct binding *binding, struct berth_err *err)
@@ -397,10 +456,13 @@ static bool is_small(const struct binding *binding)
 static enum berth_code answer_at_once(struct binding *binding, struct outcome *ret, struct berth_err *err)
 {
     json_t *json = binding->json;
-    enum berth_code code = json != NULL ? BERTH_OK : make_json(binding, &json, err);
+    bool stands = json != NULL;
+    enum berth_code code = stands ? BERTH_OK : make_json(binding, &json, err);
+    binding->json = json;
+    if (code == BERTH_OK && !stands && binding->holder != NULL)
+        code = hold(binding, err);
     if (code != BERTH_OK)
         return code;
-    binding->json = json;
     *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next_kept, .free_state = binding_free};
     if (binding->keep != NULL)
         return BERTH_OK;
@@ -412,8 +474,9 @@ static enum berth_code answer_at_once(struct binding *binding, struct outcome *r
 static void answer_later(struct binding *binding, struct outcome *ret)
 {
     *ret = (struct outcome){.kind = OUTCOME_WORK, .state = binding, .work = make_json, .free_state = binding_free};
-    if (binding->keep != NULL)
-        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = next_kept, .free_state = binding_free};
+    bool is_held = binding->holder != NULL;
+    if (binding->keep != NULL || is_held)
+        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = is_held ? next_held : next_kept, .free_state = binding_free};
 }
 
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)

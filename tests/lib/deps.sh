@@ -8,7 +8,7 @@ packages() {
     build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev libcmocka-dev ;;
     test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
-    cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux ;;
+    cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
     lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
     *) echo "deps.sh: no group called $1; there are build, test, numa, cluster and lint" >&2 && exit 64 ;;
     esac

@@ -1,0 +1,146 @@
+/* berth exec: take a berth and run a command in it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "cmd_bind.h"
+#include "exec_plan.h"
+
+#define TIMEOUT_S      2
+#define TIMEOUT_S_MOST 3600
+
+#define CANNOT_RUN 126 /* as shells have it */
+#define NO_COMMAND 127
+
+static bool has(const struct cmd *cmd, int option) { return cmd_has(cmd, &cmd_bind_options[option]); }
+
+static int read_timeout(const struct cmd *cmd, int *ret_ms)
+{
+    const char *text = cmd_value(cmd, &cmd_bind_options[CMD_EXEC_TIMEOUT]);
+    long seconds = TIMEOUT_S;
+    if (text != NULL && !cmd_parse_count(text, 1, TIMEOUT_S_MOST, &seconds))
+        return cmd_usage(cmd, "--timeout takes seconds from 1 to %d, not %.40s", TIMEOUT_S_MOST, text);
+    *ret_ms = (int)seconds * 1000;
+    return CMD_DONE;
+}
+
+/* The command has no berth: with --strict it is not run, else it is, and this says so. */
+static int without(const struct cmd *cmd, int exit_status, const char *why)
+{
+    if (has(cmd, CMD_EXEC_STRICT))
+        return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
+    cmd_warn("%s: %.80s runs without a berth", why, cmd->operand[0]);
+    return CMD_DONE;
+}
+
+/* A daemon that is not there, hangs, or goes away is all the same to whoever starts a job. */
+static int without_answer(struct cmd *cmd, int status)
+{
+    bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT || status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM;
+    if (status == BERTH_ERROR_OUT_OF_MEMORY)
+        return cmd_fail_memory();
+    if (status == BERTH_ERROR_INVALID_PARAMETER)
+        return cmd_fail_daemon(cmd, status);
+    return without(cmd, is_gone ? CMD_NO_DAEMON : cmd_daemon_exit(cmd, status), berth_error_detail(cmd->berth));
+}
+
+static void join(char *text, size_t size, const struct berth_texts *texts)
+{
+    size_t used = 0;
+    snprintf(text, size, "none");
+    for (size_t i = 0; i < texts->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "", texts->item[i]);
+}
+
+/* Once for all tasks: by the first one; by each with --verbose. */
+static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
+{
+    const struct berth_step *step = plan->step;
+    char gpus[128];
+    if ((!step->cpus_bound && !step->gpus_bound) || (plan->who.task > 0 && !has(cmd, CMD_EXEC_VERBOSE)))
+        return;
+    join(gpus, sizeof gpus, &step->gpus);
+    cmd_note("%s has bound its tasks, and that stays: task %d to %s%.120s%s%s%s", plan->who.name != NULL ? plan->who.name : "what started this", plan->who.task,
+             step->cpus_bound ? "cpus " : "", step->cpus_bound ? step->cpus : "", step->cpus_bound && step->gpus_bound ? " and " : "",
+             step->gpus_bound ? "gpus " : "", step->gpus_bound ? gpus : "");
+}
+
+static void say_berth(const struct cmd *cmd, const struct exec_plan *plan)
+{
+    char gpus[128], memory[128];
+    if (!has(cmd, CMD_EXEC_VERBOSE))
+        return;
+    for (size_t i = 0; i < plan->binding->warnings.count; i++)
+        cmd_warn("%s", plan->binding->warnings.item[i]);
+    join(gpus, sizeof gpus, &plan->task->gpus);
+    join(memory, sizeof memory, &plan->task->memory);
+    cmd_note("task %d of %d: cpus %.120s, memory %s, gpus %s", plan->who.task, plan->who.tasks,
+             plan->parts & BERTH_PART_CPUS ? plan->task->cpus : plan->step->cpus, plan->parts & BERTH_PART_MEMORY ? memory : "as it was",
+             plan->parts & BERTH_PART_GPUS ? gpus : "as they were");
+}
+
+/* CMD_DONE: the command may run, in its berth or as it is. */
+static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
+{
+    int usage = CMD_DONE, status = exec_plan_ask(cmd, plan, timeout_ms, &usage);
+    if (usage != CMD_DONE)
+        return usage;
+    if (status < 0)
+        return without_answer(cmd, status);
+    say_bound(cmd, plan);
+    if (plan->binding == NULL)
+        return CMD_DONE;
+    if (plan->task == NULL)
+        return without(cmd, CMD_DATA, "no berth of the plan has just the gpus that this task was given");
+    status = berth_apply(cmd->berth, plan->task, plan->parts);
+    if (status < 0)
+        return without(cmd, CMD_SYSTEM, berth_error_detail(cmd->berth));
+    say_berth(cmd, plan);
+    return CMD_DONE;
+}
+
+static int run_command(const struct cmd *cmd)
+{
+    execvp(cmd->operand[0], (char *const *)(const void *)cmd->operand);
+    int number = errno;
+    bool is_there = strchr(cmd->operand[0], '/') != NULL && access(cmd->operand[0], F_OK) == 0; /* then it is its interpreter that is not */
+    return cmd_fail(number == ENOENT && !is_there ? NO_COMMAND : CANNOT_RUN, "cannot run %.200s: %s", cmd->operand[0], strerror(number));
+}
+
+static int run(struct cmd *cmd)
+{
+    struct exec_plan plan = {0};
+    int timeout_ms = 0;
+    if (cmd->operand_count == 0)
+        return cmd_usage(cmd, "which command? berth exec [options] -- COMMAND");
+    if (cmd_has(cmd, &cmd_globals[CMD_NODE]) || cmd_wants_json(cmd))
+        return cmd_usage(cmd, "the berth is taken on this machine, and the command alone prints: no --node, no --json (berth bind has both)");
+    int status = read_timeout(cmd, &timeout_ms);
+    if (status != CMD_DONE)
+        return status;
+    cmd->berth = berth_new();
+    if (cmd->berth == NULL)
+        return cmd_fail_memory();
+    status = exec_plan_who(cmd, &plan);
+    if (status == CMD_DONE)
+        status = take(cmd, &plan, timeout_ms);
+    exec_plan_done(&plan);
+    return status == CMD_DONE ? run_command(cmd) : status;
+}
+
+const struct cmd_command cmd_exec = {
+    .name = "exec",
+    .operands = "[--] COMMAND...",
+    .about = "take this task's berth (affinity, memory policy, environment) and run COMMAND",
+    .options = cmd_bind_options + CMD_BIND_TASKS,
+    .option_count = CMD_EXEC_OPTIONS - CMD_BIND_TASKS,
+    .most_operands = SIZE_MAX,
+    .takes_command = true,
+    .run = run,
+    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux. All tasks of a step get their berths from one plan (under the step's key, or --key); "
+              "what the launcher has bound already stays, and the first task says so.",
+              "Without an answer within the time COMMAND runs as it is, with one warning; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
+              "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern ring --bytes 64M ./app"},
+};

@@ -1,0 +1,177 @@
+#include "exec_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd_bind.h"
+#include "lib_bind.h"
+
+#define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
+
+/* A count that an option gives instead of what is known. */
+static int override(const struct cmd *cmd, const struct cmd_option *option, long least, int *number)
+{
+    const char *text = cmd_value(cmd, option);
+    long given;
+    if (text == NULL)
+        return CMD_DONE;
+    if (!cmd_parse_count(text, least, CMD_TASKS_MOST, &given))
+        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", option->name, least, CMD_TASKS_MOST, text);
+    *number = (int)given;
+    return CMD_DONE;
+}
+
+int exec_plan_who(struct cmd *cmd, struct exec_plan *plan)
+{
+    if (berth_launcher_here(cmd->berth, NULL, NULL, &plan->said) < 0)
+        return cmd_fail_memory();
+    struct berth_launcher *who = &plan->who;
+    *who = *plan->said;
+    int status = override(cmd, OPTION(TASKS), 1, &who->tasks);
+    if (status == CMD_DONE)
+        status = override(cmd, &cmd_bind_options[CMD_EXEC_TASK], 0, &who->task);
+    if (status != CMD_DONE)
+        return status;
+    if (who->task < 0 || who->tasks < 0)
+        return cmd_usage(cmd, "which task is this, and of how many? %s: give -n TASKS and -t TASK, or start it by a launcher", who->missing);
+    if (who->task >= who->tasks)
+        return cmd_usage(cmd, "there is no task %d of %d: they count from 0", who->task, who->tasks);
+    if (who->tasks != plan->said->tasks) /* the launcher speaks of other tasks */
+        who->ranks = NULL;
+    return CMD_DONE;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void leave_time(struct cmd *cmd, int64_t end_ms)
+{
+    int64_t left = end_ms - now_ms();
+    berth_set_timeout(cmd->berth, left > 1 ? (int)left : 1);
+}
+
+/* The names of --gpus as texts, that stay the array's. NULL when out of memory. */
+static const char **list_texts(const json_t *array)
+{
+    const char **item = calloc(json_array_size(array) + 1, sizeof *item);
+    for (size_t i = 0; item != NULL && i < json_array_size(array); i++)
+        item[i] = json_string_value(json_array_get(array, i));
+    return item;
+}
+
+static int look_at_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+{
+    struct berth_allowed given = {.cpus = cmd_value(cmd, OPTION(CPUS))};
+    const char *gpus = cmd_value(cmd, OPTION(GPUS));
+    json_t *array = NULL;
+    *ret_usage = cmd_check_cpus(cmd, given.cpus);
+    if (*ret_usage == CMD_DONE && gpus != NULL)
+        *ret_usage = cmd_parse_gpus(cmd, gpus, &array);
+    if (*ret_usage != CMD_DONE)
+        return BERTH_ERROR_BAD_ARGUMENT;
+    if (array != NULL)
+        given.gpus = (struct berth_texts){.item = list_texts(array), .count = json_array_size(array)};
+    if (array != NULL && given.gpus.item == NULL) {
+        json_decref(array);
+        *ret_usage = cmd_fail_memory();
+        return BERTH_ERROR_OUT_OF_MEMORY;
+    }
+    int status = berth_step_here(cmd->berth, &plan->who, &given, NULL, NULL, &plan->step);
+    free((void *)given.gpus.item);
+    json_decref(array);
+    return status;
+}
+
+static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
+{
+    if (texts->item == NULL)
+        return true;
+    json_t *array = json_array();
+    bool fine = json_object_set_new(object, key, array) == 0;
+    for (size_t i = 0; fine && i < texts->count; i++)
+        fine = json_array_append_new(array, json_string(texts->item[i])) == 0;
+    return fine;
+}
+
+static bool set_allowed(json_t *request, const struct berth_allowed *allowed)
+{
+    json_t *object = json_object();
+    return json_object_set_new(request, "allowed", object) == 0 && json_object_set_new(object, "cpus", json_string(allowed->cpus)) == 0 &&
+           set_texts(object, "memory", &allowed->memory) && set_texts(object, "gpus", &allowed->gpus);
+}
+
+/* Traffic is between the ranks of the whole job, where the launcher says which of them are here. */
+static bool set_ranks(struct cmd *cmd, json_t *request, const struct berth_launcher *who)
+{
+    bool has_traffic = cmd_has(cmd, OPTION(PATTERN)) || cmd_has(cmd, OPTION(FLOW)) || cmd_has(cmd, OPTION(FLOWS));
+    if (!has_traffic || who->ranks == NULL || cmd_has(cmd, OPTION(RANKS)) || cmd_has(cmd, OPTION(WORLD)))
+        return true;
+    json_t *ranks = json_array();
+    bool fine = json_object_set_new(request, "ranks", ranks) == 0 && json_object_set_new(request, "world", json_integer(who->world)) == 0;
+    for (int i = 0; fine && i < who->tasks; i++)
+        fine = json_array_append_new(ranks, json_integer(who->ranks[i])) == 0;
+    return fine;
+}
+
+static int make_request(struct cmd *cmd, const struct exec_plan *plan, json_t *request)
+{
+    const char *key = cmd_value(cmd, OPTION(KEY));
+    int status = cmd_bind_request(cmd, request);
+    if (status != CMD_DONE)
+        return status;
+    bool fine = json_object_set_new(request, "tasks", json_integer(plan->who.tasks)) == 0 &&
+                json_object_set_new(request, "key", json_string(key != NULL ? key : plan->step->key)) == 0 && set_allowed(request, &plan->step->allowed) &&
+                set_ranks(cmd, request, &plan->who);
+    if (fine && plan->step->gpus_bound && !cmd_has(cmd, OPTION(GPUS_EACH)))
+        fine = json_object_set_new(request, "gpus_per_task", json_integer((json_int_t)plan->step->gpus.count)) == 0;
+    return fine ? CMD_DONE : cmd_fail_memory();
+}
+
+static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+{
+    json_t *request = json_object();
+    *ret_usage = request == NULL ? cmd_fail_memory() : make_request(cmd, plan, request);
+    char *text = *ret_usage == CMD_DONE ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (*ret_usage != CMD_DONE)
+        return BERTH_ERROR_BAD_ARGUMENT;
+    int status = BERTH_ERROR_OUT_OF_MEMORY;
+    if (text != NULL)
+        status = berth_call(cmd->berth, "io.berth.Placement.Bind", text, &cmd->reply);
+    free(text);
+    if (status < 0)
+        return status;
+    json_t *reply = json_loads(cmd->reply, 0, NULL); /* the library has found it to be an object */
+    return reply != NULL ? lib_bind_read(cmd->berth, reply, &plan->binding) : BERTH_ERROR_OUT_OF_MEMORY;
+}
+
+int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
+{
+    const int64_t end_ms = now_ms() + timeout_ms;
+    *ret_usage = CMD_DONE;
+    leave_time(cmd, end_ms);
+    int status = berth_connect(cmd->berth, cmd_value(cmd, &cmd_globals[CMD_SOCKET]));
+    if (status == BERTH_DONE) {
+        leave_time(cmd, end_ms);
+        status = look_at_step(cmd, plan, ret_usage);
+    }
+    if (status < 0 || (plan->step->cpus_bound && plan->step->gpus_bound))
+        return status;
+    leave_time(cmd, end_ms);
+    status = ask(cmd, plan, ret_usage);
+    if (status == BERTH_DONE)
+        plan->task = berth_step_berth(plan->step, plan->who.task, plan->binding, &plan->parts);
+    return status;
+}
+
+void exec_plan_done(struct exec_plan *plan)
+{
+    berth_binding_free(plan->binding);
+    berth_step_free(plan->step);
+    berth_launcher_free(plan->said);
+}

@@ -1,0 +1,467 @@
+"""berth exec as jobs meet it. What a task was given is read from inside it. Prints TAP."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+from varlink import Connection, call  # noqa: E402
+
+BIND = "io.berth.Placement.Bind"
+INSIDE = [sys.executable, HERE.parent / "lib/inside.py"]
+CPUS = sorted(os.sched_getaffinity(0))
+DEVICES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+PREFERRED, BOUND, INTERLEAVED = 1, 2, 3
+
+
+def clean_environment(**variables):
+    """This test's own, without what a launcher or a user may have set there."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("SLURM_", "PMI", "PMIX_", "MPI_", "OMPI_", "PALS_", "FLUX_", "BERTH_")) and name not in DEVICES}
+    return {**kept, **variables}
+
+
+def exec_(path, *arguments, variables=None, cpus=None, stdin=None):
+    """Runs berth exec as a child of this process, which stands for the launcher: status, output, errors."""
+    done = subprocess.run([BIN / "berth", "--socket", path, "exec", *map(str, arguments)], env=clean_environment(**(variables or {})), capture_output=True, timeout=60, input=stdin,
+                          preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
+    return done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode()
+
+
+def inside(path, *arguments, says="", **how):
+    """What the task found. says: all that was to be on standard error, in part."""
+    status, out, err = exec_(path, *arguments, "--", *INSIDE, **how)
+    assert status == 0, (status, out, err)
+    assert says in err if says else err == "", err
+    return json.loads(out)
+
+
+def hydra(task, tasks):
+    return {"MPI_LOCALRANKID": str(task), "MPI_LOCALNRANKS": str(tasks), "PMI_RANK": str(task), "PMI_SIZE": str(tasks)}
+
+
+def needs_two_cpus():
+    if CPUS[:2] != [0, 1]:
+        raise LeftOut("it takes cpus 0 and 1, and this may run on " + ",".join(map(str, CPUS)))
+
+
+def cpu_list(text):
+    return [cpu for part in text.split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
+
+
+class Proxy:
+    """Stands before a daemon: notes what it is asked, and lets change(method, reply) give what is said instead. An exception ends the connection, bytes are sent as they are."""
+
+    def __init__(self, daemon, change=lambda method, reply: reply):
+        self.directory = tempfile.mkdtemp(prefix="berth-test-")
+        self.path = self.directory + "/s"
+        self.daemon, self.change, self.asked = daemon, change, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+        shutil.rmtree(self.directory)
+
+    def serve(self):
+        while True:
+            try:
+                peer = self.listener.accept()[0]
+            except OSError:
+                return
+            with peer, contextlib.suppress(EOFError, OSError):
+                self.talk(peer)
+
+    def talk(self, peer):
+        buffer = b""
+        while True:
+            while b"\0" not in buffer:
+                data = peer.recv(65536)
+                if not data:
+                    raise EOFError
+                buffer += data
+            message, buffer = buffer.split(b"\0", 1)
+            question = json.loads(message)
+            self.asked.append(question)
+            error, reply = call(self.daemon.socket, question["method"], question["parameters"])
+            answer = self.change(question["method"], reply if error is None else {"error": error, "parameters": reply})
+            if isinstance(answer, dict):
+                answer = json.dumps(answer if "error" in answer else {"parameters": answer}).encode() + b"\0"
+            peer.sendall(answer)
+
+    def bind(self):
+        return [question["parameters"] for question in self.asked if question["method"] == BIND][-1]
+
+
+# ---- the berth, from inside ----
+
+def as_planned(task, found, before):
+    """That a task found what the plan has for it."""
+    assert found["cpus"] == cpu_list(task["cpus"]), (found["cpus"], task)
+    for name, value in task["environment"].items():
+        assert found["environment"].get(name) == value, (name, found["environment"].get(name), task)
+    assert set(before) <= set(task["unset"]), task
+    for name in task["unset"]:
+        assert name not in found["environment"], (name, task)
+    if found["policy"] is not None:
+        assert found["policy"] == PREFERRED and found["nodes"] == [int(name.removeprefix("numa")) for name in task["memory"]], (found["policy"], found["nodes"], task)
+
+
+def each_task_has_its_berth_of_one_plan():
+    needs_two_cpus()
+    for node, variable, before in (("mi250x", "ROCR_VISIBLE_DEVICES", {"HIP_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7", "GPU_DEVICE_ORDINAL": "0"}), ("h200x4", "CUDA_VISIBLE_DEVICES", {})):
+        with Daemon("--node", NODES / node) as daemon:
+            daemon.wait_ready()
+            for options in ((), ("--pattern", "pairs", "--bytes", "64M", "--host-bytes", "1M"), ("--visible", "all"), ("-g", "2")):
+                with Proxy(daemon) as proxy:
+                    # A shell is the launcher: what is set in it is set for all of its tasks, and is no binding.
+                    command = [BIN / "berth", "--socket", proxy.path, "exec", "--gpus", "0-3", *options, "--", *INSIDE]
+                    script = "for t in 0 1; do MPI_LOCALRANKID=$t PMI_RANK=$t " + " ".join(f"'{word}'" for word in command) + " || exit; done"
+                    done = subprocess.run(["sh", "-c", script], env={**clean_environment(), "MPI_LOCALNRANKS": "2", "PMI_SIZE": "2", **before}, capture_output=True, text=True, timeout=60)
+                    assert done.returncode == 0 and done.stderr == "", done.stderr
+                    found = [json.loads(line) for line in done.stdout.splitlines()]
+                    asked = [question["parameters"] for question in proxy.asked if question["method"] == BIND]
+                    assert len(asked) == 2 and asked[0] == asked[1] and asked[0]["tasks"] == 2, asked
+                    plan = daemon.call(BIND, asked[0])["tasks"]
+                for task in range(2):
+                    as_planned(plan[task], found[task], before)
+                    assert found[task]["environment"].get(variable), "the gpus are named"
+                assert not set(found[0]["cpus"]) & set(found[1]["cpus"]), found
+                assert not set(plan[0]["gpus"]) & set(plan[1]["gpus"]), plan
+
+
+def memory_policies_are_taken():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for name, mode in (("preferred", PREFERRED), ("bind", BOUND), ("interleave", INTERLEAVED)):
+            def change(_, reply, name=name):
+                for task in reply["tasks"]:
+                    task["memory_policy"], task["memory"] = name, ["numa0"]
+                return reply
+            with Proxy(daemon, change) as proxy:
+                status, out, err = exec_(proxy.path, "-n", 1, "-t", 0, "--strict", "--", *INSIDE)
+                if status == 71 and "polic" in err:
+                    raise LeftOut("the kernel lets no memory policy be set here: " + err.strip())
+                found = json.loads(out)
+                assert (found["policy"], found["nodes"]) == (mode, [0]), (name, found["policy"], found["nodes"], err)
+
+
+def one_plan_stands_for_all_tasks_of_a_step():
+    """What changes between two tasks' asking does not part their plans."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        first = inside(daemon.socket, "--key", "step", variables=hydra(0, 2))
+        claim = {"places": ["core0"], "purpose": "compute", "key": "another", "ttl_s": 60}
+        daemon.call("io.berth.Placement.Claim", claim)
+        assert daemon.call(BIND, {"tasks": 1, "allowed": {"cpus": "0-1"}})["tasks"][0]["cpus"] == "1", "the claim is planned around"
+        second = inside(daemon.socket, "--key", "step", variables=hydra(1, 2))
+        assert first["cpus"] == [0] and second["cpus"] == [1], (first["cpus"], second["cpus"])
+        status, _, err = exec_(daemon.socket, "--key", "new", "true", variables=hydra(1, 2))
+        assert status == 0 and "runs without a berth" in err, "another step has the plan of now"
+
+
+def tasks_that_ask_at_once_have_one_plan():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        options = ["--gpus", "0-7", "--pattern", "ring", "--bytes", "16M", "--key", "at-once"]
+        running = [subprocess.Popen([BIN / "berth", "--socket", daemon.socket, "exec", *options, "--", *INSIDE], env=clean_environment(**hydra(task % 2, 2)), stdout=subprocess.PIPE)
+                   for task in range(8)]
+        found = [json.loads(process.communicate(timeout=60)[0]) for process in running]
+        for task in range(2):
+            assert len({(tuple(one["cpus"]), one["environment"]["ROCR_VISIBLE_DEVICES"]) for one in found[task::2]}) == 1, found
+        assert found[0]["cpus"] != found[1]["cpus"] and found[0]["environment"]["ROCR_VISIBLE_DEVICES"] != found[1]["environment"]["ROCR_VISIBLE_DEVICES"]
+
+
+# ---- who this is ----
+
+LAUNCHERS = {
+    "openmpi/ns@1": {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "ns@1"},
+    "process/": hydra(1, 2),
+    "pals/app": {"PALS_LOCAL_RANKID": "1", "PALS_LOCAL_SIZE": "2", "PALS_RANKID": "1", "PMI_SIZE": "2", "PALS_APID": "app"},
+    "flux/f1": {"FLUX_TASK_LOCAL_ID": "1", "FLUX_TASK_RANK": "1", "FLUX_JOB_SIZE": "2", "FLUX_JOB_NNODES": "1", "FLUX_JOB_ID": "f1"},
+    "slurm/7.3": {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "3", "SLURM_LOCALID": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_NODEID": "0", "SLURM_STEP_TASKS_PER_NODE": "2"},
+    "process/pmi": {"PMI_LOCAL_RANK": "1", "PMI_LOCAL_SIZE": "2", "PMI_RANK": "1", "PMI_SIZE": "2"},
+}
+
+
+def every_launcher_says_who_this_is():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for key, variables in LAUNCHERS.items():
+            found = inside(proxy.path, "--verbose", says="task 1 of 2: cpus 1, ", variables=variables)
+            assert found["cpus"] == [1], (key, found["cpus"])
+            asked = proxy.bind()
+            assert asked["tasks"] == 2 and asked["key"].startswith(key.removesuffix("pmi")), (key, asked)
+            assert "ranks" not in asked, "without traffic the others do not matter"
+
+
+def ranks_are_those_of_the_step():
+    needs_two_cpus()
+    slurm = {**LAUNCHERS["slurm/7.3"], "SLURM_NTASKS": "6", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "2(x3)"}
+    pattern = ("--pattern", "ring", "--bytes", "1M", "--gpus", "0-7")
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for variables, options, ranks, world in (
+                ({**slurm, "SLURM_PROCID": "3", "SLURM_DISTRIBUTION": "block"}, (), [2, 3], 6), ({**slurm, "SLURM_PROCID": "4", "SLURM_DISTRIBUTION": "cyclic"}, (), [1, 4], 6),
+                ({**slurm, "SLURM_PROCID": "4", "SLURM_DISTRIBUTION": "cyclic"}, ("--ranks", "0-1", "--world", "4"), [0, 1], 4),
+                ({**slurm, "SLURM_PROCID": "4", "SLURM_DISTRIBUTION": "arbitrary"}, (), None, None), (hydra(1, 2), (), [0, 1], 2)):
+            inside(proxy.path, *pattern, *options, variables=variables)
+            assert (proxy.bind().get("ranks"), proxy.bind().get("world")) == (ranks, world), (variables, proxy.bind())
+
+
+def options_win():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        assert inside(proxy.path, "-t", 0, variables=hydra(1, 2))["cpus"] == [0]
+        assert inside(proxy.path, "-n", 1, "-t", 0, "-c", 2, variables=hydra(1, 2))["cpus"] == [0, 1] and proxy.bind()["tasks"] == 1
+        assert inside(proxy.path, "-n", 2, variables={"PMIX_RANK": "5"} | {"OMPI_COMM_WORLD_LOCAL_RANK": "1"})["cpus"] == [1], "half of it from each"
+        assert inside(proxy.path, "-n", 2, "-t", 1, "--key", "mine")["cpus"] == [1] and proxy.bind()["key"] == "mine"
+
+
+def what_is_asked_wrongly_is_refused():
+    """Whatever the daemon: a wrong command line runs nothing."""
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for arguments, says in (
+                ((), "which command?"), (("-n", "2", "-t", "1"), "which command?"), (("true",), "which task is this, and of how many? no launcher's variables are set"),
+                (("-n", "2", "true"), "give -n TASKS and -t TASK"), (("-n", "2", "-t", "2", "true"), "no task 2 of 2"), (("-n", "0", "-t", "0", "true"), "--tasks takes"),
+                (("-n", "1", "-t", "-1", "true"), "--task takes"), (("-n", "1", "-t", "0", "--cpus", "x", "true"), "--cpus takes"), (("-n", "1", "-t", "0", "--gpus", "1-", "true"), "--gpus takes"),
+                (("-n", "1", "-t", "0", "--timeout", "0", "true"), "--timeout takes"), (("--nothing", "true"), "no option --nothing"),
+                (("-n", "1", "-t", "0", "--bytes", "1M", "true"), "--bytes is what"), (("-n", "1", "-t", "0", "--pattern", "star", "true"), "--pattern takes"),
+                (("-n", "1", "-t", "0", "--pattern", "ring", "true"), "bytes"), (("-n", "1", "-t", "0", "--json", "true"), "no --json"),
+                (("-n", "1", "-t", "0", "--node", str(NODES / "mi250x"), "true"), "no --node")):
+            status, out, err = exec_(daemon.socket, *arguments)
+            assert status == 64 and out == "" and says in err and err.count("\n") == 1 and err.startswith("berth: "), (arguments, status, out, err)
+        for variables, says in (({"PMIX_RANK": "3"}, "pmix does not tell"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
+                                ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}, "no launcher's variables are set")):
+            status, out, err = exec_(daemon.socket, "true", variables=variables)
+            assert status == 64 and says in err, (variables, status, err)
+
+
+# ---- what the launcher has bound ----
+
+def bound_cpus_stay():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        found = [inside(proxy.path, "--gpus", "0-7", says="" if task else "berth: hydra has bound its tasks, and that stays: task 0 to cpus 1\n", variables=hydra(task, 2), cpus=[1 - task])
+                 for task in range(2)]
+        assert [one["cpus"] for one in found] == [[1], [0]], "as the launcher had it, the other way round"
+        assert found[0]["policy"] in (0, None), "the memory is where the cpus are"
+        gpus = [one["environment"]["ROCR_VISIBLE_DEVICES"] for one in found]
+        assert gpus[0] != gpus[1], "the gpus come from one plan"
+        assert proxy.bind()["allowed"]["cpus"] == "0-1" or len(CPUS) > 2, "which is for what the launcher's process may use"
+        found = inside(proxy.path, "--cpus", "0", variables=hydra(0, 2) | {"MPI_LOCALNRANKS": "1", "PMI_SIZE": "1"}, cpus=[0])
+        assert found["cpus"] == [0], "an only task has nobody to share with"
+        # A script between launcher and command changes nothing.
+        done = subprocess.run(["sh", "-c", f"{BIN}/berth --socket {proxy.path} exec -- {INSIDE[0]} {INSIDE[1]}; :"], env=clean_environment(**hydra(0, 2)), capture_output=True, text=True,
+                              preexec_fn=lambda: os.sched_setaffinity(0, [1]), timeout=60)
+        assert "hydra has bound its tasks" in done.stderr and json.loads(done.stdout)["cpus"] == [1], done.stderr
+
+
+def what_all_tasks_share_is_not_bound():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        script = f"for t in 0 1; do MPI_LOCALRANKID=$t PMI_RANK=$t {BIN}/berth --socket {daemon.socket} exec -v -- true; done"
+        done = subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="2", PMI_SIZE="2"), capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: os.sched_setaffinity(0, [1]))
+        assert "has bound" not in done.stderr and done.stderr.count("true runs without a berth") == 2, done.stderr  # two tasks, one cpu for both
+
+
+def bound_gpus_stay():
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        uuids = {f"gpu{n}": daemon.call(BIND, {"tasks": 1, "allowed": {"gpus": [f"gpu{n}"]}})["tasks"][0]["environment"]["ROCR_VISIBLE_DEVICES"] for n in range(8)}
+        inside(proxy.path, "--gpus", "0-7", variables=hydra(0, 2))
+        plan = daemon.call(BIND, proxy.bind())["tasks"]
+        # Task 0 has the gpu of the second berth: it takes that one's cpus. Only it says so.
+        for task in range(2):
+            its = uuids[plan[1 - task]["gpus"][0]]
+            found = inside(proxy.path, "--gpus", "0-7", variables={**hydra(task, 2), "ROCR_VISIBLE_DEVICES": its},
+                           says="" if task else f"hydra has bound its tasks, and that stays: task 0 to gpus {plan[1]['gpus'][0]}\n")
+            assert found["cpus"] == cpu_list(plan[1 - task]["cpus"]) and found["environment"]["ROCR_VISIBLE_DEVICES"] == its, (task, found["cpus"])
+        free = next(name for name in uuids if name not in plan[0]["gpus"] + plan[1]["gpus"])
+        other = {**hydra(1, 2), "ROCR_VISIBLE_DEVICES": uuids[free]}
+        found = inside(proxy.path, "--gpus", "0-7", says="no berth of the plan has just the gpus that this task was given", variables=other)
+        assert found["cpus"] == CPUS and found["environment"]["ROCR_VISIBLE_DEVICES"] == uuids[free]
+        assert exec_(proxy.path, "--strict", "--gpus", "0-7", "true", variables=other)[0] == 65
+        # Both: nothing is left to be planned, and nothing is asked.
+        count = len(proxy.asked)
+        found = inside(proxy.path, "--gpus", "0-7", variables={**hydra(0, 2), "ROCR_VISIBLE_DEVICES": uuids["gpu5"]}, cpus=[1], says="task 0 to cpus 1 and gpus gpu5\n")
+        assert found["cpus"] == [1] and found["environment"]["ROCR_VISIBLE_DEVICES"] == uuids["gpu5"]
+        assert BIND not in [question["method"] for question in proxy.asked[count:]]
+        # What the launcher's own process sees is the step's, and no more is planned with.
+        shared = f"{uuids['gpu2']},{uuids['gpu3']}"
+        script = f"MPI_LOCALRANKID=0 PMI_RANK=0 {BIN}/berth --socket {proxy.path} exec --gpus 0-7 -- {INSIDE[0]} {INSIDE[1]}; :"
+        done = subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="2", PMI_SIZE="2", ROCR_VISIBLE_DEVICES=shared), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == "" and proxy.bind()["allowed"]["gpus"] == ["gpu2", "gpu3"], (done.stderr, proxy.bind())
+        assert json.loads(done.stdout)["environment"]["ROCR_VISIBLE_DEVICES"] in shared.split(",")
+
+
+# ---- when there is no berth ----
+
+def without_a_daemon():
+    for path, says in (("/nonexistent/berth.sock", "no daemon at /nonexistent/berth.sock"), (str(HERE / "exec.py"), "no daemon at")):
+        status, out, err = exec_(path, "-n", 1, "-t", 0, "--", *INSIDE)
+        assert status == 0 and json.loads(out)["cpus"] == CPUS, (status, err)
+        assert err.count("\n") == 1 and err.startswith("berth: warning: ") and says in err and err.endswith("runs without a berth\n"), err
+        status, out, err = exec_(path, "--strict", "-n", 1, "-t", 0, "echo", "run")
+        assert status == 69 and out == "" and err.count("\n") == 1 and "echo is not run (--strict)" in err, (status, out, err)
+
+
+def a_hung_daemon_is_not_waited_for():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        daemon.wait_ready()
+        daemon.process.send_signal(signal.SIGSTOP)
+        for options, least in (((), 2), (("--timeout", 1), 1)):
+            begin = time.monotonic()
+            status, out, err = exec_(daemon.socket, *options, "-n", 1, "-t", 0, "echo", "run")
+            took = time.monotonic() - begin
+            assert status == 0 and out == "run\n" and err.count("\n") == 1 and "echo runs without a berth" in err, (status, out, err)
+            assert least <= took < least + 5, took
+        assert exec_(daemon.socket, "--timeout", 1, "--strict", "-n", 1, "-t", 0, "true")[0] == 69
+        daemon.process.send_signal(signal.SIGCONT)
+        assert exec_(daemon.socket, "--strict", "-n", 1, "-t", 0, "true")[0] == 0
+
+
+def die(_, __):
+    raise EOFError
+
+
+def a_daemon_that_dies_in_the_middle():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for change, strict in ((die, 69), (lambda _, reply: json.dumps({"parameters": reply}).encode()[:100], 69), (lambda _, __: b"nonsense\0", 70),
+                               (lambda _, reply: {**reply, "tasks": "none"}, 70), (lambda _, reply: {"error": "io.berth.Placement.NewError", "parameters": {}}, 70)):
+            with Proxy(daemon, change) as proxy:
+                options = ("--timeout", 1, "-n", 1, "-t", 0)
+                status, out, err = exec_(proxy.path, *options, "echo", "run")
+                assert status == 0 and out == "run\n" and err.count("\n") == 1 and "echo runs without a berth" in err, (status, out, err)
+                status, out, err = exec_(proxy.path, "--strict", *options, "echo", "run")
+                assert status == strict and out == "" and err.count("\n") == 1, (status, out, err, strict)
+
+
+def a_berth_that_cannot_be_taken_is_not_taken_in_part():
+    def elsewhere(_, reply):
+        for task in reply["tasks"]:
+            task["cpus"] = "0,4000"
+        return reply
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon, elsewhere) as proxy:
+        found = inside(proxy.path, "-n", 1, "-t", 0, "--gpus", "0", says="not all of cpus 0,4000 may be used here")
+        assert found["cpus"] == CPUS and found["policy"] in (0, None) and not set(DEVICES) & set(found["environment"]), found
+        assert exec_(proxy.path, "--strict", "-n", 1, "-t", 0, "--gpus", "0", "true")[0] == 71
+
+
+def too_little_for_all():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        tasks = len(CPUS) + 1
+        status, out, err = exec_(daemon.socket, "-n", tasks, "-t", 0, "echo", "run")
+        assert status == 0 and out == "run\n" and err.count("\n") == 1 and "echo runs without a berth" in err, (status, err)
+        status, out, err = exec_(daemon.socket, "--strict", "-n", tasks, "-t", 0, "echo", "run")
+        assert status == 65 and out == "", (status, out, err)
+
+
+# ---- the command ----
+
+def the_command_is_as_without():
+    """Its words, its input, its status and its way to end are its own."""
+    with Daemon("--node", NODES / "mi250x") as daemon, tempfile.TemporaryDirectory() as folder:
+        one = ("-n", 1, "-t", 0)
+        for status in (0, 1, 64, 69, 255):
+            assert exec_(daemon.socket, *one, "sh", "-c", f"exit {status}")[0] == status
+        assert exec_(daemon.socket, *one, "sh", "-c", "kill -9 $$")[0] == -9
+        assert exec_(daemon.socket, *one, "cat", stdin=b"through")[1] == "through"
+        words = ["-n", "7", "--strict", "--", "-h", "", "caf\udce9"]
+        assert json.loads(exec_(daemon.socket, *one, "--", *INSIDE, *words)[1])["arguments"] == words
+        assert json.loads(exec_(daemon.socket, *one, *INSIDE, *words)[1])["arguments"] == words, "without -- its options begin behind it"
+        bad = pathlib.Path(folder) / "bad"
+        bad.write_text("#!/nonexistent/shell\n")
+        bad.chmod(0o755)
+        status, _, err = exec_(daemon.socket, *one, bad)
+        assert status == 126 and "cannot run" in err, err
+        status, _, err = exec_(daemon.socket, *one, folder)
+        assert status == 126 and "Permission denied" in err and err.count("\n") == 1, err
+        bad.chmod(0o644)
+        assert exec_(daemon.socket, *one, bad)[0] == 126
+        status, _, err = exec_(daemon.socket, *one, "no-such-command-at-all")
+        assert status == 127 and err == "berth: cannot run no-such-command-at-all: No such file or directory\n", err
+        # It has no descriptor that the caller has not.
+        listed = exec_(daemon.socket, *one, "ls", "/proc/self/fd")[1].split()
+        assert listed == ["0", "1", "2", "3"], listed  # the last one is the folder itself
+
+
+MPI_PROGRAM = r"""
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank, size;
+    cpu_set_t cpus;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int sum = rank;
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    printf("%d %d %d %d %d %s\n", rank, size, sum, CPU_ISSET(0, &cpus) != 0, CPU_ISSET(1, &cpus) != 0, getenv("ROCR_VISIBLE_DEVICES"));
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def mpi_ranks_have_their_berths():
+    needs_two_cpus()
+    if shutil.which("mpicc") is None or shutil.which("mpiexec") is None:
+        raise LeftOut("there is no MPI (tests/lib/deps.sh cluster)")
+    if "HYDRA" not in subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout:
+        raise LeftOut("mpiexec is not MPICH's")
+    with Daemon("--node", NODES / "mi250x") as daemon, tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "ranks"
+        program.with_suffix(".c").write_text(MPI_PROGRAM)
+        subprocess.run(["mpicc", "-o", program, program.with_suffix(".c")], check=True)
+        command = [BIN / "berth", "--socket", daemon.socket, "exec", "--gpus", "0-7", "--pattern", "pairs", "--bytes", "64M", "--", program]
+
+        def launch(*options):
+            done = subprocess.run(["mpiexec", "-n", "2", *options, *command], env=clean_environment(), capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, (done.stdout, done.stderr)
+            return sorted(line.split() for line in done.stdout.splitlines()), done.stderr
+
+        ranks, err = launch()
+        assert err == "", err
+        assert [rank[:5] for rank in ranks] == [["0", "2", "1", "1", "0"], ["1", "2", "1", "0", "1"]], ranks
+        plan = daemon.call(BIND, {"tasks": 2, "pattern": "pairs", "bytes": 64 << 20, "allowed": {"cpus": "0-1"}})["tasks"]
+        assert [rank[5] for rank in ranks] == [task["environment"]["ROCR_VISIBLE_DEVICES"] for task in plan], (ranks, plan)
+        ranks, err = launch("-bind-to", "user:1,0")
+        assert [rank[:5] for rank in ranks] == [["0", "2", "1", "0", "1"], ["1", "2", "1", "1", "0"]], ranks
+        assert err == "berth: hydra has bound its tasks, and that stays: task 0 to cpus 1\n", err
+
+
+TESTS = [
+    each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
+    every_launcher_says_who_this_is, ranks_are_those_of_the_step, options_win, what_is_asked_wrongly_is_refused,
+    bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
+    without_a_daemon, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,
+    the_command_is_as_without, mpi_ranks_have_their_berths,
+]
+
+if __name__ == "__main__":
+    sys.exit(1 if run_tests(TESTS) else 0)
