@@ -128,5 +128,5 @@ int cmd_node_failed(struct cmd_node *node); /* the connection broke: say why, re
 void cmd_node_stop(struct cmd_node *node);  /* NULL is fine */
 
 /* The commands. */
-extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_export, cmd_watch,
+extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_sets, cmd_bind, cmd_alloc, cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel, cmd_record, cmd_export, cmd_report, cmd_watch,
     cmd_claim, cmd_release, cmd_claims, cmd_exec, cmd_slurm, cmd_status;

@@ -1,110 +1,16 @@
 """berth export over every test node, each text given to the tool that reads it."""
-import functools
 import json
-import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-from berthd import BIN, NODES, Daemon, fake_probe  # noqa: E402
-from berthd import RUN as BERTHD_RUN  # noqa: E402
-from tap import LeftOut, run_tests  # noqa: E402
-
-SHARED = pathlib.Path(os.environ.get("BERTH_NODES", HERE.parent.parent.parent / "shared/nodes"))
-RUN = '{"record":"run","schema":1,"probe":"all","backend":"store","started_at":1790000000,"source":"%s"}'
-
-
-def nodes():
-    """Folders of nodes: those of the tests that are not to be refused, and more where there are more."""
-    own = [path for path in sorted(NODES.iterdir()) if path.is_dir() and not path.name.startswith("broken")]
-    return own + [path for path in sorted(SHARED.iterdir()) if (path / "node.json").exists()] if SHARED.is_dir() else own
-
-
-def run(*command, text=None, environment=None):
-    done = subprocess.run([str(part) for part in command], input=text, capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **(environment or {})})
-    return done.returncode, done.stdout, done.stderr
-
-
-def berth(node, *arguments):
-    return run(BIN / "berth", "--node", node, *arguments)
-
-
-@functools.lru_cache(maxsize=None)
-def export(node, *arguments):
-    status, text, said = berth(node, "export", *arguments)
-    assert status == 0 and said == "", (node, arguments, status, said)
-    return text
-
-
-@functools.lru_cache(maxsize=None)
-def ask(node, *arguments):
-    status, text, said = berth(node, "--json", *arguments)
-    assert status == 0, (node, arguments, said)
-    return json.loads(text)
-
-
-def tool(name):
-    path = shutil.which(name)
-    if path is None:
-        raise LeftOut(f"{name} is not installed")
-    return path
-
-
-def places(node, kind):
-    return {place["name"]: place for place in ask(node, "topo")["places"] if place["kind"] == kind}
-
-
-def vendors(node):
-    return {gpu["details"].get("vendor") for gpu in places(node, "gpu").values()}
-
-
-def numbers(listed):
-    """The members of a list such as 0-3,8."""
-    found = set()
-    for part in filter(None, (listed or "").strip().split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
-
-
-def has_xml(node):
-    description = json.loads((node / "node.json").read_text()) if (node / "node.json").exists() else {"hwloc": "?"}
-    return "hwloc" in description
-
-
-class made:
-    """A copy of a test node with measurements of the test's own, or a folder with just this XML."""
-
-    def __init__(self, base=None, records=None, source="measured", name=None, xml=None):
-        self.base, self.records, self.source, self.name, self.xml = base, records, source, name, xml
-
-    def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-export-"))
-        if self.xml is not None:
-            (self.folder / "topology.xml").write_text(self.xml)
-            return self.folder
-        shutil.copytree(NODES / self.base, self.folder, dirs_exist_ok=True)
-        description = json.loads((self.folder / "node.json").read_text())
-        description["measurements"] = "measurements.jsonl"
-        if self.name is not None:
-            description["name"] = self.name
-        (self.folder / "node.json").write_text(json.dumps(description))
-        (self.folder / "measurements.jsonl").write_text("\n".join([RUN % self.source, *map(json.dumps, self.records or [])]) + "\n")
-        return self.folder
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def value(metric, start, to, number, **axes):
-    return {"record": "value", "metric": metric, "from": start, "to": to, "axes": axes, "value": number, "n": 9}
+from berthd import NODES  # noqa: E402
+from exported import ask, berth, cells, export, has_xml, made, nodes, numbers, places, run, tool, value, vendors  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 
 # What the parsers of NCCL and RCCL take (src/graph/xml.cc of both): no declaration, no text, one space before an attribute, values in
@@ -172,12 +78,6 @@ def test_hwloc_is_a_node_again():
                     if again is not None and cell["value"] is not None:
                         assert abs(again["value"] - cell["value"]) <= max(0.51 if cell["value"] < 1e6 else 6e5, 1e-4 * cell["value"]), (node, metric, cell, again)
                         assert again["source"] == cell["source"] or "mixed" in export(node, "hwloc"), (node, metric, cell, again)
-
-
-def cells(node, metric):
-    """Those at the metric's default axes."""
-    defaults = {m["name"]: m["defaults"] for m in ask(node, "matrix")["metrics"]}[metric]
-    return [cell for cell in ask(node, "matrix", metric)["cells"] if cell["axes"] == defaults]
 
 
 # From each NUMA node of epyc-2s to each: what is best is not what is near, and numa2 was measured from numa0 and numa1 alone.
@@ -377,169 +277,13 @@ def test_dot_labels_rates_with_their_source():
     assert re.search(r'gpu0 -- gpu6 \[label="xgmi x2\\n50 GB/s published"', export(NODES / "mi250x", "dot"))
 
 
-def samples(text):
-    """[(name, labels, value)] of the text format."""
-    found = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, labels, number = re.match(r'^([a-z_]+)(?:\{(.*)\})? (\S+)$', line).groups()
-            found.append((name, dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', labels or "")), float(number)))
-    return found
-
-
-def test_prometheus_of_every_node():
-    promtool = tool("promtool")
-    for node in nodes():
-        text = export(node, "prometheus")
-        status, out, said = run(promtool, "check", "metrics", text=text)
-        assert status == 0 and out + said == "", (node, out, said)
-        found = samples(text)
-        keys = [(name, tuple(sorted(labels.items()))) for name, labels, _ in found]
-        assert len(keys) == len(set(keys)), node
-        assert len(found) < 4000, (node, len(found))
-        assert {labels.get("source") for name, labels, _ in found if "source" in labels} <= {"measured", "published"}, node
-        assert sum(number for name, _, number in found if name == "berth_health") == 1
-
-
-def test_prometheus_has_the_values_of_the_matrix():
-    node = NODES / "h200x4"
-    found = {(labels["metric"], labels["from"], labels["to"]): number for name, labels, number in samples(export(node, "prometheus"))
-             if name in ("berth_bandwidth_bytes_per_second", "berth_latency_seconds")}
-    for metric, unit in (("memory_bandwidth", 1), ("gpu_gpu_copy_engine", 1), ("host_gpu_copy_engine", 1), ("memory_latency", 1e9)):
-        expected = {(metric, c["from"], c["to"]): c["value"] / unit for c in cells(node, metric) if c["value"] is not None}
-        assert expected and all(abs(found[key] / number - 1) < 1e-6 for key, number in expected.items()), metric
-    health = json.loads(berth(node, "--json", "health")[1])
-    verdicts = {labels["verdict"]: number for name, labels, number in samples(export(node, "prometheus")) if name == "berth_health"}
-    assert verdicts[health["verdict"]] == 1 and sorted(verdicts.values()) == [0, 0, 0, 1]
-
-
-def test_prometheus_is_bounded():
-    records = [value("gpu_gpu_copy_engine", f"gpu{a}", f"gpu{b}", 1e10 + a, direction="write") for a in range(8) for b in range(8) if a != b]
-    sizes = [value("gpu_gpu_copy_engine", f"gpu{a}", f"gpu{b}", 1e9, bytes=str(4096 << s)) for a in range(8) for b in range(8) for s in range(8) if a != b]
-    with made("mi250x", records + sizes) as node:
-        found = samples(export(node, "prometheus"))
-        assert len([1 for _, labels, _ in found if labels.get("metric") == "gpu_gpu_copy_engine"]) == 56
-        assert [number for name, _, number in found if name == "berth_series_left_out"] == [0]
-
-
-def test_prometheus_has_the_baseline_and_free_places():
-    rates = {(a, b): 1e10 * (1 + a) for a in range(4) for b in range(4)}
-    with made("epyc-2s", [value("memory_bandwidth", f"numa{a}", f"numa{b}", rate) for (a, b), rate in rates.items()]) as node:
-        found = samples(export(node, "prometheus"))
-        assert {labels["kind"]: number for name, labels, number in found if name == "berth_places_free"} == {"numa": 4, "core": 32, "gpu": 0}
-        assert {labels["kind"]: number for name, labels, number in found if name == "berth_places"}["pu"] == 64
-        assert not [name for name, _, _ in found if name == "berth_memory_free_bytes"], "a recorded node has no free memory"
-
-
-def test_a_live_daemon_has_free_memory_claims_and_baselines():
-    """What a recorded node cannot have: of this machine."""
-    script = f"""echo '{BERTHD_RUN}'
-echo '{{"record":"value","metric":"memory_bandwidth","from":"numa0","to":"numa0","axes":{{}},"value":2e10,"low":1.9e10,"high":2.1e10,"n":9}}'
-echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
-"""
-    with fake_probe(script) as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
-        daemon.wait_ready()
-        text = daemon.call("io.berth.Fabric.Export", {"format": "prometheus"})["text"]
-        assert run(tool("promtool"), "check", "metrics", text=text) == (0, "", "")
-        found = samples(text)
-        free = {labels["place"]: number for name, labels, number in found if name == "berth_memory_free_bytes"}
-        assert free["numa0"] > 0, free
-        ratios = [(labels, number) for name, labels, number in found if name == "berth_baseline_ratio"]
-        assert ratios == [({"metric": "memory_bandwidth", "from": "numa0", "to": "numa0", "source": "measured"}, 1)], ratios
-        before = {labels["kind"]: number for name, labels, number in found if name == "berth_places_free"}
-        daemon.call("io.berth.Placement.Claim", {"places": ["core0"], "ttl_s": 60, "purpose": "compute"})
-        text = daemon.call("io.berth.Fabric.Export", {"format": "prometheus"})["text"]
-        after = {labels["kind"]: number for name, labels, number in samples(text) if name == "berth_places_free"}
-        assert after == {**before, "core": before["core"] - 1}, (before, after)
-        xml = daemon.call("io.berth.Fabric.Export", {"format": "hwloc"})["text"]
-        assert 'name="ReadBandwidth"' in xml and "BerthSnapshot" in xml
-
-
-def expressions(value):
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key == "expr":
-                yield inner
-            else:
-                yield from expressions(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from expressions(inner)
-
-
-def test_rules_and_dashboard():
-    promtool, etc = tool("promtool"), HERE.parent.parent / "etc"
-    known = {name for node in nodes() for name, _, _ in samples(export(node, "prometheus"))} | {
-        "berth_memory_free_bytes", "berth_baseline_ratio", "berth_finding", "berth_last_probe_timestamp_seconds"}  # which a live node has: above
-    rules = (etc / "prometheus/berth.rules.yml").read_text()
-    recorded = set(re.findall(r"- record: (\S+)", rules))
-    used = [expression for expression in re.findall(r"expr: ((?:\|\n(?: {10,}.*\n)+)|.*)", rules)]
-    dashboard = json.loads((etc / "grafana/berth.json").read_text())
-    drawn = list(expressions(dashboard))
-    assert len(used) >= 8 and len(drawn) >= 12, (len(used), len(drawn))
-    for expression in used + drawn + [variable.get("definition", "") for variable in dashboard["templating"]["list"]]:
-        names = set(re.findall(r"\b(?:berth_[a-z_]+|berth:[a-z_:]+)", expression))
-        assert names <= known | recorded, (expression, names - known - recorded)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "berth.rules.yml").write_text(rules)
-        shutil.copy(HERE / "export_rules.yml", folder)
-        status, out, said = run(promtool, "check", "rules", folder / "berth.rules.yml")
-        assert status == 0, out + said
-        status, out, said = run(promtool, "test", "rules", folder / "export_rules.yml")
-        assert status == 0, out + said
-        # what the dashboard asks is PromQL: as rules, promtool reads it
-        asked = [expression.replace("$node", ".*").replace("$metric", "m") for expression in drawn]
-        (folder / "asked.yml").write_text(json.dumps({"groups": [{"name": "g", "rules": [{"record": f"r:{i}", "expr": e} for i, e in enumerate(asked)]}]}))
-        status, out, said = run(promtool, "check", "rules", folder / "asked.yml")
-        assert status == 0, out + said
-    panels = dashboard["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-
-
-def test_every_alert_is_tried():
-    rules, tried = (HERE.parent.parent / "etc/prometheus/berth.rules.yml").read_text(), (HERE / "export_rules.yml").read_text()
-    for alert in re.findall(r"- alert: (\S+)", rules):
-        assert re.search(rf"alertname: {alert}\n +exp_alerts:\n +- exp_labels", tried), alert
-
-
-def test_units():
-    analyze, systemd = tool("systemd-analyze"), HERE.parent.parent / "systemd"
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        for name in ("berthd.service", "berth-export.service"):
-            (folder / name).write_text((systemd / f"{name}.in").read_text().replace("@BINDIR@", str(BIN)))
-        for name in ("berthd.socket", "berth-export.timer"):
-            shutil.copy(systemd / name, folder)
-        status, out, said = run(analyze, "verify", folder / "berth-export.service", folder / "berth-export.timer")
-        assert (status, out + said) == (0, ""), out + said
-        status, out, said = run(analyze, "security", "--offline=yes", "--threshold=20", folder / "berth-export.service")
-        assert status == 0, out + said
-        # the command of the unit, with the unit's variable, over a daemon of the test's
-        unit = (folder / "berth-export.service").read_text()
-        command = re.search(r"^ExecStart=(.*)$", unit, re.M)[1].replace("${BERTH_TEXTFILE}", str(folder / "berth.prom"))
-        with Daemon("--node", str(NODES / "mi250x")) as daemon:
-            status, out, said = run(*command.split(), environment={"BERTH_SOCKET": daemon.socket})
-            assert (status, out, said) == (0, "", ""), said
-        assert samples((folder / "berth.prom").read_text())
-        assert oct((folder / "berth.prom").stat().st_mode & 0o777) == oct(0o666 & ~umask())
-
-
-def umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def test_names_from_outside_end_nothing():
     name = 'a--> "b" \\ <c> & {d}\u00e9'
     with made("mi250x", [], name=name) as node:
         parse_nccl(export(node, "rccl"))
+        ElementTree.fromstring(export(node, "rccl"))
         status, picture, said = run(tool("dot"), "-Tsvg", text=export(node, "dot"))
         assert status == 0 and said == "" and "&lt;c&gt;" in picture, (status, said)
-        text = export(node, "prometheus")
-        assert run(tool("promtool"), "check", "metrics", text=text)[:2] == (0, ""), text
-        ElementTree.fromstring(export(node, "rccl"))
 
 
 def test_rankfile_is_binds():

@@ -1,0 +1,115 @@
+"""The page of berth report: whole, without scripts, with what the other commands say."""
+import html.parser
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, NODES, Daemon, fake_probe, until  # noqa: E402
+from berthd import RUN as BERTHD_RUN  # noqa: E402
+from exported import berth, cells, made, nodes, places, run  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+
+class Page(html.parser.HTMLParser):
+    """What a page is made of; fails where tags do not close each other."""
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        assert self.open == [], self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, (tag, self.open)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def report(node):
+    status, text, said = berth(node, "report", "-o", "-")
+    assert (status, said) == (0, ""), (node, said)
+    return text
+
+
+def check_alone(page):
+    """Nothing runs, and nothing is loaded."""
+    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "a", "base", "image", "use"} & set(page.tags), page.tags
+    assert not [pair for pair in page.attributes if pair[0].startswith("on") or pair[0] in ("src", "href", "xlink:href", "action", "background")]
+
+
+def test_report_of_every_node():
+    for node in nodes():
+        text = report(node)
+        page = Page(text)
+        check_alone(page)
+        assert "url(" not in text and "@import" not in text, node
+        verdict = json.loads(berth(node, "--json", "health")[1])
+        assert ("class", f"verdict {verdict['verdict']}") in page.attributes and verdict["reason"] in page.words[page.words.index(verdict["reason"])], node
+        drawn = set(page.words)
+        for kind in ("gpu", "numa", "nic", "switch", "package"):
+            assert places(node, kind).keys() <= drawn, (node, kind)
+
+
+def test_report_has_the_cells():
+    node = NODES / "h200x4"
+    text = report(node)
+    for cell in cells(node, "gpu_gpu_copy_engine"):
+        found = re.search(rf'<td[^>]*title="{cell["from"]} to {cell["to"]}, measured, 95 % [^"]* repetitions">(\d+) GB/s</td>', text)
+        assert found, cell
+    assert re.search(r'title="llc0 to numa0: the lines visited[^"]*">&ndash;</td>', text), "why it is missing"
+    assert re.search(r'>50 GB/s p</td>', report(NODES / "mi250x"))
+
+
+def test_report_believes_nobody():
+    with made("mi250x", [], name='<script>alert("1") \' onload=x') as node:
+        page = Page(report(node))
+        check_alone(page)
+        assert any("<script>alert" in words for words in page.words)
+
+
+def test_report_shows_what_changed():
+    script = f"""echo '{BERTHD_RUN}' | sed "s/1790000000/$(date +%s)/"
+echo '{{"record":"value","metric":"memory_bandwidth","from":"numa0","to":"numa0","axes":{{}},"value":2'$$'e6,"n":9}}'
+echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
+"""
+    with fake_probe(script) as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
+        daemon.wait_ready()
+        before = run(BIN / "berth", "--socket", daemon.socket, "report", "-o", "-")
+        time.sleep(1.1)  # runs of one second would be one point
+        daemon.call("io.berth.Health.Probe")
+        until(lambda: len(daemon.call("io.berth.Fabric.History", {"metric": "memory_bandwidth", "from": "numa0", "to": "numa0"})["points"]) > 1)
+        after = run(BIN / "berth", "--socket", daemon.socket, "report", "-o", "-")
+        assert before[0] == after[0] == 0 and "polyline" not in before[1], before[2] + after[2]
+        assert "memory_bandwidth from numa0 to numa0</h3>" in after[1] and "2 points; dashed: what is expected" in after[1]
+        check_alone(Page(after[1]))
+
+
+def test_report_is_written_at_once():
+    with made("mi250x", []) as node, tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "node.html"
+        assert berth(node, "report", "-o", path) == (0, "", "") and path.read_text().endswith("</html>\n")
+        for arguments, words in (((), "where to?"), (("-o", path, "--json"), "no --json")):
+            status, text, said = berth(node, "report", *arguments)
+            assert status == 64 and text == "" and words in said, said
+        status, _, said = berth(node, "report", "-o", pathlib.Path(folder) / "no" / "where")
+        assert status == 74 and said.startswith("berth: cannot write"), said
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([test for name, test in sorted(globals().items(), key=lambda item: getattr(getattr(item[1], "__code__", None), "co_firstlineno", 0))
+                        if name.startswith("test_")]) > 0)
