@@ -264,8 +264,9 @@ static double last_half(const struct problem *p, const struct solution *s)
 }
 
 /* Of one more transfer of a size from from_bytes to to_bytes. Small ones are timed many at once, which evens out what each of them does: one deviates as much as the largest do. */
-static double piece_spread(const struct problem *p, const struct solution *s, double from_bytes, double to_bytes)
+static void find_spread(const struct problem *p, const struct solution *s, double to_bytes, struct curve_piece *piece)
 {
+    double from_bytes = (double)piece->from_bytes;
     double deviation = 0, miss = 0, all_deviation = 0, all_miss = 0, top = 0;
     size_t count = 0, tops = p->count < 3 ? p->count : 3;
     uint32_t n = UINT32_MAX;
@@ -282,15 +283,17 @@ static double piece_spread(const struct problem *p, const struct solution *s, do
         miss += away * away;
         count++;
     }
+    piece->spread = piece->passed_by = NAN;
     if (isnan(all_deviation))
-        return NAN;
+        return;
     if (count < 3) {
         count = p->count;
         deviation = all_deviation;
         miss = all_miss;
     }
     double own = deviation / (double)count;
-    return spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
+    piece->spread = spread_one(sqrt(top > EVENED_OUT * own ? top : own), sqrt(miss / (double)count), n, count);
+    piece->passed_by = spread_one(0, sqrt(miss / (double)count), n, count);
 }
 
 static void make_pieces(const struct problem *p, const struct solution *s, struct curve_fit *ret)
@@ -303,10 +306,10 @@ static void make_pieces(const struct problem *p, const struct solution *s, struc
             t0 += (s->coefficient[k] - slope) * from;
         if (k > 0 && slope == s->coefficient[k])
             continue; /* no bend */
-        fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope, NAN};
+        fit.piece[fit.piece_count++] = (struct curve_piece){(int64_t)from, t0, slope, NAN, NAN};
     }
     for (size_t k = 0; k < fit.piece_count; k++)
-        fit.piece[k].spread = piece_spread(p, s, (double)fit.piece[k].from_bytes, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY);
+        find_spread(p, s, k + 1 < fit.piece_count ? (double)fit.piece[k + 1].from_bytes : INFINITY, &fit.piece[k]);
     for (size_t i = 0; i < p->count; i++)
         fit.residual = fmax(fit.residual, fabs(solution_time(s, (double)p->samples[i].bytes) / p->samples[i].ns - 1));
     *ret = fit;
@@ -365,3 +368,10 @@ double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_
 }
 
 double curve_fit_spread(const struct curve_fit *fit, double bytes) { return piece_of(fit, bytes)->spread; }
+
+double curve_fit_spread_mean(const struct curve_fit *fit, double bytes, double count)
+{
+    const struct curve_piece *piece = piece_of(fit, bytes);
+    double fixed = piece->passed_by * piece->passed_by, own = piece->spread * piece->spread - fixed;
+    return sqrt(fixed + own / fmax(count, 1));
+}

@@ -29,6 +29,7 @@ struct curve_piece {
     double t0_ns, ns_per_byte;
     double spread;          /* half the 95 % interval of one more transfer, relative to its time: from the intervals of the sizes in this piece, and how far
                                the curve passes them by (of all sizes where it has fewer than three); NAN when a size has no interval */
+    double passed_by;       /* of that, what the curve passes the sizes by: many transfers do not even it out */
 };
 
 struct curve_fit {
@@ -59,3 +60,6 @@ double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_
 
 /* Half the 95 % interval of one more transfer of that size, relative to its time; NAN unknown. */
 double curve_fit_spread(const struct curve_fit *fit, double bytes);
+
+/* The same of the mean of so many more of that size (1 and more). */
+double curve_fit_spread_mean(const struct curve_fit *fit, double bytes, double count);

@@ -12,8 +12,6 @@
 #define SHARED_AXES "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
 
-static const struct prediction unknown = {NAN, NAN, NAN};
-
 /* A series that may tell a rate, best first. */
 struct try {
     enum metric metric;
@@ -144,38 +142,49 @@ static const struct try *find(const struct gpurate *at, const struct tries *trie
     return said;
 }
 
-/* What starting a kernel costs where no curve says it of just this transfer: in its own memory as a streaming copy; elsewhere the most that one of the
- * gpu's curves of that metric has, because another memory's kernels are not started faster than a near one's. */
-static double start_ns(const struct gpurate *at, enum metric metric)
+/* What starting a kernel costs where no curve says it of just this transfer, and how far apart the figures are that it is from. */
+struct start {
+    double ns, off_ns;
+};
+
+/* As a streaming copy in the gpu's own memory; elsewhere the most that this or one of the gpu's curves of that metric has, because another memory's kernels are not
+ * started faster than a near one's. */
+static struct start start_of(const struct gpurate *at, enum metric metric)
 {
-    const struct curves *curves = at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
-    const struct curve *curve;
-    double most = 0;
-    if (curves == NULL)
-        return 0;
-    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM) {
-        curve = curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "");
-        return curve != NULL ? curve->fit.piece[0].t0_ns : 0;
-    }
+    const struct curves *curves = snapshot_curves(at->snap);
+    const struct curve *curve = curves != NULL ? curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "") : NULL;
+    double most = curve != NULL ? curve->fit.piece[0].t0_ns : 0, least = curve != NULL ? most : INFINITY;
+    if (curves == NULL || metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
+        return (struct start){most, 0};
     for (size_t n = curve_range(curves, metric, &curve); n > 0; curve++, n--)
-        if (curve->from == at->gpu || curve->to == at->gpu)
+        if (curve->from == at->gpu || curve->to == at->gpu) {
             most = fmax(most, curve->fit.piece[0].t0_ns);
-    return most;
+            least = fmin(least, curve->fit.piece[0].t0_ns);
+        }
+    return (struct start){most, isinf(least) ? 0 : most - least};
+}
+
+/* At a rate, begun rounds times. */
+static struct memtime by_rate(const struct gpurate *at, enum metric metric, const struct value *v, double bytes, double rounds)
+{
+    struct start start = start_of(at, metric);
+    double ns = bytes * 1e9, started = rounds * start.ns, off = rounds * start.off_ns;
+    struct memtime time = memtime_of(started + ns / v->value, started + ns / v->high, started + ns / v->low, v->n, rounds);
+    time.below += off * off;
+    time.above += off * off;
+    return time;
 }
 
 /* Bytes in as many goes around the buffer as it takes. The curve's shape, the interval of the rate. */
-static struct prediction time_of(const struct gpurate *at, const struct try *try, const struct value *v, double bytes)
+static struct memtime time_of(const struct gpurate *at, const struct try *try, const struct value *v, double bytes)
 {
     const struct curves *curves = v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
     const struct curve *curve = curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
-    double once = fmin(bytes, at->span), rounds = bytes / once, time_ns, half = 0;
-    if (curve != NULL) {
-        time_ns = rounds * curve_time_ns(curve, once);
-        half = fmin(curve->fit.residual, 1);
-    } else {
-        time_ns = bytes / v->value * 1e9 + rounds * start_ns(at, try->metric);
-    }
-    return (struct prediction){time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half)};
+    double once = fmin(bytes, at->span), rounds = bytes / once;
+    if (curve == NULL)
+        return by_rate(at, try->metric, v, bytes, rounds);
+    double time_ns = rounds * curve_time_ns(curve, once), half = fmin(curve->fit.residual, 1);
+    return memtime_within(time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half), curve_fit_spread_mean(&curve->fit, once, rounds));
 }
 
 static void list(const struct gpurate *at, const char *how, struct tries *tries)
@@ -227,14 +236,14 @@ static double least_ns(const struct gpurate *at, place_id nearest, const char *h
 }
 
 /* By the links between, which are said to carry so much. Of host memory in no less than what is known of such takes, and not faster than the nearest. */
-static enum berth_code nominal(const struct gpurate *at, const struct try *like, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret,
+static enum berth_code nominal(const struct gpurate *at, const struct try *like, const char *how, double bytes, struct memrate_basis *basis, struct memtime *ret,
                                struct berth_err *err)
 {
     struct move move;
     const struct value *known_rate = NULL;
     place_id nearest = plan_numa(at->snap->graph, at->gpu);
     const struct plan_pairs *pairs = plan_pairs_of(at->snap);
-    *ret = unknown;
+    *ret = memtime_unknown();
     if (pairs == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
     if (like->from == like->to || !plan_pairs_move(at->snap, pairs, like->from, like->to, MOVE_KERNEL, &move))
@@ -249,7 +258,7 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
             most = move.rate != NULL ? move.rate : move.most;
         }
     }
-    *ret = (struct prediction){bytes / rate * 1e9, NAN, NAN};
+    *ret = memtime_bare(bytes / rate * 1e9);
     if (least > ret->time_ns) {
         ret->time_ns = least;
         most = known_rate;
@@ -260,13 +269,13 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
 }
 
 static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
-                                struct prediction *ret, struct berth_err *err)
+                                struct memtime *ret, struct berth_err *err)
 {
     const struct value *v;
     const struct try *try = find(at, tries, &v);
-    *ret = unknown;
+    *ret = memtime_unknown();
     if (bytes == 0) {
-        *ret = (struct prediction){0};
+        *ret = (struct memtime){0};
         return BERTH_OK;
     }
     if (try == NULL)
@@ -276,41 +285,58 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
                   try->stands_for);
     *ret = time_of(at, try, v, bytes);
     if (try->from == try->to && try->from != at->gpu)
-        ret->low_ns = ret->high_ns = NAN; /* another one's interval */
+        *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
     return memrate_cite(basis, v, err);
 }
 
-static struct prediction sum(struct prediction a, struct prediction b)
+static const struct value *touch_of(const struct gpurate *at, const char *how, place_id numa)
 {
-    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
-}
-
-/* What touching memory for the first time was measured as: ordinary memory wherever the host has it, and managed memory that goes to the gpu. */
-static const struct value *first_of(const struct gpurate *at, const char *how)
-{
-    bool is_managed = at->place->kind == MEMKIND_MANAGED;
-    place_id numa = is_managed ? plan_numa(at->snap->graph, at->gpu) : at->place->memory;
     char axes[64];
-    if (numa == PLACE_NONE || (!is_managed && at->place->kind != MEMKIND_SYSTEM))
-        return NULL;
-    snprintf(axes, sizeof axes, "how=%s;kind=%s%s", how, is_managed ? "migrating" : "system", at->xnack ? ";xnack=on" : "");
+    snprintf(axes, sizeof axes, "how=%s;kind=%s%s", how, at->place->kind == MEMKIND_MANAGED ? "migrating" : "system", at->xnack ? ";xnack=on" : "");
     const struct value *v = values_find(at->snap->values, METRIC_HOST_GPU_KERNEL, is_read(how) ? numa : at->gpu, is_read(how) ? at->gpu : numa, axes);
     return v != NULL && v->value > 0 ? v : NULL;
 }
 
-enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+/* What touching memory for the first time was measured as: ordinary memory wherever the host has it, and managed memory that goes to the gpu. That of the nearest NUMA node
+ * stands for the others', else the quickest that is known of any, so that none looks better for want of a measurement. */
+static const struct value *first_of(const struct gpurate *at, const char *how)
+{
+    const struct graph *graph = at->snap->graph;
+    bool is_managed = at->place->kind == MEMKIND_MANAGED;
+    place_id nearest = plan_numa(graph, at->gpu), numa = is_managed ? nearest : at->place->memory;
+    if (numa == PLACE_NONE || (!is_managed && at->place->kind != MEMKIND_SYSTEM))
+        return NULL;
+    const struct value *v = touch_of(at, how, numa);
+    if (is_managed || v != NULL)
+        return v;
+    v = nearest != PLACE_NONE ? touch_of(at, how, nearest) : NULL;
+    bool is_near = v != NULL;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE && !is_near; n = graph_next(graph, PLACE_NUMA, n + 1)) {
+        const struct value *other = touch_of(at, how, n);
+        v = other != NULL && (v == NULL || other->value > v->value) ? other : v;
+    }
+    return v;
+}
+
+enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)
 {
     struct tries tries = {0};
-    struct prediction first = {0};
+    struct memtime first = {0};
     bool moves = at->place->kind == MEMKIND_MANAGED && owner_of(at) == at->gpu && memkind_numa(at->node, at->place->memory) == PLACE_NONE;
     bool is_fresh = at->place->kind == MEMKIND_SYSTEM && owner_of(at) == PLACE_NONE;
     const struct value *touch = moves || is_fresh ? first_of(at, how) : NULL;
-    *ret = bytes == 0 ? first : unknown;
+    *ret = bytes == 0 ? first : memtime_unknown();
     if (bytes == 0 || (moves && touch == NULL))
         return BERTH_OK;
     if (touch != NULL) {
-        double once = fmin(bytes, at->span), ns = once * 1e9, start = start_ns(at, touch->metric);
-        first = (struct prediction){start + ns / touch->value, start + ns / touch->high, start + ns / touch->low};
+        double once = fmin(bytes, at->span);
+        bool is_there = moves || touch->from == at->place->memory || touch->to == at->place->memory;
+        first = by_rate(at, touch->metric, touch, once, 1);
+        if (!is_there) {
+            first = memtime_bare(first.time_ns); /* the interval is another memory's */
+            plan_warn(basis->warnings, "what it costs when %s touches memory for the first time was not measured of every memory: that of %s stands for it (why)",
+                      graph_place(at->snap->graph, at->gpu)->name, graph_place(at->snap->graph, touch->from == at->gpu ? touch->to : touch->from)->name);
+        }
         bytes -= once;
         enum berth_code code = memrate_cite(basis, touch, err);
         if (code != BERTH_OK)
@@ -319,7 +345,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
     list(at, how, &tries);
     enum berth_code code = by_tries(at, &tries, how, bytes, basis, ret, err);
     if (code == BERTH_OK)
-        *ret = sum(*ret, first);
+        *ret = memtime_sum(*ret, first);
     return code;
 }
 
@@ -332,14 +358,14 @@ static const struct value *latency_of(const struct gpurate *at, place_id to)
     return v != NULL && v->value > 0 ? v : NULL;
 }
 
-enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+enum berth_code gpurate_random(const struct gpurate *at, double loads, double line_bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)
 {
     struct tries own = {0};
     const struct value *rate, *near, *far;
     place_id owner = owner_of(at), to = owner != PLACE_NONE ? owner : at->place->memory;
-    struct prediction streamed;
+    struct memtime streamed;
     own_tries(at, "read", &own);
-    *ret = unknown;
+    *ret = memtime_unknown();
     near = latency_of(at, at->gpu);
     far = latency_of(at, to);
     far = far == NULL && gpurate_is_own(at) ? near : far;
@@ -356,22 +382,22 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
         return code;
     plan_warn(basis->warnings, "how many random accesses a gpu has under way at once was not measured: counted as many as when it streams its own memory");
     double under_way = rate->value * 1e-9 * near->value / line_bytes;
-    *ret = (struct prediction){fmax(streamed.time_ns, loads * far->value / under_way), NAN, NAN};
+    *ret = memtime_bare(fmax(streamed.time_ns, loads * far->value / under_way));
     return BERTH_OK;
 }
 
 /* A round of shared_write takes the pages to the host and back; the way there is known. */
-enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)
 {
     place_id numa = plan_numa(at->snap->graph, at->gpu);
     const struct value *round = numa != PLACE_NONE ? values_find(at->snap->values, METRIC_SHARED_WRITE, at->gpu, numa, SHARED_AXES) : NULL;
     const struct value *there = first_of(at, "write");
-    *ret = unknown;
+    *ret = memtime_unknown();
     if (round == NULL || there == NULL)
         return BERTH_OK;
     double back_ns = fmax(round->value / SHARED_BYTES - 1e9 / there->value, 0);
-    *ret = (struct prediction){bytes * back_ns, bytes * fmax(round->low / SHARED_BYTES - 1e9 / there->low, 0),
-                               bytes * fmax(round->high / SHARED_BYTES - 1e9 / there->high, 0)};
+    *ret = memtime_of(bytes * back_ns, bytes * fmax(round->low / SHARED_BYTES - 1e9 / there->low, 0), bytes * fmax(round->high / SHARED_BYTES - 1e9 / there->high, 0), round->n,
+                      bytes / SHARED_BYTES);
     enum berth_code code = memrate_cite(basis, round, err);
     return code == BERTH_OK ? memrate_cite(basis, there, err) : code;
 }

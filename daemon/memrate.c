@@ -7,7 +7,7 @@
 
 #define POINTS_MAX 16
 
-static const struct memrate unknown = {NAN, NAN, NAN};
+static const struct memrate unknown = {NAN, NAN, NAN, 0};
 
 /* A NUMA node stands beside the places above a core, not among them: count it once. */
 static void count_core(const struct graph *graph, place_id c, bool is_inside, const struct accessor *who)
@@ -136,7 +136,9 @@ static size_t points(const struct snapshot *snap, place_id from, double all, pla
 
 static double between(double a, double b, double share) { return a + (b - a) * share; }
 
-static struct memrate of_value(const struct value *v) { return (struct memrate){v->value, v->low, v->high}; }
+static struct memrate of_value(const struct value *v) { return (struct memrate){v->value, v->low, v->high, v->n}; }
+
+static uint32_t fewer(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *v, struct berth_err *err)
 {
@@ -170,7 +172,7 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
         assert(a != NULL);
         double share = (threads - a->threads) / (b->threads - a->threads);
         *ret = (struct memrate){between(a->value->value, b->value->value, share), between(a->value->low, b->value->low, share),
-                                between(a->value->high, b->value->high, share)};
+                                between(a->value->high, b->value->high, share), fewer(a->value->n, b->value->n)};
         enum berth_code code = memrate_cite(basis, a->value, err);
         if (code != BERTH_OK)
             return code;
@@ -211,7 +213,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
                                     const char *how, bool measured_only, struct memrate_basis *basis, struct memrate *ret,
                                     struct berth_err *err)
 {
-    struct memrate sum = {INFINITY, INFINITY, INFINITY};
+    struct memrate sum = {INFINITY, INFINITY, INFINITY, UINT32_MAX};
     size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
     unsigned covered = 0;
     double top = 0;
@@ -227,7 +229,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
             break;
         covered += who->inside[p];
         top = fmax(top, part.value);
-        sum = (struct memrate){fmin(sum.value, part.value / share), lower(sum.low, part.low / share), lower(sum.high, part.high / share)};
+        sum = (struct memrate){fmin(sum.value, part.value / share), lower(sum.low, part.low / share), lower(sum.high, part.high / share), fewer(sum.n, part.n)};
     }
     if (covered != who->in_all) {
         basis->evidence->count = evidence;
@@ -244,7 +246,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
     plan_warn(basis->warnings, "how the cores of several %ss share one memory was not measured: taken as at most the highest rate known there",
               place_kind_name(kind));
     /* The memory may give more than any one initiator has been seen to get: high stays. */
-    *ret = (struct memrate){fmin(sum.value, top), lower(sum.low, top), sum.high};
+    *ret = (struct memrate){fmin(sum.value, top), lower(sum.low, top), sum.high, sum.n};
     return BERTH_OK;
 }
 
@@ -294,7 +296,7 @@ static const struct value *latency_of(const struct snapshot *snap, place_id from
 static enum berth_code latency_parts(const struct snapshot *snap, const struct accessor *who, enum place_kind kind, place_id memory,
                                      double bytes, bool measured_only, struct memrate_basis *basis, struct memrate *ret, struct berth_err *err)
 {
-    struct memrate sum = {0};
+    struct memrate sum = {.n = UINT32_MAX};
     unsigned covered = 0;
     size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
     size_t index = 0;
@@ -307,7 +309,7 @@ static enum berth_code latency_parts(const struct snapshot *snap, const struct a
             return code;
         double share = (double)who->inside[p] / who->in_all;
         covered += who->inside[p];
-        sum = (struct memrate){sum.value + share * v->value, sum.low + share * v->low, sum.high + share * v->high};
+        sum = (struct memrate){sum.value + share * v->value, sum.low + share * v->low, sum.high + share * v->high, fewer(sum.n, v->n)};
     }
     if (covered == who->in_all) {
         *ret = sum;

@@ -28,9 +28,10 @@ struct accessor {
 enum berth_code memrate_cores(const struct graph *graph, const struct cpuset *cpus, struct accessor *ret, struct berth_err *err);
 void memrate_done(struct accessor *accessor);
 
-/* With the 95 % interval; NAN where unknown. */
+/* With the 95 % interval of the median; NAN where unknown. */
 struct memrate {
     double value, low, high;
+    uint32_t n; /* the fewest repetitions behind a value that it is from; 0 unknown */
 };
 
 /* Collects what an answer about one memory rests on. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan_ends.h"
+
 /* The NUMA node that has most of the cores; the lowest of equals. */
 static place_id most_of(const struct graph *graph, const struct accessor *who)
 {
@@ -15,22 +17,15 @@ static place_id most_of(const struct graph *graph, const struct accessor *who)
     return best;
 }
 
-bool memuse_is_lost(const struct snapshot *snap, place_id gpu)
+/* Nothing runs on that gpu: says why, and which there are. */
+static enum berth_code gone(const struct snapshot *snap, place_id gpu, const char *why, struct berth_err *err)
 {
-    for (size_t i = 0; i < snap->note_count; i++)
-        if (strcmp(snap->notes[i].code, "gpu-lost") == 0 && strcmp(snap->notes[i].place, graph_place(snap->graph, gpu)->name) == 0)
-            return true;
-    return false;
-}
-
-static enum berth_code lost(const struct snapshot *snap, place_id gpu, struct berth_err *err)
-{
+    const struct graph *graph = snap->graph;
     char there[120] = "";
-    for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(snap->graph, PLACE_GPU, g + 1))
-        if (!memuse_is_lost(snap, g) && strlen(there) + 24 < sizeof there)
-            snprintf(there + strlen(there), sizeof there - strlen(there), "%s%s", there[0] == '\0' ? "" : ", ", graph_place(snap->graph, g)->name);
-    return err_set(err, BERTH_UNAVAILABLE, "%s stopped answering (gpu-lost); %s%s", graph_place(snap->graph, gpu)->name,
-                   there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (!plan_ends_is_lost(snap, g) && !plan_ends_is_cut(graph, g) && strlen(there) + 24 < sizeof there)
+            snprintf(there + strlen(there), sizeof there - strlen(there), "%s%s", there[0] == '\0' ? "" : ", ", graph_place(graph, g)->name);
+    return err_set(err, BERTH_UNAVAILABLE, "%s %s; %s%s", graph_place(graph, gpu)->name, why, there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
 }
 
 static enum berth_code gpu_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, struct memuse *use, struct berth_err *err)
@@ -38,8 +33,10 @@ static enum berth_code gpu_init(const struct memkind_node *node, const struct sn
     const struct graph *graph = snap->graph;
     if (access->cores > 0)
         return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's", graph_place(graph, access->by)->name);
-    if (memuse_is_lost(snap, access->by))
-        return lost(snap, access->by, err);
+    if (plan_ends_is_lost(snap, access->by))
+        return gone(snap, access->by, "stopped answering (gpu-lost)", err);
+    if (plan_ends_is_cut(graph, access->by))
+        return gone(snap, access->by, plan_ends_cut_text(graph, access->by), err);
     use->gpu = use->near = access->by;
     memkind_gpu(node, snap, use->gpu, &use->reached);
     return BERTH_OK;
@@ -112,34 +109,29 @@ enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind
     return found.reach;
 }
 
-static struct prediction sum(struct prediction a, struct prediction b)
-{
-    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
-}
-
 static double accesses(const struct memuse *use) { return (use->read_bytes + use->write_bytes) / MEMUSE_LINE_BYTES; }
 
 static enum berth_code cores_random(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis,
-                                    struct prediction *ret, struct berth_err *err)
+                                    struct memtime *ret, struct berth_err *err)
 {
     double loads = ceil(accesses(use) / use->who.cores);
     struct memrate latency;
     enum berth_code code = memrate_latency_within(snap, &use->who, numa, span, basis, &latency, err);
     if (code != BERTH_OK)
         return code;
-    *ret = (struct prediction){loads * latency.value, loads * latency.low, loads * latency.high};
+    *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 1);
     plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
     return BERTH_OK;
 }
 
-enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct prediction *ret,
+enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,
                              struct berth_err *err)
 {
     const struct {
         const char *how;
         double bytes;
     } streams[] = {{"read", use->read_bytes}, {"write", use->write_bytes}};
-    struct prediction time = {0};
+    struct memtime time = {0};
     if (use->random && accesses(use) > 0)
         return cores_random(use, snap, numa, span, basis, ret, err);
     for (size_t i = 0; i < 2 && !isnan(time.time_ns); i++) {
@@ -150,21 +142,21 @@ enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *sn
         if (code != BERTH_OK)
             return code;
         double ns = streams[i].bytes * 1e9;
-        time = sum(time, (struct prediction){ns / rate.value, ns / rate.high, ns / rate.low});
+        time = memtime_sum(time, memtime_of(ns / rate.value, ns / rate.high, ns / rate.low, rate.n, streams[i].bytes / span));
     }
     *ret = time;
     return BERTH_OK;
 }
 
-enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err)
+enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)
 {
     if (use->random && accesses(use) > 0)
         return gpurate_random(at, accesses(use), MEMUSE_LINE_BYTES, basis, ret, err);
-    struct prediction read, write;
+    struct memtime read, write;
     enum berth_code code = gpurate_stream(at, "read", use->read_bytes, basis, &read, err);
     if (code == BERTH_OK)
         code = gpurate_stream(at, "write", use->write_bytes, basis, &write, err);
     if (code == BERTH_OK)
-        *ret = sum(read, write);
+        *ret = memtime_sum(read, write);
     return code;
 }

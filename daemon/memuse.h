@@ -25,21 +25,18 @@ struct memuse {
     bool random;
 };
 
-/* INVALID_PARAMETER (accesses), NOT_ENOUGH (cores of a place), NOTHING_ALLOWED (no core is), UNAVAILABLE (a gpu that stopped answering; the node's cores are not
+/* INVALID_PARAMETER (accesses), NOT_ENOUGH (cores of a place), NOTHING_ALLOWED (no core is), UNAVAILABLE (a gpu that stopped answering or is in MIG mode; the node's cores are not
  * known), NO_MEMORY. */
 enum berth_code memuse_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *ret, struct berth_err *err);
 void memuse_done(struct memuse *use);
-
-/* Whether that gpu stopped answering in the last run that tried it. */
-bool memuse_is_lost(const struct snapshot *snap, place_id gpu);
 
 /* Whether it reaches an allocation; a warning says why one that it does not reach is left out. ret_xnack is set, never cleared, where it takes HSA_XNACK=1. */
 enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
                                   struct plan_warnings *warnings, bool *ret_xnack);
 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing known predicts it. NO_MEMORY. */
-enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct prediction *ret,
+enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,
                              struct berth_err *err);
 
 /* What a gpu pays: at->gpu is use->gpu. */
-enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct prediction *ret, struct berth_err *err);
+enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err);

@@ -6,6 +6,7 @@
 
 #include "plan_alloc_order.h"
 #include "plan_alloc_say.h"
+#include "plan_ends.h"
 #include "plan_move.h"
 #include "plan_text.h"
 
@@ -63,7 +64,7 @@ static place_id find_allocator(const struct alloc_work *work)
         if (work->use[i].gpu != PLACE_NONE)
             return work->use[i].gpu;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (plan_allows_gpu(work->request->allowed, g) && !memuse_is_lost(work->snap, g))
+        if (plan_allows_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !plan_ends_is_cut(graph, g))
             return g;
     return PLACE_NONE;
 }
@@ -161,8 +162,9 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
         if (!allows_device(work, g) || (is_one && !plan_allows_memory(work->request->allowed, memory)))
             continue;
-        if (memuse_is_lost(work->snap, g)) {
-            plan_warn(&work->answer.warnings, "%s is left out: it stopped answering (gpu-lost)", name_of(work, g));
+        if (plan_ends_is_lost(work->snap, g) || plan_ends_is_cut(graph, g)) {
+            const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)" : plan_ends_cut_text(graph, g);
+            plan_warn(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
             continue;
         }
         if (wants(work, MEMKIND_DEVICE))

@@ -24,8 +24,9 @@ struct alloc_option {
     struct memkind_place place;
     bool xnack;         /* only with HSA_XNACK=1 in the environment */
     bool is_unsure;     /* nothing says whether all who use it reach it: no prediction */
-    struct prediction predicted;
-    struct prediction setup; /* of predicted: until the memory is there; 0 not known */
+    struct prediction predicted; /* of one more time */
+    struct prediction median;    /* the same with the interval of the median, by which options are compared */
+    struct prediction setup;     /* of median: until the memory is there; 0 not known */
     uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
     double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
     bool by_links;           /* predicted rests on what links are said to carry */

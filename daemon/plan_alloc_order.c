@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AS_LONG 1.01 /* kinds of allocation in one memory: what was measured wrong of who uses it is as wrong for both */
+
 bool plan_alloc_had_less(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
 
 bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes)
@@ -50,15 +52,17 @@ static int compare_options(const void *a, const void *b, void *arg)
 /* The interval without the error of what it takes until the memory is there. */
 static struct prediction of_use(const struct alloc_option *option)
 {
-    struct prediction time = option->predicted;
+    struct prediction time = option->median;
     return (struct prediction){time.time_ns, time.low_ns + option->setup.time_ns - option->setup.low_ns, time.high_ns + option->setup.time_ns - option->setup.high_ns};
 }
 
 /* Which of two takes less time is not known where the intervals overlap. What allocating takes is as wrong for one as for the other of a kind. */
 static bool is_equal(const struct alloc_option *faster, const struct alloc_option *other)
 {
+    if (faster->place.memory == other->place.memory)
+        return other->median.time_ns <= AS_LONG * faster->median.time_ns;
     if (faster->place.kind != other->place.kind)
-        return other->predicted.low_ns <= faster->predicted.high_ns;
+        return other->median.low_ns <= faster->median.high_ns;
     return of_use(other).low_ns <= of_use(faster).high_ns;
 }
 

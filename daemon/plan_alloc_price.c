@@ -9,14 +9,7 @@
 
 #define UNMEASURED_MAX 64 /* bits of alloc_option.unmeasured */
 
-static const struct prediction unknown = {NAN, NAN, NAN};
-
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
-
-static struct prediction sum(struct prediction a, struct prediction b)
-{
-    return (struct prediction){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns};
-}
 
 /* All cores' part, once for each memory: its evidence is copied for the other kinds. */
 static enum berth_code price_cores(struct alloc_work *work, place_id numa, double *part, struct berth_err *err)
@@ -25,21 +18,21 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
     struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
     struct alloc_cores_price price = {.numa = numa, .part = part, .why = basis.start};
     for (size_t i = 0; i < work->use_count && !isnan(price.sum.time_ns); i++) {
-        struct prediction time;
+        struct memtime time;
         if (work->use[i].gpu != PLACE_NONE)
             continue;
         enum berth_code code = memuse_cores(&work->use[i], work->snap, numa, (double)work->request->bytes, &basis, &time, err);
         if (code != BERTH_OK)
             return code;
         part[i] = time.time_ns;
-        price.sum = sum(price.sum, time);
+        price.sum = memtime_sum(price.sum, time);
     }
     price.why_count = answer->evidence.count - price.why;
     work->cores = price;
     return BERTH_OK;
 }
 
-static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     place_id numa = memkind_numa(&work->answer.node, option->place.memory);
     if (!work->has_cores)
@@ -47,7 +40,7 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
     if (numa == PLACE_NONE) /* managed memory that a gpu has comes to the host's */
         numa = plan_numa(work->snap->graph, option->place.gpu);
     if (numa == PLACE_NONE) {
-        *total = unknown;
+        *total = memtime_unknown();
         return BERTH_OK;
     }
     if (work->cores.numa != numa) {
@@ -61,16 +54,16 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
             if (!plan_evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
-    *total = sum(*total, work->cores.sum);
+    *total = memtime_sum(*total, work->cores.sum);
     return BERTH_OK;
 }
 
 /* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once. */
-static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at, struct memrate_basis *basis, double *part, struct prediction *total,
+static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at, struct memrate_basis *basis, double *part, struct memtime *total,
                                   struct berth_err *err)
 {
     double touched = 0;
-    struct prediction back;
+    struct memtime back;
     for (size_t i = 0; i < work->use_count; i++)
         touched += work->use[i].gpu == PLACE_NONE ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
     if (at->place->kind != MEMKIND_MANAGED || memkind_numa(&work->answer.node, at->place->memory) != PLACE_NONE || touched == 0)
@@ -79,7 +72,7 @@ static enum berth_code add_return(const struct alloc_work *work, const struct gp
     if (code != BERTH_OK)
         return code;
     *part = back.time_ns;
-    *total = sum(*total, back);
+    *total = memtime_sum(*total, back);
     return BERTH_OK;
 }
 
@@ -93,13 +86,13 @@ static bool is_fought_over(const struct alloc_work *work, const struct memkind_p
 }
 
 /* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind. */
-static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes};
     if (option->is_unsure || is_fought_over(work, &option->place))
-        *total = unknown;
+        *total = memtime_unknown();
     for (size_t i = 0; i < work->use_count && !isnan(total->time_ns); i++) {
-        struct prediction time;
+        struct memtime time;
         if (work->use[i].gpu == PLACE_NONE)
             continue;
         at.gpu = work->use[i].gpu;
@@ -111,7 +104,7 @@ static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *op
             option->unmeasured |= UINT64_C(1) << i;
             continue;
         }
-        *total = sum(*total, time);
+        *total = memtime_sum(*total, time);
         work->least[i] = fmin(work->least[i], time.time_ns);
     }
     at.gpu = option->place.gpu;
@@ -136,7 +129,7 @@ static const struct value *find_setup(const struct alloc_work *work, const struc
 }
 
 /* Host memory is touched, or pinned, once. A gpu's own is there at once. */
-static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct prediction *total, struct berth_err *err)
+static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     bool stands = false;
     if (option->place.kind == MEMKIND_DEVICE || option->place.memory == option->place.gpu)
@@ -147,9 +140,10 @@ static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *o
     if (v == NULL)
         return BERTH_OK;
     double ns = (double)work->request->bytes * 1e9;
-    option->setup = (struct prediction){ns / v->value, ns / v->high, ns / v->low};
-    option->part[work->use_count + ALLOC_SETUP] = option->setup.time_ns;
-    *total = sum(*total, option->setup);
+    struct memtime setup = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 1);
+    option->setup = memtime_median(&setup);
+    option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
+    *total = memtime_sum(*total, setup);
     if (stands)
         plan_warn(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
     return memrate_cite(basis, v, err);
@@ -190,7 +184,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
 {
     struct alloc_answer *answer = &work->answer;
     struct memrate_basis basis = {.evidence = &answer->evidence, .start = answer->evidence.count, .warnings = &answer->warnings};
-    struct prediction total = {0};
+    struct memtime total = {0};
     size_t warnings = answer->warnings.count;
     option->why = basis.start;
     option->distance = distance_of(work, at, option->place.memory);
@@ -202,7 +196,10 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     option->by_links = basis.by_links;
     option->by_least = basis.by_least;
     option->at_most_ns = option->unmeasured != 0 ? total.time_ns : NAN;
-    option->predicted = option->unmeasured != 0 || isnan(total.time_ns) ? unknown : total;
+    if (option->unmeasured != 0)
+        total = memtime_unknown();
+    option->predicted = memtime_once(&total);
+    option->median = memtime_median(&total);
     if (code == BERTH_OK && isnan(option->predicted.time_ns))
         code = take_back(work, option, warnings, at, err);
     char free_now[PLAN_TEXT_SIZE];

@@ -9,7 +9,7 @@
 /* What the cores that use the buffer pay for one memory, whatever the kind of allocation. */
 struct alloc_cores_price {
     place_id numa; /* PLACE_NONE: nothing was priced yet */
-    struct prediction sum;
+    struct memtime sum;
     const double *part;    /* of the option it was priced for */
     size_t why, why_count; /* of the evidence */
 };

@@ -53,7 +53,7 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
     if (work->gpus.lost != PLACE_NONE)
         snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
     else if (work->gpus.cut != PLACE_NONE)
-        snprintf(lost, sizeof lost, "; %s is cut into slices", graph_place(work->snap->graph, work->gpus.cut)->name);
+        snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
     return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " tasks with %" PRId64 " gpu%s each%s need %" PRId64 "; allowed and there: %s%s", tasks, each,
                            each == 1 ? "" : "s", shared, needed, there, lost);
 }

@@ -35,7 +35,7 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
             plan_warn(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
         } else if (plan_ends_is_cut(graph, g)) {
             gpus.cut = g;
-            plan_warn(warnings, "%s is left out: it is cut into slices, which are gpus of their own", graph_place(graph, g)->name);
+            plan_warn(warnings, "%s is left out: it %s", graph_place(graph, g)->name, plan_ends_cut_text(graph, g));
         } else {
             gpus.gpu[gpus.count++] = g;
         }

@@ -24,15 +24,26 @@ static bool is_slice(const struct place *gpu)
     return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
 }
 
+static bool has_slices(const struct graph *graph, const struct place *device)
+{
+    bool found = false;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && device->pci != NULL && !is_slice(device); g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct place *other = graph_place(graph, g);
+        found = found || (is_slice(other) && other->pci != NULL && strcmp(other->pci, device->pci) == 0);
+    }
+    return found;
+}
+
 bool plan_ends_is_cut(const struct graph *graph, place_id gpu)
 {
     const struct place *device = graph_place(graph, gpu);
-    bool is_cut = false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && device->pci != NULL && !is_slice(device); g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct place *other = graph_place(graph, g);
-        is_cut = is_cut || (is_slice(other) && other->pci != NULL && strcmp(other->pci, device->pci) == 0);
-    }
-    return is_cut;
+    const char *mig = place_detail(device, "mig");
+    return (mig != NULL && strcmp(mig, "on") == 0 && !is_slice(device)) || has_slices(graph, device);
+}
+
+const char *plan_ends_cut_text(const struct graph *graph, place_id gpu)
+{
+    return has_slices(graph, graph_place(graph, gpu)) ? "is cut into slices, which are gpus of their own" : "is in MIG mode and has no slices";
 }
 
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
@@ -81,7 +92,7 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
     if (is_gpu && plan_ends_is_lost(snap, end))
         return err_set(err, BERTH_UNAVAILABLE, "%s is lost: it must be reset, or the node started again; there are: %s", place->name, others);
     if (is_gpu && plan_ends_is_cut(snap->graph, end))
-        return err_set(err, BERTH_UNAVAILABLE, "%s is cut into slices, which are gpus of their own; there are: %s", place->name, others);
+        return err_set(err, BERTH_UNAVAILABLE, "%s %s; there are: %s", place->name, plan_ends_cut_text(snap->graph, end), others);
     if (!may_use(snap, allowed, end))
         return err_set(err, BERTH_NOTHING_ALLOWED, "%s is not among the %s that are allowed: %s", place->name, is_gpu ? "gpus" : "memories", others);
     if (place->capacity_bytes >= 0 && bytes > place->capacity_bytes)

@@ -1,4 +1,4 @@
-/* Built nodes with two processors and a gpu each, for the tests of Allocate. */
+/* Built nodes for the tests of Allocate: of cores alone, and of two processors with a gpu each. */
 #pragma once
 #include "plan_nodes.h"
 
@@ -25,11 +25,17 @@ static inline void measured(struct fixture *f, enum metric metric, place_id from
     nodes_value(f->values, metric, VALUE_MEASURED, from, to, axes, value, value * 0.99, value * 1.01);
 }
 
-static inline struct fixture begin(enum machine machine)
+static inline struct fixture begin_cores(const struct shape *shape)
 {
-    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 4, 1, 256 * GIB}), .values = values_new()};
+    struct fixture f = {.graph = nodes_cpu(shape), .values = values_new()};
     assert_non_null(f.values);
     f.allowed.given = true;
+    return f;
+}
+
+static inline struct fixture begin(enum machine machine)
+{
+    struct fixture f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
     for (int i = 0; i < 2; i++) {
         f.numa[i] = nodes_place(f.graph, PLACE_NUMA, i);
         struct cpuset cpus = *graph_place(f.graph, f.numa[i])->cpus;
@@ -68,15 +74,28 @@ static inline void all_known(struct fixture *f, double near_gb, double far_gb)
     }
 }
 
-static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
+/* From f's allowed part. */
+static inline enum berth_code ask_for(struct fixture *f, struct alloc_request request)
 {
     if (f->snap == NULL)
         f->snap = nodes_snapshot(f->graph, f->values);
-    plan_node_cpus(f->graph, &f->allowed.cpus);
     plan_alloc_done(&f->answer);
     f->err = (struct berth_err){0};
-    struct alloc_request request = {.bytes = GIB, .access = access, .access_count = count, .kinds = kinds, .allowed = &f->allowed};
+    request.allowed = &f->allowed;
     return plan_alloc(f->snap, &request, &f->answer, &f->err);
+}
+
+/* From those cpus. */
+static inline enum berth_code ask_from(struct fixture *f, const char *cpus, struct alloc_request request)
+{
+    assert_int_equal(cpuset_parse(cpus, &f->allowed.cpus, NULL), BERTH_OK);
+    return ask_for(f, request);
+}
+
+static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
+{
+    plan_node_cpus(f->graph, &f->allowed.cpus);
+    return ask_for(f, (struct alloc_request){.bytes = GIB, .access = access, .access_count = count, .kinds = kinds});
 }
 
 static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by, int64_t reads_bytes)

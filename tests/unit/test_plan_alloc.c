@@ -1,78 +1,29 @@
-#include "plan_nodes.h"
+#include "alloc_nodes.h"
 
-#include "plan_alloc.h"
-
-#define GB 1e9
-#define BUFFER (INT64_C(1) << 30)
+#define BUFFER GIB
 
 static const struct shape two_numas = {1, 2, 1, 4, 1, INT64_C(16) << 30};
-
-struct fixture {
-    struct graph *graph;
-    struct values *values;
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct alloc_answer answer;
-    struct berth_err err;
-};
-
-static struct fixture begin(const struct shape *shape)
-{
-    struct fixture f = {.graph = nodes_cpu(shape), .values = values_new()};
-    assert_non_null(f.values);
-    f.allowed.given = true;
-    return f;
-}
 
 static place_id numa(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_NUMA, n); }
 static place_id llc(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_LLC, n); }
 
-static void measured(struct fixture *f, place_id from, place_id to, const char *axes, double gb_per_s)
+static void streamed(struct fixture *f, place_id from, place_id to, const char *axes, double gb_per_s)
 {
-    nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, from, to, axes, gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
+    measured(f, METRIC_MEMORY_BANDWIDTH, from, to, axes, gb_per_s * GB);
 }
-
-static enum berth_code ask(struct fixture *f, const char *cpus, struct alloc_request request)
-{
-    struct berth_err none = {0};
-    if (f->snap == NULL)
-        f->snap = nodes_snapshot(f->graph, f->values);
-    assert_int_equal(cpuset_parse(cpus, &f->allowed.cpus, &none), BERTH_OK);
-    plan_alloc_done(&f->answer);
-    f->err = (struct berth_err){0};
-    request.allowed = &f->allowed;
-    return plan_alloc(f->snap, &request, &f->answer, &f->err);
-}
-
-static void end(struct fixture *f)
-{
-    plan_alloc_done(&f->answer);
-    plan_allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
-
-static bool warned(const struct fixture *f, const char *part)
-{
-    for (size_t i = 0; i < f->answer.warnings.count; i++)
-        if (strstr(f->answer.warnings.line[i], part) != NULL)
-            return true;
-    return false;
-}
-
-static void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * fabs(expected)); }
 
 static void the_faster_memory_is_first(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, numa(&f, 0), numa(&f, 0), "", 10);
-    measured(&f, numa(&f, 0), numa(&f, 1), "", 40); /* the far one is faster: values decide, not structure */
-    assert_int_equal(ask(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "", 10);
+    streamed(&f, numa(&f, 0), numa(&f, 1), "", 40); /* the far one is faster: values decide, not structure */
+    assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 40.0);
-    assert_near(f.answer.option[0].predicted.low_ns, BUFFER / 40.4);
-    assert_near(f.answer.option[0].predicted.high_ns, BUFFER / 39.6);
+    assert_near(f.answer.option[0].median.low_ns, BUFFER / 40.4);
+    assert_near(f.answer.option[0].median.high_ns, BUFFER / 39.6);
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 10.0);
     assert_int_equal(f.answer.option[0].why_count, 1);
     assert_int_equal(f.answer.evidence.item[f.answer.option[0].why]->to, numa(&f, 1));
@@ -83,10 +34,10 @@ static void the_faster_memory_is_first(void **state)
 static void a_rate_between_core_counts_is_interpolated(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, llc(&f, 0), numa(&f, 0), "threads=1", 10);
-    measured(&f, llc(&f, 0), numa(&f, 0), "threads=2", 18);
-    measured(&f, llc(&f, 0), numa(&f, 0), "", 24);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, llc(&f, 0), numa(&f, 0), "threads=1", 10);
+    streamed(&f, llc(&f, 0), numa(&f, 0), "threads=2", 18);
+    streamed(&f, llc(&f, 0), numa(&f, 0), "", 24);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     f.allowed.memory[numa(&f, 0)] = true;
     const struct {
@@ -95,15 +46,15 @@ static void a_rate_between_core_counts_is_interpolated(void **state)
         size_t why;
     } cases[] = {{"2", 10, 1}, {"1,3", 18, 1}, {"0-2", 21, 2}, {"0-3", 24, 1}};
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(ask(&f, cases[i].cpus, (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+        assert_int_equal(ask_from(&f, cases[i].cpus, (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
         assert_int_equal(f.answer.count, 1);
         assert_near(f.answer.option[0].predicted.time_ns, BUFFER / cases[i].gb_per_s);
-        assert_near(f.answer.option[0].predicted.low_ns, BUFFER / (1.01 * cases[i].gb_per_s));
+        assert_near(f.answer.option[0].median.low_ns, BUFFER / (1.01 * cases[i].gb_per_s));
         assert_int_equal(f.answer.option[0].why_count, cases[i].why);
         assert_int_equal(f.answer.warnings.count, 1);
     }
     struct memuse_access three = {.by = numa(&f, 0), .reads_bytes = BUFFER, .cores = 3};
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = BUFFER, .access = &three, .access_count = 1}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = BUFFER, .access = &three, .access_count = 1}), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 21.0);
     end(&f);
 }
@@ -111,25 +62,25 @@ static void a_rate_between_core_counts_is_interpolated(void **state)
 static void fewer_cores_than_measured_is_said(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, numa(&f, 0), numa(&f, 0), "", 20);
-    measured(&f, numa(&f, 0), numa(&f, 1), "", 10);
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
+    streamed(&f, numa(&f, 0), numa(&f, 1), "", 10);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_true(warned(&f, "not measured with fewer than 4 cores"));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 20.0);
-    assert_near(f.answer.option[0].predicted.high_ns, BUFFER / (20 * 0.99 / 4));
+    assert_near(f.answer.option[0].median.high_ns, BUFFER / (20 * 0.99 / 4));
     end(&f);
 }
 
 static void several_initiators_do_not_add_up_without_limit(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, numa(&f, 0), numa(&f, 0), "", 40);
-    measured(&f, numa(&f, 1), numa(&f, 0), "", 25);
-    measured(&f, numa(&f, 1), numa(&f, 1), "", 41);
-    measured(&f, numa(&f, 0), numa(&f, 1), "", 24);
-    assert_int_equal(ask(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "", 40);
+    streamed(&f, numa(&f, 1), numa(&f, 0), "", 25);
+    streamed(&f, numa(&f, 1), numa(&f, 1), "", 41);
+    streamed(&f, numa(&f, 0), numa(&f, 1), "", 24);
+    assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_true(warned(&f, "share one memory was not measured"));
     /* 41 is more than 40, but not for sure: the nearest goes first, and the answer says so */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
@@ -137,26 +88,26 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that memory */
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 41.0);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 40.0);
-    assert_near(f.answer.option[1].predicted.low_ns, BUFFER / (2 * 24 * 1.01));
-    assert_true(f.answer.option[1].predicted.low_ns <= f.answer.option[1].predicted.time_ns);
-    assert_true(f.answer.option[1].predicted.high_ns >= f.answer.option[1].predicted.time_ns);
+    assert_near(f.answer.option[1].median.low_ns, BUFFER / (2 * 24 * 1.01));
+    assert_true(f.answer.option[1].median.low_ns <= f.answer.option[1].predicted.time_ns);
+    assert_true(f.answer.option[1].median.high_ns >= f.answer.option[1].predicted.time_ns);
     end(&f);
 }
 
 static void reads_writes_and_random_accesses_add_up(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, numa(&f, 0), numa(&f, 0), "", 20);
-    measured(&f, numa(&f, 0), numa(&f, 0), "how=write", 10);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "how=write", 10);
     nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, llc(&f, 0), numa(&f, 0), "", 100, 98, 103);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     f.allowed.memory[numa(&f, 0)] = true;
     struct memuse_access access[] = {{.by = numa(&f, 0), .reads_bytes = BUFFER, .writes_bytes = BUFFER},
                                     {.by = nodes_place(f.graph, PLACE_CORE, 1), .reads_bytes = 64 * 1000, .random = true}};
-    assert_int_equal(ask(&f, "0-3", (struct alloc_request){.bytes = BUFFER, .access = access, .access_count = 2}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER, .access = access, .access_count = 2}), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 20.0 + BUFFER / 10.0 + 1000 * 100.0);
-    assert_near(f.answer.option[0].predicted.high_ns, BUFFER / (20.0 * 0.99) + BUFFER / (10.0 * 0.99) + 1000 * 103.0);
+    assert_near(f.answer.option[0].median.high_ns, BUFFER / (20.0 * 0.99) + BUFFER / (10.0 * 0.99) + 1000 * 103.0);
     assert_int_equal(f.answer.option[0].why_count, 3);
     assert_true(warned(&f, "one after the other"));
     end(&f);
@@ -165,15 +116,15 @@ static void reads_writes_and_random_accesses_add_up(void **state)
 static void nominal_values_are_second_and_named(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
+    struct fixture f = begin_cores(&two_numas);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 1), "", 50 * GB, NAN, NAN);
-    measured(&f, llc(&f, 0), numa(&f, 0), "", 30);
-    assert_int_equal(ask(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    streamed(&f, llc(&f, 0), numa(&f, 0), "", 30);
+    assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_true(warned(&f, "nominal"));
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 50.0);
-    assert_true(isnan(f.answer.option[0].predicted.low_ns) && isnan(f.answer.option[0].predicted.high_ns));
+    assert_true(isnan(f.answer.option[0].median.low_ns) && isnan(f.answer.option[0].median.high_ns));
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 30.0); /* the measured 30, not the nominal 100 */
     end(&f);
 }
@@ -181,10 +132,10 @@ static void nominal_values_are_second_and_named(void **state)
 static void what_is_unknown_stands_last_by_distance(void **state)
 {
     (void)state;
-    struct fixture f = begin(&(struct shape){2, 2, 1, 2, 1, INT64_C(16) << 30});
-    measured(&f, numa(&f, 1), numa(&f, 3), "", 5);
+    struct fixture f = begin_cores(&(struct shape){2, 2, 1, 2, 1, INT64_C(16) << 30});
+    streamed(&f, numa(&f, 1), numa(&f, 3), "", 5);
     nodes_value(f.values, METRIC_NUMA_DISTANCE, VALUE_NOMINAL, numa(&f, 1), numa(&f, 2), "", 31, NAN, NAN);
-    assert_int_equal(ask(&f, "2-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "2-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     const int expected[] = {3, 1, 0, 2};
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(f.answer.option[i].place.memory, numa(&f, expected[i]));
@@ -199,9 +150,9 @@ static void what_is_unknown_stands_last_by_distance(void **state)
 static void half_a_prediction_is_none(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
+    struct fixture f = begin_cores(&two_numas);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
-    assert_int_equal(ask(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_true(isnan(f.answer.option[0].predicted.time_ns));
     assert_int_equal(f.answer.option[0].why_count, 0);
     assert_false(warned(&f, "nominal"));
@@ -211,8 +162,8 @@ static void half_a_prediction_is_none(void **state)
 static void with_nothing_known_structure_decides(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    assert_int_equal(ask(&f, "5", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    struct fixture f = begin_cores(&two_numas);
+    assert_int_equal(ask_from(&f, "5", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_true(isnan(f.answer.option[0].predicted.time_ns));
     assert_true(warned(&f, "by distance alone"));
@@ -222,14 +173,14 @@ static void with_nothing_known_structure_decides(void **state)
 static void without_even_structure_it_is_not_measured(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
+    struct fixture f = begin_cores(&two_numas);
     struct memuse_access by_gpu = {.by = nodes_add(f.graph, PLACE_GPU, 0, 0, PLACE_NONE, NULL), .reads_bytes = BUFFER};
     struct alloc_request request = {.bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
-    assert_int_equal(ask(&f, "0", request), BERTH_NOT_MEASURED);
+    assert_int_equal(ask_from(&f, "0", request), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[0].text, "host_gpu_kernel");
     assert_string_equal(f.err.arg[1].text, "gpu0");
     request.kinds = 0; /* wherever the gpu is, its own memory is with it */
-    assert_int_equal(ask(&f, "0", request), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, by_gpu.by);
     end(&f);
 }
@@ -237,11 +188,11 @@ static void without_even_structure_it_is_not_measured(void **state)
 static void a_gpu_by_structure_and_by_values(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
+    struct fixture f = begin_cores(&two_numas);
     struct memuse_access by_gpu = {.by = nodes_add(f.graph, PLACE_GPU, 0, numa(&f, 1), numa(&f, 1), NULL), .reads_bytes = BUFFER};
-    measured(&f, by_gpu.by, numa(&f, 0), "", 8);
+    streamed(&f, by_gpu.by, numa(&f, 0), "", 8);
     struct alloc_request request = {.bytes = BUFFER, .access = &by_gpu, .access_count = 1, .kinds = 1u << MEMKIND_SYSTEM};
-    assert_int_equal(ask(&f, "0", request), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0", request), BERTH_OK);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 8.0);
     assert_int_equal(f.answer.option[1].place.memory, numa(&f, 1));
     assert_true(isnan(f.answer.option[1].predicted.time_ns));
@@ -251,18 +202,18 @@ static void a_gpu_by_structure_and_by_values(void **state)
 static void memory_without_room_is_last(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    measured(&f, numa(&f, 0), numa(&f, 0), "", 40);
-    measured(&f, numa(&f, 0), numa(&f, 1), "", 10);
+    struct fixture f = begin_cores(&two_numas);
+    streamed(&f, numa(&f, 0), numa(&f, 0), "", 40);
+    streamed(&f, numa(&f, 0), numa(&f, 1), "", 10);
     const struct memfree_node nodes[] = {{0, BUFFER - 1}, {1, BUFFER}};
     struct alloc_request request = {.bytes = BUFFER, .free = {1790000000, nodes, 2}};
-    assert_int_equal(ask(&f, "0-3", request), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0-3", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
     assert_int_equal(f.answer.option[0].free_bytes, BUFFER);
     assert_true(warned(&f, "numa0 has"));
     assert_false(warned(&f, "numa1 has"));
     request.free.count = 0;
-    assert_int_equal(ask(&f, "0-3", request), BERTH_OK);
+    assert_int_equal(ask_from(&f, "0-3", request), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
     assert_int_equal(f.answer.option[0].free_bytes, -1);
     end(&f);
@@ -271,18 +222,18 @@ static void memory_without_room_is_last(void **state)
 static void memory_without_cores_and_cores_without_memory(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
+    struct fixture f = begin_cores(&two_numas);
     place_id package = nodes_place(f.graph, PLACE_PACKAGE, 0);
     place_id far = nodes_add(f.graph, PLACE_NUMA, 4, package, PLACE_NONE, NULL);
     f.graph->places[far].capacity_bytes = INT64_C(1) << 40;
     f.graph->places[numa(&f, 1)].capacity_bytes = 0;
-    measured(&f, numa(&f, 1), numa(&f, 0), "", 10);
-    measured(&f, numa(&f, 1), far, "", 12);
-    assert_int_equal(ask(&f, "4-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+    streamed(&f, numa(&f, 1), numa(&f, 0), "", 10);
+    streamed(&f, numa(&f, 1), far, "", 12);
+    assert_int_equal(ask_from(&f, "4-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
     assert_int_equal(f.answer.count, 2);
     assert_int_equal(f.answer.option[0].place.memory, far);
     /* too large for one of them */
-    assert_int_equal(ask(&f, "4-7", (struct alloc_request){.bytes = INT64_C(17) << 30}), BERTH_OK);
+    assert_int_equal(ask_from(&f, "4-7", (struct alloc_request){.bytes = INT64_C(17) << 30}), BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_true(warned(&f, "numa0 is left out"));
     end(&f);
@@ -291,21 +242,21 @@ static void memory_without_cores_and_cores_without_memory(void **state)
 static void errors_name_what_is_wrong(void **state)
 {
     (void)state;
-    struct fixture f = begin(&two_numas);
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = INT64_C(1) << 50}), BERTH_NOT_ENOUGH);
+    struct fixture f = begin_cores(&two_numas);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = INT64_C(1) << 50}), BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.arg[0].text, "bytes of memory");
     assert_int_equal(f.err.arg[1].number, INT64_C(1) << 50);
     assert_int_equal(f.err.arg[2].number, INT64_C(16) << 30);
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = 0}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 0}), BERTH_INVALID_PARAMETER);
     assert_string_equal(f.err.arg[0].text, "bytes");
-    assert_int_equal(ask(&f, "", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
+    assert_int_equal(ask_from(&f, "", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
     struct memuse_access access = {.by = numa(&f, 0), .reads_bytes = 1, .cores = 5};
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_NOT_ENOUGH);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_NOT_ENOUGH);
     assert_int_equal(f.err.arg[2].number, 4);
     access = (struct memuse_access){.by = numa(&f, 0), .reads_bytes = -1};
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
-    assert_int_equal(ask(&f, "0", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
     end(&f);
 }
 

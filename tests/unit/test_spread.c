@@ -62,8 +62,34 @@ static void many_repetitions_say_the_same(void **state)
     assert_true(isnan(spread_cell(NAN, 9)));
 }
 
+/* Four repetitions even out what each of them is off, and not what the median is. */
+static void the_mean_of_several_is_inside(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (unsigned n = 6; n <= 21; n += 5)
+        for (int count = 2; count <= 16; count *= 2) {
+            size_t inside = 0;
+            for (int trial = 0; trial < TRIALS; trial++) {
+                double samples[21], mean = 0;
+                for (unsigned i = 0; i < n; i++)
+                    samples[i] = 100 + normal(&seed);
+                for (int i = 0; i < count; i++)
+                    mean += (100 + normal(&seed)) / count;
+                struct probe_summary summary = probe_stats_quantile(samples, n, 0.5);
+                double half = (summary.high - summary.low) / 2, within = spread_mean(half, n, count);
+                inside += fabs(mean - summary.value) <= within;
+                assert_true(within < spread_cell(half, n) || half == 0);
+            }
+            double share = (double)inside / TRIALS;
+            print_message("n %2u, mean of %2d: %.1f %% inside\n", n, count, 100 * share);
+            assert_true(share > 0.93 && share < 0.97);
+        }
+    assert_true(spread_mean(1, 9, 0.5) == spread_cell(1, 9)); /* a part of one is no better than one */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_more_is_inside), cmocka_unit_test(many_repetitions_say_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_more_is_inside), cmocka_unit_test(the_mean_of_several_is_inside), cmocka_unit_test(many_repetitions_say_the_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
