@@ -152,7 +152,8 @@ def key(metric, source, target, axes):
 
 
 def values_of(record):
-    """Cells of a value record as (axes, (value, low, high)). Of samples, in bytes per second, the top is the slope between the two largest sizes."""
+    """Cells of a value record as (axes, (value, low, high)). Of samples, in bytes per second, the top is the slope between the
+    largest size and one of a quarter, or the smallest: of sizes that are nearer their times' errors are a larger part."""
     axes = record.get("axes", {})
     if "value" in record:
         return [(axes, (record["value"], record.get("low"), record.get("high")))]
@@ -163,7 +164,8 @@ def values_of(record):
         value = (s["median_ns"], low, high) if in_time else tuple(s["bytes"] / ns * 1e9 if ns else None for ns in (s["median_ns"], high, low))
         found.append(({**axes, "bytes": s["bytes"]}, value))
     if not in_time and len(samples) >= 2:
-        a, b = samples[-2:]
+        b = samples[-1]
+        a = next((s for s in reversed(samples[:-1]) if 4 * s["bytes"] <= 1.01 * b["bytes"]), samples[0])
         if b["median_ns"] > a["median_ns"]:
             top = (b["bytes"] - a["bytes"]) / (b["median_ns"] - a["median_ns"]) * 1e9
             found.append((axes, (top, None, found[-1][1][2])))

@@ -268,6 +268,25 @@ def small_sizes_are_times(rig):
     assert bandwidths.endswith(", 2 more than 1%") and "how=write" in bandwidths, bandwidths  # 1 MiB, and the top that it gives
 
 
+def runs_agree_by_kind(rig):
+    """gpu_agree.py: what kinds of cells are how far apart, and how many too far, sets by their sum."""
+    agree = COMPARE.with_name("gpu_agree.py")
+    names = [str(rig.folder / name) for name in ("a", "b", "c")]
+    for name, text in zip(names, (berth(), berth(), berth(kernel=1.02))):
+        pathlib.Path(name).write_text(text)
+
+    def said(*paths):
+        return subprocess.run([sys.executable, str(agree), *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    same = said(*names[:2])
+    assert same.returncode == 0 and "| none |" in same.stdout and "by more than 1% |" in same.stdout, same.stdout
+    far = said(*names[1:])
+    lines = {line.split(" | ")[0].lstrip("| "): line.split(" | ")[1:] for line in far.stdout.splitlines()}
+    assert far.returncode == 1 and lines["`gpu_gpu_kernel` `how=pull`, GPU and GPU"] == ["2", "2.00%", "+2.0%", "2 |"], far.stdout
+    assert lines["`host_gpu_kernel_concurrent`, sets, both directions, together"][:3] == ["3", "2.00%", "+2.0%"], far.stdout
+    assert lines["`gpu_gpu_copy_engine_concurrent`, sets, alone, together"][3] == "none |", far.stdout
+    assert said(names[0]).returncode == 64
+
+
 def failures(rig):
     rig.says("nvbandwidth", "CUDA error\n", status=3)
     done = rig.compare()
@@ -279,7 +298,7 @@ def failures(rig):
     assert done.returncode == 70 and "No such file" in done.stderr, done
 
 
-TESTS = [with_rig(test) for test in (all_equal, calls_are_right, rounds_are_told_apart, short_table_has_the_worst, slow_is_found, missing_is_found, alone, small_sizes_are_times, failures)]
+TESTS = [with_rig(test) for test in (all_equal, calls_are_right, rounds_are_told_apart, short_table_has_the_worst, slow_is_found, missing_is_found, alone, small_sizes_are_times, runs_agree_by_kind, failures)]
 
 
 if __name__ == "__main__":
