@@ -339,13 +339,15 @@ static bool make_arcs(struct bind_price *price)
     return ok;
 }
 
-/* What differs by less takes equally long as far as is known. */
+/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the transfer that ends last; what else a step's interval has, of sharing
+ * and launches, moves both steps alike. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
     plan_bind_price_load(price, slot, NULL);
-    struct prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, NULL).step;
-    double interval = step.high_ns / step.time_ns - 1;
-    return isnan(interval) ? PRICE_SAME_LEAST : fmin(fmax(interval, PRICE_SAME_LEAST), PRICE_SAME_MOST);
+    struct load_prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
+    const struct prediction *last = &price->part[step.last].time;
+    double overlap = last->high_ns / fmax(last->low_ns, last->time_ns / 2) - 1;
+    return isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
 }
 
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)

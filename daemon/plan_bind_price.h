@@ -8,9 +8,9 @@
 #include "plan_search.h"
 #include "plan_traffic.h"
 
-/* Steps that differ by less than their interval take equally long as far as is known; at least, and at most, by these fractions. */
-#define PRICE_SAME_LEAST 0.01
-#define PRICE_SAME_MOST  0.03
+/* Steps whose intervals overlap take equally long as far as is known. Where they have none, as where links are only said to carry so much, those do that differ by less than this: so
+ * far are stated figures rounded. */
+#define PRICE_SAME_UNKNOWN 0.01
 #define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
 
 struct bind_price;

@@ -262,14 +262,17 @@ static bool take_known(const struct load_table *table, const struct set *set, ui
 }
 
 /* Whether a NUMA node's memory is read by one of them and written by another. Reads and writes of one memory get uneven shares, and copy engines of real GPUs (H200) that were slower are
- * no faster when the others have ended: what they got together is what they take. Of other uneven shares that is not known. */
+ * no faster when the others have ended: what they got together is what they take. Of other uneven shares, as of one port to the host, that is not known. */
 static bool reads_and_writes(const struct graph *graph, const struct set *set)
 {
-    bool both = false;
+    bool both = false, port = false;
     for (size_t i = 0; i < set->flow_count; i++)
-        for (size_t k = 0; k < set->flow_count && graph_place(graph, set->flow[i].from)->kind == PLACE_NUMA; k++)
+        for (size_t k = 0; k < set->flow_count && graph_place(graph, set->flow[i].from)->kind == PLACE_NUMA; k++) {
+            place_id module = graph_place(graph, set->flow[i].to)->parent;
             both = both || set->flow[k].to == set->flow[i].from;
-    return both;
+            port = port || (k != i && module != PLACE_NONE && graph_place(graph, module)->kind == PLACE_MODULE && graph_place(graph, set->flow[k].to)->parent == module);
+        }
+    return both && !port;
 }
 
 /* Not explained, and such that the flows' rates are to be taken as they are. */

@@ -90,6 +90,7 @@ static bool is_as_good(const struct search_cost *a, const struct search_cost *b,
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result)
 {
     size_t berths = problem->tasks * problem->each;
+    result->same = same;
     uint16_t *order = calloc(berths, sizeof *order), *other = calloc(berths, sizeof *other);
     bool ok = order != NULL && other != NULL;
     if (ok) {

@@ -70,6 +70,7 @@ struct search_result {
     struct search_cost cost;
     bool is_proven;  /* nothing costs less */
     double bound_ns; /* no choice takes less time; the cost's when it is proven */
+    double same;     /* plan_search_settle's: by so much, as a fraction, the cost may be above the least */
     uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
 };
 

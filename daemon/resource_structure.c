@@ -235,7 +235,7 @@ static void look_at_values(const struct making *making, bool ports)
                 struct resource_nominal *item = &structure->item[pair->use[i]];
                 if (ports && item->role.part == RESOURCE_HOST_PORT)
                     item->bytes_per_s = 1;
-                else if (!ports)
+                else if (!ports && (item->role.direction != RESOURCE_BOTH || strstr(values_axes(making->values, v), "how=") == NULL)) /* what only reads is no copy */
                     raise_capacity(item, v->value);
             }
         }
