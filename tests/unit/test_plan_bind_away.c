@@ -138,6 +138,40 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
     }
 }
 
+/* The first gpu of two tasks that exchange, where all get 20 GB/s but gpu2 and gpu3 a little more. */
+static int better_gpu(double more, double half)
+{
+    struct graph *graph = nodes_mi250x();
+    struct values *values = values_new();
+    struct traffic traffic = {0};
+    struct berth_err err = {0};
+    assert_non_null(values);
+    for (int a = 0; a < 8; a++)
+        for (int b = 0; b < 8; b++) {
+            double rate = 20e9 * (a / 2 == 1 && b / 2 == 1 ? 1 + more : 1);
+            if (a != b)
+                nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "", rate, rate * (1 - half), rate * (1 + half));
+        }
+    struct fixture f = {.snap = nodes_snapshot(graph, values), .allowed.given = true};
+    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    assert_int_equal(plan_traffic(&(struct traffic_request){.tasks = 2, .pattern = TRAFFIC_RING, .bytes = 1 << 30}, &traffic, &err), BERTH_OK);
+    struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic};
+    assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
+    int number = graph_place(f.snap->graph, f.answer.task[0].gpus[0])->number;
+    end(&f);
+    plan_traffic_done(&traffic);
+    return number;
+}
+
+static void what_is_within_the_intervals_is_no_better(void **state)
+{
+    (void)state;
+    assert_int_equal(better_gpu(0.008, 0.0005), 2); /* less than a hundredth, and certain */
+    assert_int_equal(better_gpu(0.008, 0.02), 0);
+    assert_int_equal(better_gpu(0.06, 0.04), 0); /* much, and uncertain */
+    assert_int_equal(better_gpu(0.06, 0.005), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_device_that_is_cut_is_no_place_beside_its_slices),
         cmocka_unit_test(what_crosses_packages_by_a_width_that_nobody_states_has_no_price),
         cmocka_unit_test(several_kernels_of_a_gpu_are_told_to_share_it),
+        cmocka_unit_test(what_is_within_the_intervals_is_no_better),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
