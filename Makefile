@@ -1,6 +1,6 @@
 # The only build file. `make help` lists what it can do.
 VERSION   := 0.1.0
-SOMAJOR   := 0
+SOMAJOR   := 1
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        ?= cc
@@ -72,7 +72,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
-WITHOUT_LIBRARIES := deps demo check check-numa check-cluster ci bench bench-gpu bench-advice lint help clean dist uninstall
+WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu bench-advice lint help clean dist uninstall
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(shell $(PKGCONFIG) --exists $(p) 2>/dev/null && echo yes),,$(p))))
 ifneq ($(MISSING),)
@@ -388,9 +388,13 @@ $(BUILD)/man/berth.conf.5: $(BUILD)/man/berth.conf.5.part
 $(BUILD)/man/berth.conf.5.part: $(BUILD)/bin/berthd docs/man/keys.awk
 	@mkdir -p $(@D)
 	@env -u STATE_DIRECTORY $< --config /dev/null --check-config | awk -f docs/man/keys.awk >$@
+$(BUILD)/man/libberth.3: $(BUILD)/man/libberth.3.part
+$(BUILD)/man/libberth.3.part: client/berth.h docs/man/functions.awk
+	@mkdir -p $(@D)
+	@awk -v names=1 -f docs/man/functions.awk $< >$(@:.part=.names) && awk -f docs/man/functions.awk $< >$@
 $(BUILD)/man/%: docs/man/%.in always
 	@mkdir -p $(@D)
-	@$(SUBSTITUTE) -e '/^@[A-Z]*@$$/{r $@.part' -e 'd}' $< >$@
+	@$(SUBSTITUTE) -e '/^@NAMES@$$/{r $@.names' -e 'd}' -e '/^@[A-Z]*@$$/{r $@.part' -e 'd}' $< >$@
 $(BUILD)/completion/berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.sh berth.bash)
 	@mkdir -p $(@D)
 	@{ $< help --as completion && cat $(filter etc/%,$^); } >$@.new && mv $@.new $@
@@ -435,13 +439,32 @@ dist: ## a tarball of the commit, the same bytes every time
 	@mkdir -p build
 	git archive --format=tar --prefix=berth-$(VERSION)/ HEAD | gzip -9n >build/berth-$(VERSION).tar.gz
 
+# Debian's tools want debian/ at the top; here it is etc/debian, and the packages are built in a folder of their own.
+DEB := build/deb/berth-$(VERSION)
+.PHONY: deb
+deb: ## build Debian packages into build/deb, and have lintian read them
+	@tests/lib/deps.sh build deb
+	@rm -rf build/deb && mkdir -p $(DEB)
+	@tests/lib/ours.sh | tar -c -T - | tar -x -C $(DEB)
+	@cp -r etc/debian $(DEB)/debian
+	@[ "$$(dpkg-parsechangelog -l etc/debian/changelog -S Version)" = $(VERSION) ] || { echo "etc/debian/changelog does not begin with $(VERSION)" >&2; exit 65; }
+	cd $(DEB) && dpkg-buildpackage -b -us -uc -j$(shell nproc) >../build.log 2>&1 || { tail -n 40 ../build.log; exit 70; }
+	lintian --fail-on error,warning --suppress-tags bad-distribution-in-changes-file build/deb/*.changes
+	@ls build/deb/*.deb
+
+.PHONY: check-package
+check-package: deb ## install, upgrade, remove and purge the packages in a clean Debian, and boot it with systemd as PID 1 (QEMU; root)
+	@tests/lib/deps.sh build package
+	$(AGAIN) standins
+	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; exit $$status
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang NVCC= HIPCC= WERROR=1 BUILD= V=1"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

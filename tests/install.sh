@@ -11,7 +11,7 @@ ok() { number=$((number + 1)) && echo "ok $number - $1"; }
 make_quiet() { make --no-print-directory BUILD="$BUILD" "$@" >"$work/make.log" 2>&1 || { cat "$work/make.log" && exit 1; }; }
 
 make_quiet install DESTDIR="$root" PREFIX=/usr
-for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu lib/libberth.so lib/libberth.so.0 lib/libberth.a \
+for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu lib/libberth.so lib/libberth.so.1 lib/libberth.a \
     lib/pkgconfig/libberth.pc include/berth.h share/berth/io.berth.Placement.varlink lib/systemd/system/berthd.service \
     lib/systemd/system/berthd.socket lib/systemd/system/berth-export.service lib/systemd/system/berth-export.timer share/berth/prometheus/berth.rules.yml share/berth/grafana/berth.json lib/sysusers.d/berthd.conf ../etc/berth/berth.conf share/man/man1/berth.1 share/man/man3/libberth.3 share/man/man5/berth.conf.5 \
     share/man/man8/berthd.8 share/bash-completion/completions/berth share/zsh/site-functions/_berth; do
@@ -38,7 +38,7 @@ make_quiet install DESTDIR= PREFIX="$prefix" SYSCONFDIR="$prefix/etc"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 # shellcheck disable=SC2046 # the flags are words
 ${CC:-cc} -std=c17 -Wall -Wextra -Werror -o "$work/example" docs/examples/bind.c $(pkg-config --cflags --libs libberth)
-ldd "$work/example" | grep -q "$prefix/lib/libberth.so.0"
+ldd "$work/example" | grep -q "$prefix/lib/libberth.so.1"
 ok "a program is built through pkg-config and finds the shared library"
 "$prefix/bin/berthd" --socket "$work/berth.sock" --node tests/nodes/mi250x 2>"$work/berthd.log" &
 daemon=$!

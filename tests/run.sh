@@ -156,6 +156,9 @@ run numa env LOG="$LOGS/numa-console.log" tests/numa/run.sh
 title "jobs under a private Slurm of one node"
 each slurm "tests/slurm/*.sh" env
 
+title packages
+skip package "make check-package builds them, installs them in a clean Debian and boots it: minutes, as root"
+
 title "everything again, with AddressSanitizer and UndefinedBehaviorSanitizer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 if build sanitizers all units examples standins SAN=address,undefined BUILD="$BUILD/san-address-undefined"; then

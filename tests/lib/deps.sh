@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|numa|cluster|lint ...
+# Installs what is missing of the packages that a group of targets needs: deps.sh build|test|numa|cluster|deb|package|lint ...
 # Says which command it runs. Does nothing, and needs no network, when nothing is missing.
 set -eu
 
@@ -9,8 +9,10 @@ packages() {
     test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
+    deb) echo dpkg-dev debhelper lintian ;;
+    package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio ;;
     lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
-    *) echo "deps.sh: no group called $1; there are build, test, numa, cluster and lint" >&2 && exit 64 ;;
+    *) echo "deps.sh: no group called $1; there are build, test, numa, cluster, deb, package and lint" >&2 && exit 64 ;;
     esac
 }
 

@@ -1,46 +1,18 @@
 #!/usr/bin/env python3
 """Judges what tests/numa/guest.sh printed on the emulated machine: check.py CONSOLE; one TAP line for each check."""
-import json
+import pathlib
 import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from guest import Console
 
 NODES = {f"numa{n}" for n in range(4)}
 CPU_NODES = {0: 0, 2: 1, 4: 2}  # the first cpu of each node that has some
 DISTANCE = {(0, 0): 10, (0, 1): 12, (0, 2): 20, (0, 3): 17, (1, 1): 10, (1, 2): 14, (1, 3): 28, (2, 2): 10, (2, 3): 11, (3, 3): 10}
 
-parts = {}
-name = None
-for line in open(sys.argv[1], encoding="utf-8", errors="replace").read().replace("\r", "").split("\n"):
-    if match := re.search(r"@@ end (\d+)$", line):
-        parts[name] = ("\n".join(text).strip(), int(match[1]))
-        name = None
-    elif match := re.search(r"@@ (.+)$", line):
-        name, text = match[1], []
-    elif name is not None:
-        text.append(line)
-
-number = failed = 0
-
-
-def check(what, good, shown=""):
-    global number, failed
-    number += 1
-    print(f"{'ok' if good else 'not ok'} {number} - {what}")
-    if not good:
-        failed += 1
-        print("\n".join(f"# {line[:2000]}" for line in str(shown).split("\n")))
-
-
-def said(part):
-    return parts.get(part, ("it was not reached", -1))
-
-
-def reply(part):
-    text, _ = said(part)
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
+console = Console(sys.argv[1])
+check, said, reply = console.check, console.said, console.reply
 
 
 def memories(part):
@@ -51,7 +23,7 @@ def cells(part, **axes):
     return [c for c in reply(part).get("cells", []) if c["value"] is not None and all(c["axes"].get(k) == v for k, v in axes.items())]
 
 
-check("the machine came up and everything ran", "done" == name, "\n".join(f"{k}: {v[1]}" for k, v in parts.items()))
+console.came_through()
 
 places = reply("topology").get("places", [])
 numa = {p["name"]: p for p in places if p["kind"] == "numa"}
@@ -111,5 +83,4 @@ check("it measures what it may use", {c["to"] for c in seen} == {"numa0", "numa1
 log, _ = said("narrow log")
 check("and says nothing that is no record", "complete" in log and "no records" not in log, log)
 
-print(f"1..{number}")
-sys.exit(failed > 0)
+sys.exit(console.end())

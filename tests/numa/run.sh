@@ -5,7 +5,6 @@
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
-cache=${KERNEL_CACHE:-build/kernel}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=${LOG:-$work/console}
@@ -19,15 +18,7 @@ for tool in qemu-system-x86_64 cpio busybox; do
 done
 ldd "$(command -v busybox)" >/dev/null 2>&1 && leave_out "busybox is not the static one; make check-numa installs it"
 
-kernel=$(compgen -G "$cache/boot/vmlinuz-*" | tail -n 1) || true
-if [ -z "$kernel" ]; then
-    mkdir -p "$cache"
-    name=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }')
-    [ -n "$name" ] || leave_out "apt knows no linux-image-amd64"
-    (cd "$work" && apt-get -q -q download "$name") || leave_out "$name could not be downloaded"
-    dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb | tar -x -C "$cache" --wildcards './boot/vmlinuz-*'
-    kernel=$(compgen -G "$cache/boot/vmlinuz-*" | tail -n 1)
-fi
+kernel=$(tests/lib/kernel.sh) || leave_out "$kernel"
 
 # The guest's whole system: busybox, what was built, and the libraries it is linked to.
 root=$work/root

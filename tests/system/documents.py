@@ -184,6 +184,37 @@ def zsh_completes_what_the_tables_have():
     assert zsh("matrix", "") == metrics() and zsh("record", "") == ["files -/"] and zsh("bind", "--flows", "") == ["files "]
 
 
+def guides_name_commands_and_options_that_there_are():
+    """What stands in code blocks and between backquotes of README and docs."""
+    table, seen = commands(), set()
+    everywhere = {word for pair in options(said(BIN / "berth", "help", "topo")) for word in pair if word}
+    for guide in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = guide.read_text()
+        pieces = [line for block in re.findall(r"^```.*?\n(.*?)^```", text, re.S | re.M) for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", text)
+        for piece in pieces:
+            for match in re.finditer(r"(?:^|\$\(|-- |\| )berth ((?:--(?:node|socket) \S+ |--json )*)([a-z]+)(?= |$|\))([^#|)]*)", piece):
+                name, rest = match[2], match[3].split(" -- ")[0]
+                assert name in table, f"{guide.name}: {piece}"
+                its = {word for pair in table[name] for word in pair if word} | everywhere
+                for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest):
+                    assert word in its, f"{guide.name}: {piece}: {word}"
+                seen.add(name)
+    assert len(seen) > 12, seen
+
+
+def every_file_that_a_guide_links_to_is_there():
+    for guide in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", guide.read_text()):
+            assert (guide.parent / link).exists(), f"{guide.name}: {link}"
+
+
+def the_administrators_guide_knows_every_finding():
+    text = (ROOT / "docs/ADMIN.md").read_text()
+    for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/ADVICE.md").read_text().split("## Health")[1], re.M):
+        for name in re.findall(r"`([a-z-]+)`", code):
+            assert f"`{name}`" in text, name
+
+
 def the_help_prints_all_or_one():
     done = subprocess.run([BIN / "berth", "help", "--as", "manual", "bind"], capture_output=True, text=True)
     assert done.returncode == 64 and done.stderr.count("\n") == 1, done
@@ -195,4 +226,5 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     sys.exit(run_tests([tools_find_nothing_wrong_with_the_pages, every_page_that_is_named_is_there, berth_1_has_every_command_and_option, berth_1_says_of_each_what_the_help_says,
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
-                        bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, the_help_prints_all_or_one]) != 0)
+                        bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
+                        every_file_that_a_guide_links_to_is_there, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)

@@ -1,0 +1,42 @@
+"""What an emulated machine printed on its console, between "@@ NAME" and "@@ end STATUS" lines, and checks of it as TAP."""
+import json
+import re
+
+
+class Console:
+    def __init__(self, path):
+        self.parts, self.number, self.failed, name, text = {}, 0, 0, None, []
+        for line in open(path, encoding="utf-8", errors="replace").read().replace("\r", "").split("\n"):
+            if match := re.search(r"@@ end (\d+)$", line):
+                self.parts[name] = ("\n".join(text).strip(), int(match[1]))
+                name = None
+            elif match := re.search(r"@@ (.+)$", line):
+                name, text = match[1], []
+            elif name is not None:
+                text.append(line)
+        self.last = name
+
+    def said(self, part):
+        """What was printed there, and the exit status."""
+        return self.parts.get(part, ("it was not reached", -1))
+
+    def reply(self, part):
+        try:
+            return json.loads(self.said(part)[0])
+        except ValueError:
+            return {}
+
+    def check(self, what, good, shown=""):
+        self.number += 1
+        print(f"{'ok' if good else 'not ok'} {self.number} - {what}")
+        if not good:
+            self.failed += 1
+            print("\n".join(f"# {line[:2000]}" for line in str(shown).split("\n")))
+
+    def came_through(self):
+        """That the guest came to its last line."""
+        self.check("the machine came up and everything ran", self.last == "done", "\n".join(f"{k}: {v[1]}" for k, v in self.parts.items()))
+
+    def end(self):
+        print(f"1..{self.number}")
+        return self.failed != 0

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Prints the path of Debian's kernel for an emulated machine, downloaded once into build/kernel. Status 77, and why, when there is none to be had.
+set -eu
+cd "$(dirname "$0")/../.."
+cache=${KERNEL_CACHE:-build/kernel}
+kernel=$(compgen -G "$cache/boot/vmlinuz-*" | tail -n 1) || true
+if [ -z "$kernel" ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$cache"
+    name=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }')
+    [ -n "$name" ] || { echo "apt knows no linux-image-amd64" && exit 77; }
+    (cd "$work" && apt-get -q -q download "$name" >&2) || { echo "$name could not be downloaded" && exit 77; }
+    dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb | tar -x -C "$cache" --wildcards './boot/vmlinuz-*'
+    kernel=$(compgen -G "$cache/boot/vmlinuz-*" | tail -n 1)
+fi
+echo "$kernel"
