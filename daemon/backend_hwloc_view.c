@@ -1,7 +1,9 @@
 #include "backend_hwloc_view.h"
 
 #include <hwloc.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend_hwloc_load.h"
 #include "grow.h"
@@ -42,8 +44,25 @@ static bool add_device(struct hwloc_view *view, struct hwloc_obj *obj)
     return true;
 }
 
+static int number_of(struct hwloc_obj *obj, const char *key)
+{
+    const char *text = obj == NULL ? NULL : hwloc_obj_get_info_by_name(obj, key);
+    bool is_number = text != NULL && *text != '\0' && strlen(text) < 6 && text[strspn(text, "0123456789")] == '\0';
+    return is_number ? atoi(text) : -1;
+}
+
+static void look_at_cpus(hwloc_topology_t topology, struct hwloc_view *view)
+{
+    struct hwloc_obj *package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char *vendor = package == NULL ? NULL : hwloc_obj_get_info_by_name(package, "CPUVendor");
+    snprintf(view->vendor, sizeof view->vendor, "%s", vendor != NULL && strlen(vendor) < sizeof view->vendor ? vendor : "");
+    view->family = number_of(package, "CPUFamilyNumber");
+    view->model = number_of(package, "CPUModelNumber");
+}
+
 static bool look(hwloc_topology_t topology, struct hwloc_view *view)
 {
+    look_at_cpus(topology, view);
     for (struct hwloc_obj *core = NULL; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL;) {
         if (!grow_by_one(&view->core, view->core_count, sizeof *view->core))
             return false;

@@ -1,5 +1,5 @@
 /**
- * What exports need of a node's hwloc XML beyond the graph: the order of its cores and its tree of PCI devices.
+ * What exports need of a node's hwloc XML beyond the graph: the order of its cores, what CPUID says of them, and its tree of PCI devices.
  */
 #pragma once
 #include <stddef.h>
@@ -17,6 +17,8 @@ struct hwloc_view {
     size_t core_count;
     struct hwloc_view_pci *pci; /* devices and switches, in the order of the tree */
     size_t pci_count;
+    char vendor[16];   /* of the first package, "AuthenticAMD"; "" unknown */
+    int family, model; /* as the vendor counts them, 25 and 48; -1 unknown */
 };
 
 /* xml is the node's, name its file's, for errors. BAD_DATA where hwloc cannot read it, NO_MEMORY. Any thread. */

@@ -142,7 +142,7 @@ static void put_link(const struct export_input *input, const struct link *link, 
         export_text(text, " x%" PRId32, link->width);
     if (isfinite(rate))
         export_text(text, "\\n%.3g GB/s %s", rate / 1e9, source);
-    if (link->state != LINK_UP)
+    if (link->state == LINK_DEGRADED || link->state == LINK_DOWN)
         export_text(text, "\\n%s", link_state_name(link->state));
     double width = isfinite(rate) && rate > 1e9 ? 0.6 + 1.2 * log10(rate / 1e9) : 0.6;
     export_text(text, "\" color=\"%s\" fontcolor=\"%s\" penwidth=%.1f%s%s", link_colour[link->kind], link_colour[link->kind], fmin(width, 6),

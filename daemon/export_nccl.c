@@ -191,24 +191,11 @@ static void put_gpu(const struct tree *tree, place_id gpu, int depth, struct pri
     export_text(text, "</gpu>\n");
 }
 
-static void put_nic(const struct tree *tree, place_id nic, int depth, struct print *text)
+/* Without its net: one that the library finds in the file by name keeps what the file says, and nothing of its slot is looked up any more. */
+static void put_nic(int depth, struct print *text)
 {
-    const struct place *place = &tree->graph->places[nic];
-    const char *name = place_detail(place, "verbs");
-    if (name == NULL)
-        name = place_detail(place, "interface");
     put_indent(text, depth);
-    if (name == NULL || strlen(name) > 64) {
-        export_text(text, "<nic/>\n");
-        return;
-    }
-    export_text(text, "<nic>\n");
-    put_indent(text, depth + 1);
-    export_text(text, "<net name=\"");
-    export_text_xml(text, name);
-    export_text(text, "\"/>\n");
-    put_indent(text, depth);
-    export_text(text, "</nic>\n");
+    export_text(text, "<nic/>\n");
 }
 
 /* The devices below a switch, or below a NUMA node where parent is PCI_NONE. */
@@ -226,10 +213,21 @@ static void put_devices(const struct tree *tree, uint64_t parent, place_id numa,
         else if (tree->graph->places[device->place].kind == PLACE_GPU)
             put_gpu(tree, device->place, depth + 1, text);
         else
-            put_nic(tree, device->place, depth + 1, text);
+            put_nic(depth + 1, text);
         put_indent(text, depth);
         export_text(text, "</pci>\n");
     }
+}
+
+/* A NUMA node that gets a virtual network device is not looked up, so these are here. The library wants the family as CPUID has it, base and 16 times the
+ * extension. */
+static void put_cpuid(const struct hwloc_view *view, struct print *text)
+{
+    if (view == NULL || view->vendor[0] == '\0' || view->family < 0 || view->model < 0)
+        return;
+    export_text(text, " vendor=\"");
+    export_text_xml(text, view->vendor);
+    export_text(text, "\" familyid=\"%d\" modelid=\"%d\"", view->family < 15 ? view->family : 15 + 16 * (view->family - 15), view->model);
 }
 
 static void put_cpu(const struct tree *tree, place_id numa, struct print *text)
@@ -247,6 +245,7 @@ static void put_cpu(const struct tree *tree, place_id numa, struct print *text)
         export_text(text, " arch=\"");
         export_text_xml(text, strcmp(architecture, "aarch64") == 0 ? "arm64" : strncmp(architecture, "ppc64", 5) == 0 ? "ppc64" : architecture);
         export_text(text, "\"");
+        put_cpuid(tree->input->view, text);
     }
     export_text(text, ">\n");
     put_devices(tree, PCI_NONE, numa, 2, text);

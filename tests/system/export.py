@@ -164,6 +164,24 @@ def test_nccl_of_every_node():
             assert all(attributes["target"] in ours or attributes["tclass"] == "0x068000" for attributes in links), (node, links)
 
 
+def test_nccl_leaves_to_the_library_what_it_looks_up():
+    """It stops where a file has a net, which it does not complete then, or cpus without CPUID's words, which a virtual nic may be put at."""
+    for node in nodes():
+        for name in ("nccl", "rccl"):
+            if berth(node, "export", name)[0] != 0:
+                continue
+            found = parse_nccl(export(node, name))
+            assert not [path for path, _ in found if path.endswith("/net")], node
+            assert not [attributes for _, attributes in found if {"dev", "rank", "keep"} & attributes.keys()], node
+    cpus = [attributes for path, attributes in parse_nccl(export(NODES / "h200x4", "nccl")) if path == "system/cpu"]
+    assert [(cpu["arch"], cpu["vendor"], cpu["familyid"], cpu["modelid"]) for cpu in cpus] == [("x86_64", "GenuineIntel", "6", "207")], cpus
+    xml = (NODES / "mi250x/topology.xml").read_text()
+    told = '<info name="CPUVendor" value="AuthenticAMD"/><info name="CPUFamilyNumber" value="25"/><info name="CPUModelNumber" value="48"/><info name="CPUModel"'
+    with made(xml=re.sub(r'<info name="CPU(Vendor|FamilyNumber|ModelNumber)"[^>]*>', "", xml).replace('<info name="CPUModel"', told)) as node:
+        cpus = [attributes for path, attributes in parse_nccl(export(node, "rccl")) if path == "system/cpu"]
+        assert [(cpu["vendor"], cpu["familyid"], cpu["modelid"]) for cpu in cpus] == [("AuthenticAMD", "175", "48")] * 4, cpus
+
+
 def test_nccl_has_the_links_and_numa_nodes_of_the_node():
     node = NODES / "mi250x"
     found, gpus, at = parse_nccl(export(node, "rccl")), places(node, "gpu"), {}
