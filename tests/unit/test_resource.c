@@ -404,10 +404,12 @@ static void recorded_h200_at_a_switch(void **state)
     assert_int_equal(discover_folder("tests/nodes/h200x2", &node, &err), BERTH_OK);
     struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
     assert_non_null(model);
-    const struct resource_found *memory = found(model, "numa0:memory:write");
-    assert_int_equal(memory->user_count, 2);
+    const struct resource_found *memory = found(model, "numa0:memory"), *port = found(model, "gpu1:port");
+    assert_int_equal(memory->user_count, 4);
     assert_int_equal(memory->twin_count, 0);
-    assert_float_equal(memory->step[0].bytes_per_s, 102 * GB, GB);
+    assert_float_equal(memory->step[0].bytes_per_s, 181 * GB, GB);
+    assert_int_equal(port->user_count, 2);
+    assert_float_equal(port->step[0].bytes_per_s, 103 * GB, GB);
     for (size_t i = 0; i < model->found_count; i++)
         assert_null(strstr(model->found[i].name, "switch"));
     resource_model_free(model);
