@@ -81,20 +81,29 @@ static void list_usable(const struct snapshot *snap, const struct allowed *allow
             used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", graph_place(graph, p)->name);
 }
 
+/* With what there is instead, between commas. */
+static enum berth_code refuse(const struct snapshot *snap, const struct allowed *allowed, const struct place *place, enum berth_code code, const char *why, struct berth_err *err)
+{
+    char others[120];
+    list_usable(snap, allowed, place->kind, others, sizeof others);
+    return err_set(err, code, "%s %s: %s", place->name, why, others);
+}
+
 static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
-    char others[120];
     if (place->kind != PLACE_NUMA && !is_gpu)
         return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
-    list_usable(snap, allowed, place->kind, others, sizeof others);
     if (is_gpu && plan_ends_is_lost(snap, end))
-        return err_set(err, BERTH_UNAVAILABLE, "%s is lost: it must be reset, or the node started again; there are: %s", place->name, others);
-    if (is_gpu && plan_ends_is_cut(snap->graph, end))
-        return err_set(err, BERTH_UNAVAILABLE, "%s %s; there are: %s", place->name, plan_ends_cut_text(snap->graph, end), others);
-    if (!may_use(snap, allowed, end))
-        return err_set(err, BERTH_NOTHING_ALLOWED, "%s is not among the %s that are allowed: %s", place->name, is_gpu ? "gpus" : "memories", others);
+        return refuse(snap, allowed, place, BERTH_UNAVAILABLE, "is lost: it must be reset, or the node started again; there are", err);
+    if (is_gpu && plan_ends_is_cut(snap->graph, end)) {
+        char why[120];
+        snprintf(why, sizeof why, "%s; there are", plan_ends_cut_text(snap->graph, end));
+        return refuse(snap, allowed, place, BERTH_UNAVAILABLE, why, err);
+    }
+    if (is_gpu ? !plan_allows_gpu(allowed, end) : !plan_allows_memory(allowed, end))
+        return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
     if (place->capacity_bytes >= 0 && bytes > place->capacity_bytes)
         return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s has %" PRId64 " bytes of memory, not %" PRId64, place->name, place->capacity_bytes, bytes);
     return BERTH_OK;

@@ -9,12 +9,13 @@
 /* Lanes are numbered by what they belong to, two of each: out of the place or along the link, and the other way. */
 struct map {
     const struct graph *graph;
-    size_t *of_place;   /* ports and memories: a switch, a module, a gpu or a NUMA node; by place id */
+    size_t *of_place;   /* ports and memories: a switch, a module, a gpu, a package or a NUMA node; by place id */
     size_t *of_switches; /* what a gpu has to switches; by place id */
     uint32_t *from_start, *to_end; /* links on the way, by place id */
     double *width;
-    plan_lanes_known *known;
+    plan_lanes_memory *carries;
     const void *data;
+    double *bytes_per_s;
 };
 
 static bool joins_gpus(const struct graph *graph, const struct link *link)
@@ -129,12 +130,20 @@ static place_id package_of(const struct graph *graph, place_id id)
 static void with_host(const struct map *map, place_id gpu, place_id numa, bool out, struct lanes *ret)
 {
     const struct graph *graph = map->graph;
-    place_id own = graph_place(graph, gpu)->numa;
-    if (own != numa && (own == PLACE_NONE || package_of(graph, own) == PLACE_NONE || package_of(graph, own) != package_of(graph, numa)))
+    place_id own = graph_place(graph, gpu)->numa, near = own != PLACE_NONE ? package_of(graph, own) : PLACE_NONE, there = package_of(graph, numa);
+    if (own != numa && (near == PLACE_NONE || there == PLACE_NONE))
         return;
     set(ret, map->of_place[port_of(graph, gpu)] + (out ? 0 : 1));
-    if (map->known == NULL || !map->known(map->data, numa, out))
-        set(ret, map->of_place[numa] + (out ? 1 : 0));
+    if (own != numa && near != there) {
+        set(ret, map->of_place[near] + (out ? 0 : 1));
+        set(ret, map->of_place[there] + (out ? 1 : 0));
+    }
+    double carries = map->carries(map->data, numa, out);
+    if (!isinf(carries)) {
+        size_t lane = map->of_place[numa] + (out ? 1 : 0);
+        map->bytes_per_s[lane] = fmax(map->bytes_per_s[lane], carries);
+        set(ret, lane);
+    }
     ret->is_known = true;
 }
 
@@ -158,16 +167,16 @@ static void find_all(struct map *map, const place_id *memory, size_t count, stru
     }
 }
 
-bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, plan_lanes_known *known, const void *data, struct lanes *ret_lanes)
+bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, plan_lanes_memory *carries, const void *data, struct lanes *ret_lanes, double *ret_bytes_per_s)
 {
     size_t places = graph->place_count, next = 2 * graph->link_count;
     struct map map = {.graph = graph, .of_place = calloc(places + 1, sizeof *map.of_place), .of_switches = calloc(places + 1, sizeof *map.of_switches),
                       .from_start = calloc(places + 1, sizeof *map.from_start), .to_end = calloc(places + 1, sizeof *map.to_end),
-                      .width = calloc(places + 1, sizeof *map.width), .known = known, .data = data};
+                      .width = calloc(places + 1, sizeof *map.width), .carries = carries, .data = data, .bytes_per_s = ret_bytes_per_s};
     bool ok = map.of_place != NULL && map.of_switches != NULL && map.from_start != NULL && map.to_end != NULL && map.width != NULL;
     for (size_t p = 0; p < places && ok; p++) {
         enum place_kind kind = graph->places[p].kind;
-        if (kind != PLACE_GPU && kind != PLACE_MODULE && kind != PLACE_SWITCH && kind != PLACE_NUMA)
+        if (kind != PLACE_GPU && kind != PLACE_MODULE && kind != PLACE_SWITCH && kind != PLACE_NUMA && kind != PLACE_PACKAGE)
             continue;
         map.of_place[p] = next;
         map.of_switches[p] = next + 2;

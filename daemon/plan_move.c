@@ -152,6 +152,8 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
         consider_setting(snap, METRIC_HOST_GPU_COPY_ENGINE, "sdma=off", &move);
         consider_setting(snap, METRIC_HOST_GPU_KERNEL, "xnack=on", &move);
     }
+    const struct resource_model *model = snapshot_resources(snap);
+    move.drift = model != NULL ? agree_of(model->agree, plan_move_kind(graph, &move)) : NULL;
     *ret = move;
     return true;
 }
@@ -220,16 +222,14 @@ static double spread_of(const struct move *move, double bytes)
 
 double plan_move_queued_ns(const struct move *move, double bytes)
 {
-    if (move->curve != NULL)
-        return curve_time_ns(move->curve, bytes) * move->slowdown;
-    return ((isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns) + bytes * 1e9 / move->bytes_per_s) * move->slowdown;
+    double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    double alone_ns = move->curve != NULL ? curve_time_ns(move->curve, bytes) : t0_ns + bytes * 1e9 / move->bytes_per_s;
+    return move->slowdown > 1 ? alone_ns + fmax(alone_ns - plan_move_start_ns(move), 0) * (move->slowdown - 1) : alone_ns;
 }
 
 struct prediction plan_move_queued(const struct move *move, double bytes)
 {
-    double t0_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
-    double time_ns = (move->curve != NULL ? curve_time_ns(move->curve, bytes) : t0_ns + bytes * 1e9 / move->bytes_per_s) * move->slowdown;
-    double spread = spread_of(move, bytes);
+    double time_ns = plan_move_queued_ns(move, bytes), spread = spread_of(move, bytes);
     return (struct prediction){time_ns, isnan(spread) ? spread : time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread)};
 }
 
@@ -238,13 +238,27 @@ double plan_move_start_ns(const struct move *move)
     return !isnan(move->t0_queue_ns) ? move->t0_queue_ns : move->curve != NULL ? move->curve->fit.piece[0].t0_ns : 0;
 }
 
+/* Of a call: where what starting it costs is another pair's, nothing says how far that is off. */
+#define START_MATTERS 0.01
+#define MANY          16 /* intervals of which the deviation of one repetition is the mean: enough */
+
 struct prediction plan_move_called(const struct move *move, double bytes)
 {
     struct prediction time = plan_move_queued(move, bytes);
-    if (isnan(move->t0_call_ns))
-        return time;
-    double more_ns = curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move)) - time.time_ns;
-    return (struct prediction){time.time_ns + more_ns, time.low_ns + more_ns, time.high_ns + more_ns};
+    const struct agreement *drift = move->drift;
+    double called_ns = isnan(move->t0_call_ns) ? time.time_ns : curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move));
+    double half_ns = time.high_ns - time.time_ns;
+    if (drift != NULL && drift->one > 0) /* sizes are timed many at once, which evens out what each does */
+        half_ns = isnan(half_ns) ? half_ns : fmax(half_ns, spread_one(drift->one, 0, 0, MANY) * time.time_ns);
+    if (move->call != NULL && move->call->high >= move->call->low)
+        half_ns = hypot(half_ns, spread_cell((move->call->high - move->call->low) / 2, move->call->n));
+    if (drift != NULL && drift->calls > 0 && !isnan(move->t0_call_ns))
+        half_ns = hypot(half_ns, spread_one(0, drift->call, drift->calls, 1) * move->t0_call_ns);
+    if (drift != NULL && drift->rates > 0)
+        half_ns = hypot(half_ns, spread_one(0, drift->rate, drift->rates, 1) * time.time_ns);
+    if (move->is_start_like && move->t0_call_ns > START_MATTERS * called_ns)
+        half_ns = NAN;
+    return (struct prediction){called_ns, isnan(half_ns) ? half_ns : fmax(called_ns - half_ns, 0), called_ns + half_ns};
 }
 
 unsigned plan_move_kind(const struct graph *graph, const struct move *move)

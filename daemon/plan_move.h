@@ -25,8 +25,9 @@ struct move {
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
     double one;                 /* how much large transfers of that kind deviate from one to the next, relative (agree.h); 0 unknown */
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
+    const struct agreement *drift; /* of the snapshot: how far such measurements are apart where they should not be; NULL unknown */
     const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
-    double slowdown;            /* how many times longer the bytes take while as many go the other way; 1 alone */
+    double slowdown;            /* how many times longer the bytes take, not what starts them, while as many go the other way; 1 alone */
 };
 
 /* Makes what the snapshot has not made yet of what transfers rest on. NO_MEMORY. Whatever is found afterwards is not found for lack of memory. */
@@ -56,7 +57,8 @@ double plan_move_queued_ns(const struct move *move, double bytes);
 /* The part of that time in which no byte moves. */
 double plan_move_start_ns(const struct move *move);
 
-/* What the caller's clock sees of one call: the same, with starting it; as queued where that is not known. */
+/* What the caller's clock sees of one call: the same, with starting it; as queued where that is not known. Its interval is that of one more call, from how far calls were apart, those between other
+ * places and in other runs too (agree.h). */
 struct prediction plan_move_called(const struct move *move, double bytes);
 
 /* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */

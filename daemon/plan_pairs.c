@@ -41,7 +41,8 @@ static double least_ns_per_byte(const struct move *move)
 
 static void take(struct snapshot *snap, const struct move *move, struct pair *ret)
 {
-    struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move)};
+    struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move), .start_ns = plan_move_start_ns(move), .least_bytes = plan_move_least(move),
+                        .is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU};
     pair.knows_both = plan_move_both(snap, &pair.both);
     if (!pair.knows_both)
         pair.both.slowdown = PAIRS_BOTH;
@@ -52,7 +53,7 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
             pair.least_chunk = i;
     }
     for (size_t i = 0; i < PAIRS_CHUNKS; i++) {
-        double each_ns = pair.queued_ns[i] / (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
+        double each_ns = fmax(pair.queued_ns[i] - pair.start_ns, 0) / (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
         pair.floor_ns_per_byte[i] = i > 0 ? fmin(each_ns, pair.floor_ns_per_byte[i - 1]) : each_ns;
     }
     if (!isnan(move->t0_call_ns))
@@ -91,6 +92,21 @@ static void raise_lanes(struct plan_pairs *pairs, const struct pair *pair)
         for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1) {
             double *lane = &pairs->lane_bytes_per_s[64 * w + (size_t)__builtin_ctzll(bits)];
             *lane = fmax(*lane, bytes_per_s);
+        }
+}
+
+/* Where nobody measured what both directions of a pair get at once: what others of that mechanism lose by it at most, with the host or between gpus. */
+static void guess_both(struct plan_pairs *pairs)
+{
+    double most[BY_COUNT][2] = {{0}};
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < pairs->item_count; i++) {
+            struct pair *pair = &pairs->item[i];
+            double *its = &most[pair->move.by][pair->is_peer];
+            if (pass == 0 && pair->knows_both)
+                *its = fmax(*its, pair->both.slowdown);
+            else if (pass == 1 && !pair->knows_both && *its > 0 && pair->move.rate->source == VALUE_MEASURED)
+                pair->both.slowdown = *its;
         }
 }
 
@@ -165,19 +181,19 @@ static size_t list_memories(const struct graph *graph, place_id *memory)
     return count;
 }
 
-/* Copy engines of several gpus at once in it. */
-static bool is_measured_together(const void *data, place_id numa, bool written)
+/* No lane where copy engines of several gpus were measured in it at once. */
+static double carried_by(const void *data, place_id numa, bool written)
 {
     const struct resource_role role = {RESOURCE_MEMORY, written ? RESOURCE_IN : RESOURCE_OUT, numa, PLACE_NONE};
     const struct resource_nominal *item = resource_structure_find(data, &role);
-    return item != NULL && item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] > 0;
+    return item == NULL || item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] > 0 || !(item->bytes_per_s > 0) ? INFINITY : item->bytes_per_s;
 }
 
 static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)
 {
     const struct graph *graph = snap->graph;
     struct plan_pairs *pairs = make_room(graph->place_count, count, found);
-    if (pairs == NULL || !plan_lanes_make(graph, memory, count, is_measured_together, snapshot_resources(snap)->structure, pairs->lanes)) {
+    if (pairs == NULL || !plan_lanes_make(graph, memory, count, carried_by, snapshot_resources(snap)->structure, pairs->lanes, pairs->lane_bytes_per_s)) {
         free(pairs);
         return NULL;
     }
@@ -199,6 +215,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         raise_most(snap, pairs, &pair->move);
         find_limits(snap, model, pair);
     }
+    guess_both(pairs);
     return pairs;
 }
 

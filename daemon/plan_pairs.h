@@ -17,17 +17,20 @@
 /* One hop by one mechanism, measured or published. */
 struct pair {
     struct move move;             /* alone: slowdown is 1 */
-    struct move both;             /* while as many bytes go the other way; as if both shared what one gets alone where that was not measured */
+    struct move both;             /* while as many bytes go the other way; where that was not measured as slow as others are at most, where none was as if both shared what one gets alone */
     bool knows_both;
     size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
     double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
-    double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone: no piece up to this one takes less for each byte */
+    double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone, without what starts it: no piece up to this one takes less for each byte */
+    double start_ns;              /* of each piece, in which no byte moves */
+    double least_bytes;           /* the fewest of which something is known */
     double least_ns_per_byte;     /* alone: no number of bytes takes less for each */
     double more_ns;               /* what the caller's clock sees on top of a queued one */
     double launch_ns;             /* what each one costs the caller's thread: no less than one that is queued takes; 0 not known */
     const struct lanes *lanes;    /* not known where it has more limits than there is room for */
     uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share (plan_pairs_limit) */
     unsigned limit_count;
+    bool is_peer;                 /* between gpus */
 };
 
 struct plan_pairs;

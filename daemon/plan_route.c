@@ -16,6 +16,7 @@ struct work {
     struct way_ends ends;
     struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
+    const struct pair *busy[ROUTE_MEANWHILE_MAX]; /* those of which something is measured or published */
 };
 
 /* ---- the time of one option ---- */
@@ -215,7 +216,11 @@ static enum berth_code find_meanwhile(struct work *work, struct berth_err *err)
         bool may = by_kernel && !plan_pairs_is_guess(pairs, other->from, other->to, MOVE_KERNEL) && (kernel.rate != NULL || move->rate != NULL);
         if (may && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))
             *move = kernel;
+        const struct pair *pair = plan_pairs_find(pairs, move->from, move->to, move->by);
+        if (pair != NULL)
+            work->busy[work->ends.busy_count++] = pair;
     }
+    work->ends.busy = work->busy;
     return BERTH_OK;
 }
 
@@ -244,6 +249,18 @@ static double crowded(const struct work *work, const struct pair *pair, double r
     return slower;
 }
 
+/* The same of a kernel on a gpu whose multiprocessors a kernel of what moves meanwhile fills, too: each gets half of them until one has ended, as far as is known. */
+static double beside_kernels(const struct work *work, const struct move *hop, double alone_ns)
+{
+    double slower = 1;
+    for (size_t i = 0; i < work->request.meanwhile_count; i++) {
+        const struct move *move = &work->meanwhile[i];
+        if (hop->by == MOVE_KERNEL && move->by == MOVE_KERNEL && move->driver == hop->driver)
+            slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) / alone_ns);
+    }
+    return slower;
+}
+
 /* Each hop takes as much longer as it does when what moves meanwhile begins with it. The hops of a way move as fast as the slowest of them. */
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
@@ -266,16 +283,20 @@ static enum berth_code share(struct work *work, struct route_option *option, str
     enum berth_code code = plan_step(work->snap, flows, count, err);
     double most = 1;
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
-        double slower = flows[i].time.time_ns / plan_move_queued(&alone[i], flows[i].bytes).time_ns;
-        if (flows[i].is_nominal)
+        double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
+        double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
+        slower = fmax(slower, beside_kernels(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9));
+        if (flows[i].is_nominal || flows[i].shared == NULL)
             slower = fmax(slower, crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes));
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
-        if (slower > most && flows[i].shared != NULL) {
-            most = slower;
+        if (slower > most && flows[i].shared != NULL)
             option->shared = flows[i].shared;
-        }
-        if (slower > 1.001 && flows[i].is_nominal)
+        most = fmax(most, slower);
+        if (slower > 1.001 && flows[i].shared == NULL)
+            plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way, and kernels a gpu",
+                      graph_place(work->snap->graph, alone[i].from)->name, graph_place(work->snap->graph, alone[i].to)->name);
+        else if (slower > 1.001 && flows[i].is_nominal)
             plan_warn(&work->answer->warnings, "what several transfers get through %s was not measured: they count as sharing what one of them was seen to get, or what is said of it", flows[i].shared);
     }
     if (most > 1)

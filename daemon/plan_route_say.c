@@ -20,6 +20,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                                        : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
     } else if (hop->is_like) {
         plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
+    } else if (hop->is_start_like) {
+        plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: that of another pair stands for it", from, to);
     } else if (isnan(hop->t0_call_ns) && is_first) {
         plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
     }
@@ -52,11 +54,12 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
             if (is_down_between(graph, hop->from, hop->to))
                 plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
             if (said->request->both && hop->both == NULL)
-                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count as if both shared what one gets alone");
+                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count %s",
+                          hop->slowdown < PAIRS_BOTH ? "as slowed as others are at most" : "as if both shared what one gets alone");
         }
     }
     if (option->way_count > 1)
-        plan_warn(warnings, "the ways of a split were not measured together: they share what transfers that were show, and use no other link, port or memory for more than was seen to go over it");
+        plan_warn(warnings, "the ways of a split were not measured together: they share what transfers that were show, use no other link or port for more than was seen to go over it, and memory for what nothing says it does not carry");
 }
 
 /* The most that copy engines get from a gpu to any other. */

@@ -15,30 +15,50 @@ static bool all_known(const struct route_answer *answer, double bytes)
     return true;
 }
 
-/* How long each option took for fewer bytes: for more it takes as long at least, but for what a rough time is off. */
+/* How long each option took for so many bytes when it was looked at last: more bytes take as long at least, and no longer for each byte, but for what a rough time is off. */
 #define ROUGH 0.95
 
-struct floors {
-    double time_ns[ROUTE_OPTIONS_MAX];
+struct looked {
+    double bytes[ROUTE_OPTIONS_MAX], time_ns[ROUTE_OPTIONS_MAX]; /* 0 bytes: not yet */
 };
 
 static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
 
-
-/* Of those that may lead. */
-static size_t fastest(const struct route_answer *answer, double bytes, struct floors *floors)
+static double look(const struct route_answer *answer, size_t i, double bytes, struct looked *looked)
 {
-    size_t best = 0;
-    double best_ns = INFINITY;
+    looked->bytes[i] = bytes;
+    return looked->time_ns[i] = time_of(&answer->option[i], bytes);
+}
+
+/* Of those that may lead. What takes several transfers takes long to price, too: only where it matters. */
+static size_t fastest(const struct route_answer *answer, double bytes, struct looked *looked)
+{
+    double low_ns[ROUTE_OPTIONS_MAX], high_ns, best_ns = INFINITY, least_ns = INFINITY;
+    size_t best = 0, least = 0, rivals = 0;
     for (size_t i = 0; i < answer->count; i++) {
-        if (!answer->option[i].is_clear || ROUGH * floors->time_ns[i] >= best_ns)
-            continue;
-        double time_ns = time_of(&answer->option[i], bytes);
-        floors->time_ns[i] = time_ns;
-        if (time_ns < best_ns) {
-            best = i;
-            best_ns = time_ns;
+        bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
+        low_ns[i] = high_ns = INFINITY;
+        if (answer->option[i].is_clear && is_direct) {
+            low_ns[i] = high_ns = look(answer, i, bytes, looked);
+            best = high_ns < best_ns ? i : best;
+            best_ns = fmin(best_ns, high_ns);
+        } else if (answer->option[i].is_clear) {
+            low_ns[i] = ROUGH * looked->time_ns[i];
+            high_ns = looked->bytes[i] > 0 ? looked->time_ns[i] * bytes / looked->bytes[i] / ROUGH : INFINITY;
         }
+        least = high_ns < least_ns ? i : least;
+        least_ns = fmin(least_ns, high_ns);
+    }
+    for (size_t i = 0; i < answer->count; i++)
+        rivals += i != least && low_ns[i] < least_ns;
+    if (rivals == 0 && least_ns < INFINITY)
+        return least;
+    for (size_t i = 0; i < answer->count; i++) {
+        if (plan_route_answer_is_direct(&answer->option[i]) || low_ns[i] >= best_ns)
+            continue;
+        double time_ns = look(answer, i, bytes, looked);
+        best = time_ns < best_ns ? i : best;
+        best_ns = fmin(best_ns, time_ns);
     }
     return best;
 }
@@ -46,17 +66,15 @@ static size_t fastest(const struct route_answer *answer, double bytes, struct fl
 /* Where the winner changes, to within a hundredth; not where something is known of some only. */
 static void find_crossovers(struct route_answer *answer)
 {
-    struct floors floors;
+    struct looked looked = {{0}, {0}};
     double low = LEAST_BYTES;
-    for (size_t i = 0; i < answer->count; i++)
-        floors.time_ns[i] = 0;
     while (low < MOST_BYTES && !all_known(answer, low))
         low *= 2;
-    size_t below = fastest(answer, low, &floors);
+    size_t below = fastest(answer, low, &looked);
     while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
         double high = 2 * low;
-        struct floors at_low = floors;
-        size_t above = fastest(answer, high, &floors);
+        struct looked at_low = looked;
+        size_t above = fastest(answer, high, &looked);
         if (above == below) {
             low = high;
             continue;
@@ -64,13 +82,13 @@ static void find_crossovers(struct route_answer *answer)
         double left = low, right = high;
         while (right > left * 1.01) {
             double middle = sqrt(left * right);
-            struct floors at_middle = at_low;
+            struct looked at_middle = at_low;
             size_t winner = fastest(answer, middle, &at_middle);
             *(winner == below ? &left : &right) = middle;
             above = winner == below ? above : winner;
         }
         answer->crossover[answer->crossover_count++] = (struct route_crossover){(int64_t)right, below, above};
-        floors = at_low;
+        looked = at_low;
         below = above;
         low = right;
     }
@@ -92,7 +110,7 @@ static double b80(const struct route_option *option)
     for (int step = 0; step < B80_STEPS; step++) {
         double before = bytes, start_ns = fmax(time_of(option, bytes) - bytes / top * 1e9, 0);
         bytes = 4 * start_ns * 1e-9 * top;
-        if (fabs(bytes - before) <= 1e-3 * bytes)
+        if (fabs(bytes - before) <= 5e-3 * bytes)
             break;
     }
     return bytes;

@@ -8,7 +8,7 @@
 #define HOPS   (SHARE_WAYS_MAX * WAY_HOPS_MAX)
 #define LIMITS (HOPS * PAIRS_LIMITS_MAX)
 
-_Static_assert(HOPS <= WAY_ROOM_HOPS, "each hop has its place in what is taken");
+_Static_assert(HOPS + WAY_BUSY_MAX <= WAY_ROOM_HOPS, "each hop has its place in what is taken");
 
 /* Something shared that cannot carry all of what uses it. */
 struct limit {
@@ -132,9 +132,10 @@ static bool is_with_host(const struct work *work, const struct move *hop)
 
 static bool is_flow(const struct set_flow *flow, place_id from, place_id to, const char *axes) { return flow->from == from && flow->to == to && strcmp(flow->axes, axes) == 0; }
 
-/* The one whose flows are those hops of the ways that are with the host, and the same the other way round; the sum of each direction. */
+/* The one whose flows are those hops of the ways that are with the host, and when both directions are asked for the same the other way round; the sum of each direction. */
 static bool find_run(const struct work *work, double *ret_there, double *ret_back)
 {
+    size_t times = work->ends->both ? 2 : 1;
     const struct sets *sets = work->ends->snap->sets;
     const struct move *hop[HOPS];
     size_t count = 0;
@@ -146,23 +147,35 @@ static bool find_run(const struct work *work, double *ret_there, double *ret_bac
         const struct set *set = &sets->item[s];
         size_t found = 0;
         double there = 0, back = 0;
-        if (set->flow_count != 2 * count || set->source != VALUE_MEASURED)
+        if (set->flow_count != times * count || set->source != VALUE_MEASURED)
             continue;
         for (size_t h = 0; h < count; h++)
             for (size_t f = 0; f < set->flow_count; f++) {
                 const char *axes = values_axes(work->ends->snap->values, hop[h]->rate);
-                bool forward = is_flow(&set->flow[f], hop[h]->from, hop[h]->to, axes), reverse = is_flow(&set->flow[f], hop[h]->to, hop[h]->from, axes);
+                bool forward = is_flow(&set->flow[f], hop[h]->from, hop[h]->to, axes), reverse = times == 2 && is_flow(&set->flow[f], hop[h]->to, hop[h]->from, axes);
                 there += forward ? set->flow[f].bytes_per_s : 0;
                 back += reverse ? set->flow[f].bytes_per_s : 0;
                 found += forward || reverse;
             }
-        if (count == 0 || found != 2 * count || resource_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
+        if (count == 0 || found != times * count || resource_kind_of(set->metric) != plan_move_kind(work->ends->graph, hop[0]))
             continue;
         *ret_there = there;
         *ret_back = back;
         return true;
     }
     return false;
+}
+
+static size_t ways_with_host(const struct work *work)
+{
+    size_t count = 0;
+    for (size_t w = 0; w < work->count; w++) {
+        bool is_with = false;
+        for (size_t i = 0; i < work->way[w].hop_count; i++)
+            is_with = is_with || is_with_host(work, &work->way[w].hop[i]);
+        count += is_with;
+    }
+    return count;
 }
 
 /* Both directions move as much. Until the one that is faster has ended both are as slow as they were together, then what is left is as fast as alone. */
@@ -174,11 +187,22 @@ static bool slow_both(struct work *work)
     if (work->count < 2)
         return true;
     if (!find_run(work, &there, &back))
-        return work->count == 2;
+        return work->count == 2 || ways_with_host(work) <= 2;
     double together = back > there ? alone * back / (alone + back - there) : there;
     for (size_t w = 0; w < work->count && together < alone; w++)
         work->rate[w] *= together / alone;
     return true;
+}
+
+/* Where just these transfers were measured together, they get what they got then, whatever else says of what they share. */
+static void take_run(struct work *work)
+{
+    double there, back, alone = 0;
+    for (size_t w = 0; w < work->count; w++)
+        alone += work->rate[w];
+    if (work->count > 1 && ways_with_host(work) == work->count && find_run(work, &there, &back))
+        for (size_t w = 0; w < work->count && there < alone; w++)
+            work->rate[w] *= there / alone;
 }
 
 /* ---- ways ---- */
@@ -255,6 +279,8 @@ bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
     find_rates(&work);
     if (ends->both && !slow_both(&work))
         return false;
+    if (!ends->both)
+        take_run(&work);
     if (!lanes_suffice(&work))
         return false;
     const char *shared = NULL;
@@ -269,23 +295,52 @@ bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
     return true;
 }
 
+static void take_room(const struct way_ends *ends, const struct pair *pair, double rate, struct way_room *room)
+{
+    room->taken[room->taken_count++] = pair;
+    for (size_t b = 0; b < LANES_WORDS; b++)
+        for (uint64_t bits = pair->lanes->bit[b]; bits != 0; bits &= bits - 1) {
+            size_t lane = 64 * b + (size_t)__builtin_ctzll(bits);
+            bool is_new = (room->used.bit[b] & bits & -bits) == 0;
+            room->left[lane] = (is_new ? plan_pairs_lane(ends->pairs, lane) : room->left[lane]) - rate;
+            room->used.bit[b] |= bits & -bits;
+        }
+}
+
+/* Of a lane that is busy others get what is left, or as much as each of those that use it then. */
+static void leave_fair(const struct way_ends *ends, struct way_room *room)
+{
+    for (size_t i = 0; i < ends->busy_count; i++) {
+        const struct pair *pair = ends->busy[i];
+        room->taken[room->taken_count++] = pair;
+        for (size_t b = 0; b < LANES_WORDS; b++)
+            for (uint64_t bits = pair->lanes->bit[b]; bits != 0; bits &= bits - 1) {
+                size_t lane = 64 * b + (size_t)__builtin_ctzll(bits), users = 1;
+                double all = plan_pairs_lane(ends->pairs, lane), busy = 0;
+                bool is_first = true;
+                for (size_t j = 0; j < ends->busy_count; j++)
+                    if ((ends->busy[j]->lanes->bit[b] & bits & -bits) != 0) {
+                        is_first = is_first && j >= i;
+                        busy += 1e9 / ends->busy[j]->least_ns_per_byte;
+                        users++;
+                    }
+                if (!is_first)
+                    continue;
+                double left = (room->used.bit[b] & bits & -bits) != 0 ? room->left[lane] : all;
+                room->left[lane] = left - fmin(busy, all - all / (double)users);
+                room->used.bit[b] |= bits & -bits;
+            }
+    }
+}
+
 void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count, struct way_room *ret)
 {
     ret->used = (struct lanes){.is_known = true};
     ret->taken_count = 0;
-    for (size_t w = 0; w < count; w++) {
-        double rate = plan_way_rate(&way[w]);
+    for (size_t w = 0; w < count; w++)
         for (size_t i = 0; i < way[w].hop_count; i++) {
-            const struct lanes *lanes = way[w].pair[i]->lanes;
-            ret->taken[ret->taken_count++] = way[w].pair[i];
-            ret->used.is_known = ret->used.is_known && lanes->is_known;
-            for (size_t b = 0; b < LANES_WORDS; b++)
-                for (uint64_t bits = lanes->bit[b]; bits != 0; bits &= bits - 1) {
-                    size_t lane = 64 * b + (size_t)__builtin_ctzll(bits);
-                    bool is_new = (ret->used.bit[b] & bits & -bits) == 0;
-                    ret->left[lane] = (is_new ? plan_pairs_lane(ends->pairs, lane) : ret->left[lane]) - rate;
-                    ret->used.bit[b] |= bits & -bits;
-                }
+            take_room(ends, way[w].pair[i], plan_way_rate(&way[w]), ret);
+            ret->used.is_known = ret->used.is_known && way[w].pair[i]->lanes->is_known;
         }
-    }
+    leave_fair(ends, ret);
 }

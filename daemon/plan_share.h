@@ -6,7 +6,7 @@
  * nobody gets less than another who could do with less.
  *
  * Where as many bytes go the other way meanwhile, over the same places, the run in which just these transfers with the host were measured says what they get, and what they
- * get once the faster direction has ended follows from the above; without such a run no more than two ways are weighed.
+ * get once the faster direction has ended follows from the above; without such a run no more than two ways with the host are weighed.
  *
  * Pure; any thread.
  */
@@ -19,5 +19,5 @@
  * too narrow, or nobody measured both directions; the hops' slowdowns are then anything. ret_shared: what slows the one that is slowed most, of the snapshot; NULL nothing. */
 bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count, const char **ret_shared);
 
-/* What other ways may use beside these, which plan_share_ways has weighed. */
+/* What other ways may use beside these, which plan_share_ways has weighed, and beside what is busy. */
 void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count, struct way_room *ret);

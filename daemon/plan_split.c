@@ -37,13 +37,28 @@ static double waiting_ns(const struct way *way, size_t count)
     return ns;
 }
 
+/* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started: those of the ways before, as far ahead as there are buffers for them. */
+static double queued_before_ns(const struct way *way, const struct part *part, size_t index)
+{
+    const struct move *hop = &way[index].hop[0];
+    double ns = 0;
+    for (size_t i = 0; i < index && way[index].hop_count > 1; i++) {
+        const struct move *other = &way[i].hop[0];
+        bool meets = other->by == MOVE_COPY_ENGINE && hop->by == MOVE_COPY_ENGINE && other->driver == hop->driver && way[i].pair[0]->is_peer && way[index].pair[0]->is_peer &&
+                     plan_lanes_meet(way[i].pair[0]->lanes, way[index].pair[0]->lanes);
+        double ahead = part[i].chunk > 0 ? fmin(part[i].bytes, SPLIT_AHEAD * part[i].chunk) : part[i].bytes;
+        ns += meets ? ahead / plan_way_hop_rate(&way[i].pair[0]->move) * 1e9 : 0;
+    }
+    return ns;
+}
+
 /* The end of each, and of the sum of their rates' shares. */
 static double measure(const struct way *way, size_t count, double sum, struct part *part)
 {
     double before_ns = 0, together_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        part[i].before_ns = before_ns;
-        part[i].end_ns = before_ns + plan_way_time_ns(&way[i], plan_way_counted(&way[i], part[i].bytes), part[i].behind_ns, &part[i].chunk);
+        part[i].before_ns = fmax(before_ns, queued_before_ns(way, part, i));
+        part[i].end_ns = part[i].before_ns + plan_way_time_ns(&way[i], plan_way_counted(&way[i], part[i].bytes), part[i].behind_ns, &part[i].chunk);
         before_ns += part[i].launch_ns * pieces_of(&part[i]);
         together_ns += part[i].end_ns * part[i].rate / sum;
     }
@@ -89,8 +104,8 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
         double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
         struct prediction one = plan_way_time(&way[i], counted, part[i].behind_ns, &part[i].chunk);
-        double before = part[i].before_ns + more_ns;
-        one = (struct prediction){one.time_ns + before, one.low_ns + before, one.high_ns + before};
+        double before = part[i].before_ns + more_ns; /* as long as that is, as unsure it is */
+        one = (struct prediction){one.time_ns + before, one.time_ns + before - hypot(one.time_ns - one.low_ns, before), one.time_ns + before + hypot(one.high_ns - one.time_ns, before)};
         all.time_ns = fmax(all.time_ns, one.time_ns);
         all.low_ns = one.low_ns > all.low_ns || isnan(one.low_ns) ? one.low_ns : all.low_ns; /* once unknown, it stays so */
         all.high_ns = one.high_ns > all.high_ns || isnan(one.high_ns) ? one.high_ns : all.high_ns;
@@ -112,17 +127,6 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
     for (size_t i = 0; i < count; i++)
         time_ns = fmax(time_ns, part[i].end_ns);
     return time_ns + waiting_ns(way, count);
-}
-
-/* Every share is large enough. */
-static bool is_sound(const struct way *way, size_t count, double bytes)
-{
-    struct part part[SPLIT_WAYS_MAX];
-    find_shares(way, count, bytes, true, part);
-    for (size_t i = 0; i < count; i++)
-        if (part[i].bytes < SPLIT_LEAST)
-            return false;
-    return true;
 }
 
 /* Direct, through the host, one gpu and two: the fastest that finds room beside those before. Where as many bytes go the other way, only what was measured so. */
@@ -177,13 +181,22 @@ struct chain {
     unsigned tried; /* sets of gpus left out */
 };
 
+/* Whether they are the best so far: every share is large enough, and they take least of those that very many bytes get enough by. No bytes go faster than very many. */
 static void weigh(struct chain *chain, const struct way *way, size_t count, const char *shared)
 {
-    if (!is_sound(way, count, chain->bytes))
+    struct part part[SPLIT_WAYS_MAX];
+    double time_ns = waiting_ns(way, count), rate = plan_split_rate(way, count), end_ns = 0;
+    bool is_enough = rate > chain->enough;
+    if (is_enough < chain->is_enough || (is_enough == chain->is_enough && chain->bytes / rate * 1e9 + time_ns >= chain->best_ns))
         return;
-    double time_ns = plan_split_time_ns(way, count, chain->bytes);
-    bool is_enough = plan_split_rate(way, count) > chain->enough;
-    if (is_enough < chain->is_enough || (is_enough == chain->is_enough && !(time_ns < chain->best_ns)))
+    find_shares(way, count, chain->bytes, true, part);
+    for (size_t i = 0; i < count; i++) {
+        if (part[i].bytes < SPLIT_LEAST)
+            return;
+        end_ns = fmax(end_ns, part[i].end_ns);
+    }
+    time_ns += end_ns;
+    if (is_enough == chain->is_enough && !(time_ns < chain->best_ns))
         return;
     chain->is_enough = is_enough;
     chain->best_ns = time_ns;

@@ -2,7 +2,7 @@
  * Bytes that go several ways at once, in shares such that all end together.
  *
  * One thread starts all: what goes by a way begins when all pieces of those before it were started, and after the last it waits for the end of each. Pieces are as large as suits all of them
- * together: those of a way that others stand behind are larger than they would be alone.
+ * together: those of a way that others stand behind are larger than they would be alone. What one engine copies to several gpus over the same links goes one after the other, in that order.
  *
  * Pure; any thread.
  */
@@ -11,6 +11,7 @@
 
 #define SPLIT_WAYS_MAX   SHARE_WAYS_MAX
 #define SPLIT_LEAST      65536 /* fewer bytes are not worth a way of their own */
+#define SPLIT_AHEAD      4     /* pieces that a program has buffers for between two hops */
 #define SPLIT_WORTH      0.95  /* of the time for very many bytes without one more way */
 
 /* Of count ways; one takes all. ret_share (adding up to 1) and ret_chunk (0: in one piece) may be NULL. */

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#define BETWEEN_MAX 256 /* memories that are looked at */
+
 /* Several hops, each so many times slower than alone: what a search looks at, some hundred times. */
 struct hops {
     const struct pair *pair[WAY_HOPS_MAX];
@@ -29,8 +31,10 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
     struct prediction slowest = {0, 0, 0};
     for (size_t i = 0; i < way->hop_count; i++) {
         struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)), called = plan_move_called(&way->hop[i], fmin(chunk, bytes));
-        if (i > 0)
-            first = (struct prediction){first.time_ns + called.time_ns, first.low_ns + called.low_ns, first.high_ns + called.high_ns};
+        if (i > 0) { /* how much of a call's time the start behind another's end takes, nobody measured: none of it, or all */
+            double more_ns = called.time_ns - one.time_ns;
+            first = (struct prediction){first.time_ns + called.time_ns, first.low_ns + called.low_ns - more_ns, first.high_ns + called.high_ns + more_ns};
+        }
         if (one.time_ns > slowest.time_ns)
             slowest = one;
     }
@@ -40,13 +44,19 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
     return (struct prediction){first.time_ns + more * slowest.time_ns, first.low_ns + more * slowest.low_ns, first.high_ns + more * slowest.high_ns};
 }
 
+/* What so many bytes take that take so long alone: starting them does not take longer because they do. */
+static double slowed_ns(const struct hops *hops, size_t i, double alone_ns)
+{
+    return alone_ns + fmax(alone_ns - hops->pair[i]->start_ns, 0) * (hops->slowdown[i] - 1);
+}
+
 /* The time in pieces of one size, with what they cost others. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
 static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
-    double first_ns = hops->more_ns, slowest_ns = 0, pieces = bytes / (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
+    double chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = hops->more_ns, slowest_ns = 0, pieces = bytes / chunk;
     double floor_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
     for (size_t i = 0; i < hops->count; i++) {
-        double one_ns = hops->pair[i]->queued_ns[k] * hops->slowdown[i], all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes;
+        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + hops->pair[i]->start_ns * pieces;
         first_ns += one_ns;
         slowest_ns = one_ns > slowest_ns ? one_ns : slowest_ns;
         floor_ns = all_ns > floor_ns ? all_ns : floor_ns;
@@ -95,7 +105,7 @@ static double in_one_piece_ns(const struct hops *hops, double bytes)
 {
     double time_ns = hops->more_ns;
     for (size_t i = 0; i < hops->count; i++)
-        time_ns += plan_move_queued_ns(&hops->pair[i]->move, bytes) * hops->slowdown[i];
+        time_ns += slowed_ns(hops, i, plan_move_queued_ns(&hops->pair[i]->move, bytes));
     return time_ns;
 }
 
@@ -224,7 +234,7 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     if (!lanes->is_known || !room->used.is_known)
         return false;
     for (size_t i = 0; i < room->taken_count; i++)
-        if (room->taken[i] == pair)
+        if (room->taken[i] == pair || (pair->move.by == MOVE_KERNEL && room->taken[i]->move.by == MOVE_KERNEL && room->taken[i]->move.driver == pair->move.driver))
             return false;
     for (size_t b = 0; b < LANES_WORDS; b++)
         for (uint64_t bits = lanes->bit[b] & room->used.bit[b]; bits != 0; bits &= bits - 1)
@@ -267,15 +277,15 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
 {
     double bytes = search->ends->bytes;
     for (size_t i = 0; i < count; i++)
-        bytes = fmax(bytes, plan_move_least(&pairs[i]->move));
+        bytes = pairs[i]->least_bytes > bytes ? pairs[i]->least_bytes : bytes;
     struct hops hops;
     hops.count = 0;
     hops.behind_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        add_pair(&hops, pairs[i], search->ends->both ? pairs[i]->both.slowdown : 1);
-        if (pairs[i]->least_ns_per_byte * hops.slowdown[i] * bytes >= search->best_ns ||
-            (i > 0 && !may_pass(search->ends, pairs[i]->move.from)) || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
+        double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
+        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
             return;
+        add_pair(&hops, pairs[i], slowdown);
     }
     if (!finds_room(search, &hops))
         return;
@@ -292,41 +302,58 @@ static bool is_between(const struct way_ends *ends, place_id via, enum place_kin
     return via != ends->from && via != ends->to && graph_place(ends->graph, via)->kind == kind;
 }
 
-static void consider_two(struct search *search, const place_id *memory, size_t count, const struct pair *first)
+/* Where bytes may pass between the ends: how they come there, and go on from there to the end. */
+struct between {
+    place_id via;
+    const struct pair *first, *last; /* NULL: nothing is known of it */
+};
+
+static size_t find_between(const struct search *search, enum place_kind kind, struct between *between)
 {
     const struct way_ends *ends = search->ends;
-    for (size_t m = 0; m < count; m++) {
-        if (memory[m] == first->move.to || !is_between(ends, memory[m], PLACE_GPU))
+    const place_id *memory;
+    size_t memories = plan_pairs_memories(ends->pairs, &memory), count = 0;
+    for (size_t m = 0; m < memories && count < BETWEEN_MAX; m++) {
+        if (!is_between(ends, memory[m], kind) || !may_pass(ends, memory[m]))
             continue;
-        const struct pair *pairs[] = {first, plan_pairs_find(ends->pairs, first->move.to, memory[m], search->by),
-                                      plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
-        if (pairs[1] != NULL && pairs[2] != NULL)
-            consider(search, pairs, 3);
+        struct between one = {memory[m], plan_pairs_find(ends->pairs, ends->from, memory[m], search->by), plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
+        if (one.first != NULL || one.last != NULL)
+            between[count++] = one;
     }
+    return count;
+}
+
+static bool is_hopeless(const struct search *search, const struct pair *pair) { return pair == NULL || pair->least_ns_per_byte * search->ends->bytes >= search->best_ns; }
+
+static void consider_two(struct search *search, const struct between *between, size_t count)
+{
+    for (size_t f = 0; f < count; f++)
+        for (size_t l = 0; l < count && !is_hopeless(search, between[f].first); l++) {
+            if (l == f || is_hopeless(search, between[l].last))
+                continue;
+            const struct pair *pairs[] = {between[f].first, plan_pairs_find(search->ends->pairs, between[f].via, between[l].via, search->by), between[l].last};
+            if (pairs[1] != NULL)
+                consider(search, pairs, 3);
+        }
 }
 
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret)
 {
     struct search search;
-    const place_id *memory;
-    size_t memories = plan_pairs_memories(ends->pairs, &memory);
+    struct between between[BETWEEN_MAX];
+    if (by == MOVE_KERNEL && ends->both) /* the gpu between would have to copy both directions at once */
+        return false;
     search.ends = ends; /* the best way is none yet, and large */
     search.by = by;
     search.room = room;
     search.best_ns = limit_ns;
     search.best.count = 0;
-    for (size_t m = 0; m < memories; m++) {
-        if (!is_between(ends, memory[m], through == WAY_HOST ? PLACE_NUMA : PLACE_GPU))
-            continue;
-        const struct pair *first = plan_pairs_find(ends->pairs, ends->from, memory[m], by);
-        if (first == NULL || first->least_ns_per_byte * ends->bytes >= search.best_ns)
-            continue;
-        if (through == WAY_TWO_GPUS) {
-            consider_two(&search, memory, memories, first);
-            continue;
-        }
-        const struct pair *pairs[] = {first, plan_pairs_find(ends->pairs, memory[m], ends->to, by)};
-        if (pairs[1] != NULL)
+    size_t count = find_between(&search, through == WAY_HOST ? PLACE_NUMA : PLACE_GPU, between);
+    if (through == WAY_TWO_GPUS)
+        consider_two(&search, between, count);
+    for (size_t i = 0; i < count && through != WAY_TWO_GPUS; i++) {
+        const struct pair *pairs[] = {between[i].first, between[i].last};
+        if (!is_hopeless(&search, pairs[0]) && !is_hopeless(&search, pairs[1]))
             consider(&search, pairs, 2);
     }
     if (search.best.count == 0)

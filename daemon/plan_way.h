@@ -7,6 +7,7 @@
 #include "plan_pairs.h"
 
 #define WAY_HOPS_MAX 3
+#define WAY_BUSY_MAX SETS_FLOWS_MAX
 
 struct way {
     const struct pair *pair[WAY_HOPS_MAX]; /* of the snapshot; NULL: nothing is measured or published of the hop */
@@ -25,6 +26,8 @@ struct way_ends {
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */
     size_t without_count;
+    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its gpus no second kernel; NULL when there is nothing */
+    size_t busy_count;             /* at most WAY_BUSY_MAX */
 };
 
 /* What each piece costs the thread that starts all of them: a launch for each hop, and as much again for each hop that waits for another's end. 0 not known. */
@@ -50,7 +53,7 @@ double plan_way_counted(const struct way *way, double bytes);
 /* Whether what both directions get at once was measured of each hop. */
 bool plan_way_knows_both(const struct way *way);
 
-#define WAY_ROOM_HOPS 24
+#define WAY_ROOM_HOPS (24 + WAY_BUSY_MAX)
 
 /* What ways that are taken leave of the lanes that they use. */
 struct way_room {
@@ -69,5 +72,5 @@ enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
  * and not those for which there is no room (NULL: nothing else is taken). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret);
 
-/* Whether it finds room for all that it gets alone. */
+/* Whether it finds room for all that it gets alone, and no gpu in it copies by kernel that does so already: its kernels fill the multiprocessors, and what two of them get nobody measured. */
 bool plan_way_fits(const struct way *way, const struct way_room *room);

@@ -115,8 +115,8 @@ static void both_directions_take_what_they_were_measured_to(void **state)
     request.from = numa(&f, 1);
     request.to = gpu(&f, 4);
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 25, 1e-9);
-    assert_true(says(&f.answer.warnings, "both directions"));
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 40, 1e-9);
+    assert_true(isnan(f.answer.option[0].predicted.low_ns) && says(&f.answer.warnings, "both directions get at once was not measured for every way here: those count as slowed as others are at most"));
     end(&f);
 }
 

@@ -116,6 +116,13 @@ static void ways_that_share_a_lane_or_may_are_not(void **state)
     end(&f);
 }
 
+/* numa0 is said to carry 60 GB/s when written, and of the rest nothing is known. */
+static double carries(const void *data, place_id numa, bool written)
+{
+    const struct fixture *f = data;
+    return written && graph_place(f->graph, numa)->number == 0 ? 60 * GB : INFINITY;
+}
+
 /* The widest way, and of these the shortest; both of two that are alike. */
 static void lanes_follow_the_drivers_way(void **state)
 {
@@ -130,7 +137,8 @@ static void lanes_follow_the_drivers_way(void **state)
     const place_id memory[] = {gpu(&f, 0), gpu(&f, 1), gpu(&f, 3), gpu(&f, 6), gpu(&f, 7), numa(&f, 0), numa(&f, 3)};
     enum { G0, G1, G3, G6, G7, N0, N3, COUNT };
     struct lanes lanes[COUNT * COUNT];
-    assert_true(plan_lanes_make(f.graph, memory, COUNT, NULL, NULL, lanes));
+    double bytes_per_s[64 * LANES_WORDS] = {0}, most = 0;
+    assert_true(plan_lanes_make(f.graph, memory, COUNT, carries, &f, lanes, bytes_per_s));
     assert_true(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G0 * COUNT + G6])); /* 1-0-6-7 */
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G6 * COUNT + G0]));
     assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G1 * COUNT + G3]));
@@ -138,11 +146,15 @@ static void lanes_follow_the_drivers_way(void **state)
     assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[N3 * COUNT + G1]));
     assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N3]));
     assert_true(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N0])); /* one memory */
+    assert_false(plan_lanes_meet(&lanes[N0 * COUNT + G0], &lanes[N0 * COUNT + G6])); /* out of it, no lane */
+    for (size_t i = 0; i < 64 * LANES_WORDS; i++)
+        most = fmax(most, bytes_per_s[i]);
+    assert_true(most == 60 * GB);
     end(&f);
 }
 
-/* Two gpus at once write to numa0: set NULL, or what each gets. */
-static void from_a_gpu_to_numa(struct fixture *f, double each)
+/* Two gpus at once write to numa3, what each gets or 0, and what is said of that memory or 0. */
+static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
 {
     *f = begin();
     for (int g = 0; g < 8; g += 4) {
@@ -151,6 +163,8 @@ static void from_a_gpu_to_numa(struct fixture *f, double each)
     }
     engine(f, 0, 4, 400);
     join(f, 0, 4, 400);
+    if (stated > 0)
+        nodes_value(f->values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(f, 3), numa(f, 3), "how=write", stated * GB, NAN, NAN);
     f->snap = nodes_snapshot(f->graph, f->values);
     struct sets *sets = sets_new();
     assert_non_null(sets);
@@ -165,17 +179,17 @@ static void from_a_gpu_to_numa(struct fixture *f, double each)
     f->snap->sets = sets;
 }
 
-/* Half directly, half over another gpu's port: where it was seen that the memory takes both; not where it takes no more than one, nor where nobody looked. */
+/* Half directly, half over another gpu's port: where it was seen that the memory takes both, or nothing says that it does not; not where it takes no more than one, as was seen or is said of it. */
 static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **state)
 {
     (void)state;
-    static const double each[] = {50, 26, 0};
-    for (int i = 0; i < 3; i++) {
+    static const double each[] = {50, 26, 0, 0};
+    for (int i = 0; i < 4; i++) {
         struct fixture f;
-        from_a_gpu_to_numa(&f, each[i]);
+        from_a_gpu_to_numa(&f, each[i], i == 3 ? 60 : 0);
         assert_int_equal(ask(&f, of(gpu(&f, 0), numa(&f, 3), 256 * MIB)), BERTH_OK);
         const struct route_option *best = &f.answer.option[0];
-        if (each[i] != 50) {
+        if (i == 1 || i == 3) {
             assert_int_equal(best->way_count, 1);
             assert_int_equal(best->way[0].hop_count, 1);
         } else {

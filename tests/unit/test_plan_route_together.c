@@ -1,0 +1,215 @@
+/* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and how wide the interval of one call is. */
+#include "plan_routes.h"
+
+static void join(struct fixture *f, int a, int b, double gb_per_s)
+{
+    struct link *link = graph_add_link(f->graph, gpu(f, a), gpu(f, b), LINK_XGMI);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = gb_per_s * GB;
+    link->state = LINK_UP;
+}
+
+/* By both mechanisms, with links. */
+static void pair(struct fixture *f, int a, int b, double engine, double kernel)
+{
+    for (int back = 0; back < 2; back++) {
+        place_id from = gpu(f, back ? b : a), to = gpu(f, back ? a : b);
+        rate(f, METRIC_GPU_GPU_COPY_ENGINE, from, to, "", engine);
+        overheads(f, from, to, METRIC_GPU_GPU_COPY_ENGINE, 10000, 4000);
+        if (kernel > 0) {
+            rate(f, METRIC_GPU_GPU_KERNEL, from, to, "", kernel);
+            overheads(f, from, to, METRIC_GPU_GPU_KERNEL, 10000, 4000);
+        }
+    }
+    join(f, a, b, 100);
+}
+
+static void both(struct fixture *f, enum metric metric, int a, int b, double together)
+{
+    rate(f, metric, gpu(f, a), gpu(f, b), "direction=both", together);
+}
+
+static const struct route_option *first(struct fixture *f, struct route_request request)
+{
+    assert_int_equal(ask(f, request), BERTH_OK);
+    return &f->answer.option[0];
+}
+
+static bool passes(const struct route_option *option, place_id via)
+{
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t h = 1; h < option->way[w].hop_count; h++)
+            if (option->way[w].hop[h].from == via)
+                return true;
+    return false;
+}
+
+/* Kernels are twice as fast, but gpu0's fill it already: the second way is its engine's. */
+static void a_gpu_runs_one_kernel_of_a_split(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    pair(&f, 0, 1, 50, 90);
+    pair(&f, 0, 4, 50, 90);
+    pair(&f, 4, 1, 50, 90);
+    const struct route_option *best = first(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
+    assert_int_equal(best->way_count, 2);
+    assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->way[1].hop[0].by, MOVE_COPY_ENGINE);
+    assert_near(best->predicted.time_ns, 1024 * MIB / 140.0, 0.02);
+    end(&f);
+}
+
+/* Two packages with a gpu each, and a third gpu beside the first. Across goes less, once; but over the gpu of the memory's own package more. */
+static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **state)
+{
+    (void)state;
+    struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 2, 1, INT64_C(64) << 30}), .values = values_new(), .allowed = {.given = true}};
+    assert_non_null(f.values);
+    for (int g = 0; g < 4; g++)
+        f.graph->places[nodes_add(f.graph, PLACE_GPU, g, 0, nodes_place(f.graph, PLACE_NUMA, g / 2), NULL)].capacity_bytes = INT64_C(64) << 30;
+    static const double gb_per_s[] = {50, 50, 20, 20}; /* from numa0 */
+    for (int g = 0; g < 4; g++) {
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, g), "", gb_per_s[g]);
+        overheads(&f, numa(&f, 0), gpu(&f, g), METRIC_HOST_GPU_COPY_ENGINE, 10000, 4000);
+        for (int h = 0; h < g; h++)
+            pair(&f, h, g, 90, 0);
+    }
+    const struct route_option *best = first(&f, of(numa(&f, 0), gpu(&f, 2), 1024 * MIB));
+    assert_int_equal(best->way_count, 3);
+    assert_true(passes(best, gpu(&f, 0)) && passes(best, gpu(&f, 1)) && !passes(best, gpu(&f, 3)));
+    assert_near(best->predicted.time_ns, 1024 * MIB / 120.0, 0.06); /* pieces on their way */
+    end(&f);
+}
+
+/* Over three ways, each of which was measured in both directions at once. */
+static void both_directions_take_as_many_ways_as_were_measured(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
+    for (size_t i = 0; i < 5; i++) {
+        pair(&f, pairs[i][0], pairs[i][1], 50, 0);
+        both(&f, METRIC_GPU_GPU_COPY_ENGINE, pairs[i][0], pairs[i][1], 100);
+    }
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    request.both = true;
+    const struct route_option *best = first(&f, request);
+    assert_int_equal(best->way_count, 3);
+    assert_near(best->predicted.time_ns, 1024 * MIB / 150.0, 0.06);
+    end(&f);
+}
+
+static void what_starts_a_transfer_takes_no_longer_for_the_other_direction(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    pair(&f, 0, 1, 50, 0);
+    both(&f, METRIC_GPU_GPU_COPY_ENGINE, 0, 1, 50);
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 65536);
+    double alone_ns = first(&f, request)->predicted.time_ns;
+    request.both = true;
+    assert_near(first(&f, request)->predicted.time_ns - alone_ns, 65536 / 50.0, 0.01);
+    end(&f);
+}
+
+/* gpu0's links to the switch carry what one copy gets: its engine's copies to three gpus go one after the other, and ways that begin later get less. */
+static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    place_id fabric = nodes_add(f.graph, PLACE_SWITCH, 0, 0, PLACE_NONE, NULL);
+    for (int g = 0; g < 8; g += 2) {
+        struct link *link = graph_add_link(f.graph, gpu(&f, g), fabric, LINK_NVLINK);
+        assert_non_null(link);
+        link->nominal_bytes_per_s = 450 * GB;
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, g), numa(&f, 3), "", 50);
+        overheads(&f, gpu(&f, g), numa(&f, 3), METRIC_HOST_GPU_COPY_ENGINE, 10000, 4000);
+        for (int h = 0; h < 8; h += 2)
+            if (h != g) {
+                rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, g), gpu(&f, h), "", 200);
+                overheads(&f, gpu(&f, g), gpu(&f, h), METRIC_GPU_GPU_COPY_ENGINE, 10000, 4000);
+            }
+    }
+    const struct route_option *best = first(&f, of(gpu(&f, 0), numa(&f, 3), 256 * MIB));
+    assert_int_equal(best->way_count, 4);
+    for (size_t w = 2; w < 4; w++) {
+        double bytes = 256.0 * MIB, ahead = fmin(best->share[w - 1] * bytes, SPLIT_AHEAD * best->chunk_bytes[w - 1]);
+        assert_near((best->share[w - 1] - best->share[w]) * bytes / 50, ahead / 200, 0.15); /* what the one before has copied when it begins, it has in hand */
+    }
+    assert_true(best->predicted.time_ns > 1.1 * 256 * MIB / 200.0);
+    end(&f);
+}
+
+static void a_split_keeps_off_what_moves_meanwhile(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
+    for (size_t i = 0; i < 5; i++)
+        pair(&f, pairs[i][0], pairs[i][1], i == 1 ? 60 : 50, 0);
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
+    assert_true(passes(first(&f, request), gpu(&f, 4)));
+    request.meanwhile = &other;
+    request.meanwhile_count = 1;
+    const struct route_option *best = first(&f, request);
+    assert_true(best->way_count == 2 && passes(best, gpu(&f, 6)) && !passes(best, gpu(&f, 4)));
+    assert_near(best->predicted.time_ns, 1024 * MIB / 100.0, 0.03);
+    end(&f);
+}
+
+/* Kernels are faster alone, but not beside another one on the same gpu. */
+static void kernels_on_one_gpu_share_it(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    pair(&f, 0, 1, 50, 90);
+    pair(&f, 0, 4, 20, 90);
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 4096 * MIB};
+    assert_int_equal(first(&f, request)->way[0].hop[0].by, MOVE_KERNEL);
+    request.meanwhile = &other;
+    request.meanwhile_count = 1;
+    const struct route_option *best = first(&f, request);
+    assert_int_equal(best->way[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_near(f.answer.option[1].predicted.time_ns, 2 * 1024 * MIB / 90.0, 0.02);
+    assert_true(says(&f.answer.warnings, "beside what moves meanwhile was not measured"));
+    end(&f);
+}
+
+static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
+{
+    (void)state;
+    double half_ns[2];
+    for (int i = 0; i < 2; i++) {
+        struct fixture f = begin();
+        char axes[TRANSFER_AXES_MAX];
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 50);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_QUEUE, axes, sizeof axes);
+        starting(&f, gpu(&f, 0), gpu(&f, 1), axes, 4000);
+        transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
+        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 0), gpu(&f, 1), axes, 10000, i == 0 ? NAN : 9000, i == 0 ? NAN : 11000);
+        const struct prediction *time = &first(&f, of(gpu(&f, 0), gpu(&f, 1), 4096))->predicted;
+        half_ns[i] = time->high_ns - time->time_ns;
+        assert_near(time->time_ns - time->low_ns, half_ns[i], 1e-9);
+        end(&f);
+    }
+    assert_true(half_ns[0] > 0 && half_ns[0] < 1000);
+    assert_true(half_ns[1] > 1000); /* one more is farther off than their median */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_runs_one_kernel_of_a_split),
+        cmocka_unit_test(ways_of_two_packages_are_taken_together_but_for_what_crosses),
+        cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
+        cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),
+        cmocka_unit_test(copies_of_one_engine_over_one_lane_follow_each_other),
+        cmocka_unit_test(a_split_keeps_off_what_moves_meanwhile),
+        cmocka_unit_test(kernels_on_one_gpu_share_it),
+        cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
