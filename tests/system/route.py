@@ -110,7 +110,7 @@ def on_mi250x_from_boot():
         refused(daemon, "InvalidParameter", "already", "gpu0", "gpu0")
         refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
 
-        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "1G", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "64M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
         assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 174.0 GB/s alone (measured)" in out, out
 
 
