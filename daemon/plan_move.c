@@ -240,7 +240,6 @@ double plan_move_start_ns(const struct move *move)
 
 /* Of a call: where what starting it costs is another pair's, nothing says how far that is off. */
 #define START_MATTERS 0.01
-#define MANY          16 /* intervals of which the deviation of one repetition is the mean: enough */
 
 struct prediction plan_move_called(const struct move *move, double bytes)
 {
@@ -248,8 +247,6 @@ struct prediction plan_move_called(const struct move *move, double bytes)
     const struct agreement *drift = move->drift;
     double called_ns = isnan(move->t0_call_ns) ? time.time_ns : curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move));
     double half_ns = time.high_ns - time.time_ns;
-    if (drift != NULL && drift->one > 0) /* sizes are timed many at once, which evens out what each does */
-        half_ns = isnan(half_ns) ? half_ns : fmax(half_ns, spread_one(drift->one, 0, 0, MANY) * time.time_ns);
     if (move->call != NULL && move->call->high >= move->call->low)
         half_ns = hypot(half_ns, spread_cell((move->call->high - move->call->low) / 2, move->call->n));
     if (drift != NULL && drift->calls > 0 && !isnan(move->t0_call_ns))

@@ -285,6 +285,8 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
         if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
             return;
+        if (i > 0 && pairs[i]->move.by == MOVE_KERNEL && pairs[i]->move.driver == pairs[i - 1]->move.driver) /* it would run both at once */
+            return;
         add_pair(&hops, pairs[i], slowdown);
     }
     if (!finds_room(search, &hops))

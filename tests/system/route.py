@@ -110,7 +110,7 @@ def on_mi250x_from_boot():
         refused(daemon, "InvalidParameter", "already", "gpu0", "gpu0")
         refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
 
-        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "64M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "4M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
         assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 174.0 GB/s alone (measured)" in out, out
 
 
@@ -120,14 +120,14 @@ def on_gh200():
         is_sound(answer)
         # the way over C2C and NVLink is longer than that between the processors, and wider
         assert near(rate(single(answer, "copy_engine", ["gpu0"])), 128, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
-        assert answer["options"][0]["segments"][0]["via"] == ["gpu0"], answer["options"][0]
+        assert any(segment["via"] == ["gpu0"] for segment in answer["options"][0]["segments"]), answer["options"][0]
         near_one = ask(daemon, "numa0", "gpu0")
-        assert near(rate(near_one["options"][0]), 346) and near_one["options"][0]["segments"][0]["mechanism"] == "copy_engine", near_one["options"][0]
+        assert near(rate(single(near_one, "copy_engine")), 346) and near_one["options"][0]["segments"][0]["mechanism"] == "copy_engine", near_one["options"][0]
         peers = ask(daemon, "gpu0", "gpu1")
         is_sound(peers)
-        # three ways over NVLink, none of which shares a link with another
+        # three ways over NVLink, none of which shares a link with another, and one over C2C
         best = peers["options"][0]
-        assert sorted(s["via"] for s in best["segments"]) == [[], ["gpu2"], ["gpu3"]] and rate(best) > 2.7 * rate(single(peers, "copy_engine")), best
+        assert sorted(s["via"] for s in best["segments"] if s["mechanism"] != "host") == [[], ["gpu2"], ["gpu3"]] and rate(best) > 2.7 * rate(single(peers, "copy_engine")), best
         assert all(o["environment"] == {} and not o["needs_restart"] for a in (answer, near_one, peers) for o in a["options"])
         assert not any("numa4" in s["via"] or "numa12" in s["via"] for o in peers["options"] for s in o["segments"])  # those are gpus' own
 
