@@ -124,7 +124,7 @@ static void both_ways_within_one_memory_share_it(void **state)
         gpu->model = strdup("AMD Instinct MI300A");
         assert_non_null(gpu->model);
     }
-    size_t own = NUMA(graph_place(f.graph, graph_place(f.graph, f.place[0])->numa)->number);
+    size_t own = NUMA((size_t)graph_place(f.graph, graph_place(f.graph, f.place[0])->numa)->number);
     rate(&f, METRIC_HOST_GPU_KERNEL, own, 0, 1800);
     rate(&f, METRIC_HOST_GPU_KERNEL, 0, own, 1800);
     rate(&f, METRIC_MEMORY_BANDWIDTH, 0, 0, 3600);
