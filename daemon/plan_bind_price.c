@@ -339,14 +339,17 @@ static bool make_arcs(struct bind_price *price)
     return ok;
 }
 
-/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the transfer that ends last; what else a step's interval has, of sharing
- * and launches, moves both steps alike. */
+/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the bytes of the transfer that ends last; what else a step's interval has, of
+ * sharing and of starting transfers, moves both steps alike. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
     plan_bind_price_load(price, slot, NULL);
     struct load_prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    const struct prediction *last = &price->part[step.last].time;
-    double overlap = last->high_ns / fmax(last->low_ns, last->time_ns / 2) - 1;
+    const struct move *move = price->flow_count > 0 ? price->part[step.last].move : NULL;
+    if (move == NULL)
+        return PRICE_SAME_UNKNOWN;
+    struct prediction alone = plan_move_queued(move, price->load[step.last].bytes);
+    double overlap = alone.high_ns / fmax(alone.low_ns, alone.time_ns / 2) - 1;
     return isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
 }
 
