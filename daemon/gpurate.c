@@ -6,6 +6,7 @@
 
 #include "curve.h"
 #include "plan_pairs.h"
+#include "spread.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES 12
@@ -164,12 +165,41 @@ static struct start start_of(const struct gpurate *at, enum metric metric)
     return (struct start){most, isinf(least) ? 0 : most - least};
 }
 
+/* How far one repetition is from the next in gpus' own memory: the mean by factors of what was measured there; 0 nothing was. */
+static double own_deviation(const struct snapshot *snap, enum metric metric)
+{
+    const struct graph *graph = snap->graph;
+    double sum = 0;
+    size_t count = 0;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct value *v;
+        for (size_t n = values_range_to(snap->values, metric, g, g, &v); n > 0; v++, n--) {
+            double its = v->source == VALUE_MEASURED && v->low > 0 ? spread_deviation(log(v->high / v->low) / 2, v->n) : NAN;
+            if (its > 0) {
+                sum += log(its);
+                count++;
+            }
+        }
+    }
+    return count > 0 ? exp(sum / (double)count) : 0;
+}
+
+/* The same of the transfers that a value is one of. */
+static double deviation_of(const struct gpurate *at, enum metric metric)
+{
+    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
+        return own_deviation(at->snap, metric);
+    const struct resource_model *resources = snapshot_resources(at->snap);
+    const struct agreement *alike = resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
+    return alike != NULL ? alike->one : 0;
+}
+
 /* At a rate, begun rounds times. */
 static struct memtime by_rate(const struct gpurate *at, enum metric metric, const struct value *v, double bytes, double rounds)
 {
     struct start start = start_of(at, metric);
     double ns = bytes * 1e9, started = rounds * start.ns, off = rounds * start.off_ns;
-    struct memtime time = memtime_of(started + ns / v->value, started + ns / v->high, started + ns / v->low, v->n, rounds);
+    struct memtime time = memtime_of(started + ns / v->value, started + ns / v->high, started + ns / v->low, v->n, deviation_of(at, metric), rounds);
     time.below += off * off;
     time.above += off * off;
     return time;
@@ -396,7 +426,7 @@ enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct me
     if (round == NULL || there == NULL)
         return BERTH_OK;
     double back_ns = fmax(round->value / SHARED_BYTES - 1e9 / there->value, 0);
-    *ret = memtime_of(bytes * back_ns, bytes * fmax(round->low / SHARED_BYTES - 1e9 / there->low, 0), bytes * fmax(round->high / SHARED_BYTES - 1e9 / there->high, 0), round->n,
+    *ret = memtime_of(bytes * back_ns, bytes * fmax(round->low / SHARED_BYTES - 1e9 / there->low, 0), bytes * fmax(round->high / SHARED_BYTES - 1e9 / there->high, 0), round->n, 0,
                       bytes / SHARED_BYTES);
     enum berth_code code = memrate_cite(basis, round, err);
     return code == BERTH_OK ? memrate_cite(basis, there, err) : code;

@@ -15,11 +15,11 @@ struct memtime memtime_within(double time_ns, double low_ns, double high_ns, dou
     return (struct memtime){time_ns, low_ns, high_ns, below * below, above * above};
 }
 
-struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double rounds)
+struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double like, double rounds)
 {
     if (low_ns > 0)
-        return memtime_within(time_ns, low_ns, high_ns, spread_mean(log(high_ns / low_ns) / 2, n, rounds));
-    double off = spread_mean((high_ns - low_ns) / 2, n, rounds), below = fmin(off, time_ns); /* what may be no time at all has no logarithm */
+        return memtime_within(time_ns, low_ns, high_ns, spread_mean(log(high_ns / low_ns) / 2, n, like, rounds));
+    double off = spread_mean((high_ns - low_ns) / 2, n, 0, rounds), below = fmin(off, time_ns); /* what may be no time at all has no logarithm */
     return (struct memtime){time_ns, low_ns, high_ns, isnan(off) ? off : below * below, off * off};
 }
 

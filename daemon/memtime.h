@@ -20,8 +20,8 @@ struct memtime memtime_unknown(void);
 /* By a figure without an interval. */
 struct memtime memtime_bare(double time_ns);
 
-/* A time whose interval follows from one cell's median of n repetitions (0: not known): once, or the mean of rounds repetitions. */
-struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double rounds);
+/* A time whose interval follows from one cell's median of n repetitions (0: not known): once, or the mean of rounds repetitions. like: as of spread_cell_among. */
+struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double like, double rounds);
 
 /* The same where it is known already by what share one more may be off: half of the interval over the time. */
 struct memtime memtime_within(double time_ns, double low_ns, double high_ns, double spread);

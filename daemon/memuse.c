@@ -119,7 +119,7 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     enum berth_code code = memrate_latency_within(snap, &use->who, numa, span, basis, &latency, err);
     if (code != BERTH_OK)
         return code;
-    *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 1);
+    *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 0, 1);
     plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
     return BERTH_OK;
 }
@@ -142,7 +142,7 @@ enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *sn
         if (code != BERTH_OK)
             return code;
         double ns = streams[i].bytes * 1e9;
-        time = memtime_sum(time, memtime_of(ns / rate.value, ns / rate.high, ns / rate.low, rate.n, streams[i].bytes / span));
+        time = memtime_sum(time, memtime_of(ns / rate.value, ns / rate.high, ns / rate.low, rate.n, 0, streams[i].bytes / span));
     }
     *ret = time;
     return BERTH_OK;

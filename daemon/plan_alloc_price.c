@@ -140,7 +140,7 @@ static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *o
     if (v == NULL)
         return BERTH_OK;
     double ns = (double)work->request->bytes * 1e9;
-    struct memtime setup = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 1);
+    struct memtime setup = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 0, 1);
     option->setup = memtime_median(&setup);
     option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
     *total = memtime_sum(*total, setup);

@@ -55,19 +55,12 @@ double spread_one(double deviation, double error, uint32_t n, size_t intervals)
     return student(spread_freedom(n) * (double)(intervals > 0 ? intervals : 1)) * sqrt(deviation * deviation + error * error);
 }
 
-double spread_cell(double half, uint32_t n) { return spread_mean(half, n, 1); }
+double spread_cell(double half, uint32_t n) { return spread_mean(half, n, 0, 1); }
 
-double spread_mean(double half, uint32_t n, double count)
-{
-    double deviation = spread_deviation(half, n);
-    return spread_one(deviation / sqrt(fmax(count, 1)), deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n, 1);
-}
+double spread_cell_among(double half, uint32_t n, double like) { return spread_mean(half, n, like, 1); }
 
-double spread_cell_among(double half, uint32_t n, double like)
+double spread_mean(double half, uint32_t n, double like, double count)
 {
-    double own = spread_deviation(half, n);
-    if (!(like > 0))
-        return spread_cell(half, n);
-    double deviation = sqrt((own * own + like * like) / 2);
-    return spread_one(deviation, deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n, 2);
+    double own = spread_deviation(half, n), deviation = like > 0 ? sqrt((own * own + like * like) / 2) : own;
+    return spread_one(deviation / sqrt(fmax(count, 1)), deviation * sqrt(MEDIAN_VAR / (n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST)), n, like > 0 ? 2 : 1);
 }

@@ -26,5 +26,5 @@ double spread_cell(double half, uint32_t n);
 /* The same where cells that are measured alike deviate by like on the whole: one cell's own interval is wide or narrow by chance, and counts as much as all of them; like 0: nothing is alike. */
 double spread_cell_among(double half, uint32_t n, double like);
 
-/* The same of the mean of so many more (1 and more), which even each other out; the median's own error they do not. */
-double spread_mean(double half, uint32_t n, double count);
+/* That of the mean of so many more (1 and more), which even each other out; the median's own error they do not. */
+double spread_mean(double half, uint32_t n, double like, double count);

@@ -44,6 +44,30 @@ static void it_is_before_what_is_farther(void **state)
     }
 }
 
+/* The gpu's part alone would make its own memory first; what the cores pay there is not known, and half a sum goes before no whole one. */
+static void half_a_sum_goes_before_no_whole_one(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct fixture f = begin(kind == 0 ? ONE_MEMORY : DISCRETE);
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 40 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.gpu[0], f.numa[0], "how=write;kind=migrating", 40 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[0], "how=read", 30 * GB);
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[1], "", 80 * GB);
+        struct memuse_access access[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+        assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+        assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
+        assert_near(f.answer.option[0].predicted.time_ns, 64 * GIB / 30.0 + GIB / 80.0);
+        place_id own = kind == 0 ? f.numa[0] : f.gpu[0];
+        for (size_t i = 0; i < f.answer.count; i++)
+            assert_true(f.answer.option[i].place.memory != own || isnan(f.answer.option[i].predicted.time_ns));
+        assert_non_null(option(&f, MEMKIND_MANAGED, own));
+        assert_true(warned(&f, kind == 0 ? "nothing known predicts the time of managed memory on numa0" : "nothing known predicts the time of managed memory on gpu0, numa0"));
+        end(&f);
+    }
+}
+
 /* What is known of the others who use it is added, so that a memory that suits one of them only does not go first. */
 static void others_who_use_it_count(void **state)
 {
@@ -182,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_before_what_is_farther),
+        cmocka_unit_test(half_a_sum_goes_before_no_whole_one),
         cmocka_unit_test(others_who_use_it_count),
         cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
         cmocka_unit_test(measured_of_its_like_goes_before_published_of_its_own),

@@ -77,7 +77,7 @@ static void the_mean_of_several_is_inside(void **state)
                 for (int i = 0; i < count; i++)
                     mean += (100 + normal(&seed)) / count;
                 struct probe_summary summary = probe_stats_quantile(samples, n, 0.5);
-                double half = (summary.high - summary.low) / 2, within = spread_mean(half, n, count);
+                double half = (summary.high - summary.low) / 2, within = spread_mean(half, n, 0, count);
                 inside += fabs(mean - summary.value) <= within;
                 assert_true(within < spread_cell(half, n) || half == 0);
             }
@@ -85,7 +85,7 @@ static void the_mean_of_several_is_inside(void **state)
             print_message("n %2u, mean of %2d: %.1f %% inside\n", n, count, 100 * share);
             assert_true(share > 0.93 && share < 0.97);
         }
-    assert_true(spread_mean(1, 9, 0.5) == spread_cell(1, 9)); /* a part of one is no better than one */
+    assert_true(spread_mean(1, 9, 0, 0.5) == spread_cell(1, 9)); /* a part of one is no better than one */
 }
 
 int main(void)
