@@ -198,8 +198,9 @@ static double deviation_of(const struct gpurate *at, enum metric metric)
 static struct memtime by_rate(const struct gpurate *at, enum metric metric, const struct value *v, double bytes, double rounds)
 {
     struct start start = start_of(at, metric);
-    double ns = bytes * 1e9, started = rounds * start.ns, off = rounds * start.off_ns;
-    struct memtime time = memtime_of(started + ns / v->value, started + ns / v->high, started + ns / v->low, v->n, deviation_of(at, metric), rounds);
+    double off = rounds * start.off_ns, time_ns = bytes / v->value * 1e9 + rounds * start.ns;
+    /* What starting it takes is no less off from one time to the next than the rest. */
+    struct memtime time = memtime_of(time_ns, time_ns * (v->value / v->high), time_ns * (v->value / v->low), v->n, deviation_of(at, metric), rounds);
     time.below += off * off;
     time.above += off * off;
     return time;
