@@ -104,9 +104,11 @@ int cmd_print(struct ui *ui);           /* to standard output; frees the ui */
 int cmd_print_json(const char *text);   /* one line */
 int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply)); /* either, by --json */
 
-/* cmd_number.c */
+/* cmd_size.c */
 bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
 bool cmd_parse_count(const char *text, long least, long most, long *ret_count);
+
+/* cmd_number.c */
 int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option, long least, long most);
 int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);

@@ -1,4 +1,5 @@
 /* Taking a berth. */
+#include "lib_apply.h"
 #include "lib.h"
 #include "lib_cpus.h"
 
@@ -73,7 +74,7 @@ static bool is_of_gpus(const char *name)
     return false;
 }
 
-static bool is_wanted(const char *name, unsigned parts) { return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT); }
+bool lib_apply_wants(const char *name, unsigned parts) { return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT); }
 
 static bool is_name(const char *name) { return *name != '\0' && strchr(name, '=') == NULL; }
 
@@ -93,9 +94,9 @@ static void undo_environment(const struct berth_task *task, unsigned parts, char
 {
     for (size_t i = count; i > 0; i--) {
         const char *name = task->environment.item[i - 1].name;
-        if (is_wanted(name, parts) && before[i - 1] != NULL)
+        if (lib_apply_wants(name, parts) && before[i - 1] != NULL)
             setenv(name, before[i - 1], 1); /* if memory is still short for that, nothing can be done */
-        else if (is_wanted(name, parts))
+        else if (lib_apply_wants(name, parts))
             unsetenv(name);
     }
 }
@@ -109,7 +110,7 @@ static int apply_environment(struct berth *berth, const struct berth_task *task,
     for (; fine && done < task->environment.count; done++) {
         const struct berth_pair *pair = &task->environment.item[done];
         const char *value = getenv(pair->name);
-        if (!is_wanted(pair->name, parts))
+        if (!lib_apply_wants(pair->name, parts))
             continue;
         before[done] = value != NULL ? strdup(value) : NULL;
         fine = (value == NULL || before[done] != NULL) && setenv(pair->name, pair->value, 1) == 0;
@@ -119,7 +120,7 @@ static int apply_environment(struct berth *berth, const struct berth_task *task,
     if (!fine && before != NULL)
         undo_environment(task, parts, before, done);
     for (size_t i = 0; fine && i < task->unset.count; i++)
-        if (is_wanted(task->unset.item[i], parts))
+        if (lib_apply_wants(task->unset.item[i], parts))
             unsetenv(task->unset.item[i]);
     for (size_t i = 0; before != NULL && i < task->environment.count; i++)
         free(before[i]);

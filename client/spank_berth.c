@@ -1,0 +1,287 @@
+/*
+ * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec` does. Nothing that goes wrong here fails a job: the
+ * task runs as Slurm has placed it, and the first task of the node says so, once.
+ *
+ * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [default=WORDS], WORDS as of --berth.
+ */
+#include <slurm/spank.h>
+#include <slurm/slurm_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib_apply.h"
+#include "slurm_call.h"
+#include "slurm_cores.h"
+#include "slurm_gres.h"
+#include "spank_options.h"
+
+#define TIMEOUT_MS 1000
+#define LINE_SIZE  512
+
+SPANK_PLUGIN(berth, 1)
+
+static const struct spank_option berth_option = {
+    .name = (char *)"berth",
+    .arginfo = (char *)"WORDS",
+    .usage = (char *)"take measured berths: pattern=ring,bytes=64M,host=1G,visible=all,order=rank,gpus=N,cores=N; or off",
+    .has_arg = 1,
+};
+
+/* What the plugin's own line in plugstack.conf says. */
+struct setting {
+    const char *socket, *gres_conf, *standard; /* NULL: not said */
+};
+
+static struct setting read_setting(int count, char **words)
+{
+    struct setting setting = {NULL};
+    for (int i = 0; i < count; i++) {
+        if (strncmp(words[i], "socket=", 7) == 0)
+            setting.socket = words[i] + 7;
+        else if (strncmp(words[i], "gres_conf=", 10) == 0)
+            setting.gres_conf = words[i] + 10;
+        else if (strncmp(words[i], "default=", 8) == 0)
+            setting.standard = words[i] + 8;
+        else
+            slurm_error("berth: plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf= and default=", words[i]);
+    }
+    return setting;
+}
+
+/* What the site says, then what the job says. False with one line in why. */
+static bool read_options(spank_t spank, const struct setting *setting, struct spank_options *ret, char *why, size_t size)
+{
+    char *given = NULL;
+    spank_options_init(ret);
+    if (setting->standard != NULL && !spank_options_parse(setting->standard, ret, why, size))
+        return false;
+    if (spank_option_getopt(spank, (struct spank_option *)&berth_option, &given) != ESPANK_SUCCESS || given == NULL)
+        return true;
+    ret->is_off = false; /* who says what it wants wants it */
+    return spank_options_parse(given, ret, why, size);
+}
+
+int slurm_spank_init(spank_t spank, int count, char **words)
+{
+    (void)count;
+    (void)words;
+    spank_context_t context = spank_context();
+    if (context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR || context == S_CTX_REMOTE)
+        return spank_option_register(spank, (struct spank_option *)&berth_option);
+    return ESPANK_SUCCESS;
+}
+
+/* A word that is wrong is told before there is a job. */
+int slurm_spank_init_post_opt(spank_t spank, int count, char **words)
+{
+    struct spank_options options;
+    char why[LINE_SIZE];
+    spank_context_t context = spank_context();
+    const struct setting setting = context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR ? read_setting(count, words) : (struct setting){NULL};
+    if (setting.standard == NULL && context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR)
+        return ESPANK_SUCCESS;
+    if (read_options(spank, &setting, &options, why, sizeof why))
+        return ESPANK_SUCCESS;
+    slurm_error("--berth: %s", why);
+    return ESPANK_BAD_ARG;
+}
+
+/* One task that is about to be executed. */
+struct task {
+    spank_t spank;
+    struct setting setting;
+    struct spank_options options;
+    struct slurm_call call;
+    struct berth_launcher *launcher;
+    struct berth_step *step;
+    struct berth_binding *binding;
+    json_t *node;
+    const char *gpus[SLURM_GPUS_MOST];
+    char cpus[16384], why[LINE_SIZE];
+};
+
+/* Of the environment that the task will have: slurmstepd's own is another. */
+static const char *variable(const char *name, void *arg)
+{
+    char **environment = NULL;
+    size_t length = strlen(name);
+    if (spank_get_item(arg, S_JOB_ENV, &environment) != ESPANK_SUCCESS || environment == NULL)
+        return NULL;
+    for (; *environment != NULL; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+static bool fail(struct task *task, const char *why)
+{
+    if (why != task->why)
+        snprintf(task->why, sizeof task->why, "%s", why);
+    return false;
+}
+
+/* What Slurm has given to the step: device files may be open to all, and tasks free to run anywhere. */
+static bool read_given(struct task *task, struct berth_allowed *ret)
+{
+    const char *numbers = variable("SLURM_STEP_GPUS", task->spank);
+    char *cores = NULL;
+    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    int count = 0;
+    if (numbers != NULL && *numbers != '\0') {
+        struct slurm_gres *gres = malloc(sizeof *gres);
+        if (gres == NULL)
+            return fail(task, "out of memory");
+        slurm_gres_load(task->setting.gres_conf, gres);
+        count = slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why);
+        free(gres);
+    }
+    if (count < 0)
+        return false;
+    ret->gpus = (struct berth_texts){.item = task->gpus, .count = (size_t)count};
+    if (spank_get_item(task->spank, S_STEP_ALLOC_CORES, &cores) == ESPANK_SUCCESS && cores != NULL && slurm_cores_cpus(task->node, cores, task->cpus, sizeof task->cpus))
+        ret->cpus = task->cpus;
+    return true;
+}
+
+/* The kernel writes lists in one way, Slurm's cores become another. */
+static bool is_same_set(const char *list, const char *other)
+{
+    bool in_one[4096] = {false}, in_other[4096] = {false};
+    bool *const sets[] = {in_one, in_other};
+    const char *const lists[] = {list, other};
+    for (int i = 0; i < 2; i++)
+        for (const char *at = lists[i]; *at != '\0';) {
+            char *end;
+            long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+            for (long n = first; n <= last && n >= 0 && n < 4096; n++)
+                sets[i][n] = true;
+            at = *end == ',' ? end + 1 : "";
+        }
+    return memcmp(in_one, in_other, sizeof in_one) == 0;
+}
+
+/* A task that may use all gpus of its step loses none unless it says so: they are shared out evenly, and those left over stay visible to all. */
+static void share_gpus(const struct task *task, struct berth_bind_request *request)
+{
+    int gpus = (int)task->step->allowed.gpus.count, tasks = request->tasks;
+    if (request->gpus_per_task >= 0)
+        return;
+    request->gpus_per_task = gpus >= tasks ? gpus / tasks : gpus > 0 ? 1 : 0;
+    if (gpus > 0 && gpus < tasks)
+        request->tasks_per_gpu = (tasks + gpus - 1) / gpus;
+    if (gpus > tasks && gpus % tasks != 0 && request->visible == BERTH_VISIBLE_DEFAULT)
+        request->visible = BERTH_VISIBLE_ALL;
+}
+
+static bool ask(struct task *task)
+{
+    const struct spank_options *options = &task->options;
+    struct berth_bind_request request;
+    berth_bind_request_init(&request);
+    request.tasks = task->launcher->tasks;
+    request.allowed = &task->step->allowed;
+    request.key = task->step->key;
+    request.pattern = options->pattern;
+    request.bytes = options->bytes;
+    request.host_bytes = options->host_bytes;
+    request.mechanism = options->mechanism;
+    request.order = options->order;
+    request.visible = options->visible;
+    request.gpus_per_task = options->gpus_per_task;
+    request.cores_per_task = options->cores_per_task;
+    if (options->pattern != BERTH_PATTERN_DEFAULT) {
+        request.ranks = task->launcher->ranks;
+        request.world = task->launcher->ranks != NULL ? task->launcher->world : -1;
+    }
+    share_gpus(task, &request);
+    return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+}
+
+static bool find_out(struct task *task)
+{
+    struct berth_allowed given = {NULL};
+    struct berth *berth = task->call.berth;
+    if (berth_launcher_here(berth, variable, task->spank, &task->launcher) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    if (task->launcher->missing != NULL)
+        return fail(task, task->launcher->missing);
+    if (!read_given(task, &given))
+        return false;
+    if (berth_step_here(berth, task->launcher, &given, variable, task->spank, &task->step) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of its own. */
+    if (given.cpus != NULL && is_same_set(given.cpus, task->step->cpus))
+        task->step->cpus_bound = 0;
+    return true;
+}
+
+static bool take(struct task *task)
+{
+    unsigned parts = 0;
+    const struct berth_task *berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
+    if (berth == NULL)
+        return fail(task, "no berth of the plan has just the gpus that Slurm has bound this task to");
+    if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    for (size_t i = 0; i < berth->environment.count; i++)
+        if (lib_apply_wants(berth->environment.item[i].name, parts))
+            spank_setenv(task->spank, berth->environment.item[i].name, berth->environment.item[i].value, 1);
+    for (size_t i = 0; i < berth->unset.count; i++)
+        if (lib_apply_wants(berth->unset.item[i], parts))
+            spank_unsetenv(task->spank, berth->unset.item[i]);
+    return true;
+}
+
+static void say(const struct task *task, bool is_placed)
+{
+    const struct berth_step *step = task->step;
+    if (!is_placed)
+        slurm_spank_log("berth: %s: tasks run as Slurm has placed them", task->why);
+    else if (step->cpus_bound || step->gpus_bound)
+        slurm_spank_log("berth: Slurm has bound the tasks to %s%s%s, and that stays (--cpu-bind=none --gpu-bind=none leaves it to berth)", step->cpus_bound ? "cpus" : "",
+                        step->cpus_bound && step->gpus_bound ? " and " : "", step->gpus_bound ? "gpus" : "");
+}
+
+static bool place(struct task *task)
+{
+    if (slurm_call_init(&task->call, task->setting.socket, TIMEOUT_MS) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    return find_out(task) && ask(task) && take(task);
+}
+
+/* Batch and extern steps have no tasks of an application, nor has an interactive one. */
+static bool has_application(spank_t spank)
+{
+    uint32_t step = 0;
+    return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step < SLURM_MAX_NORMAL_STEP_ID;
+}
+
+int slurm_spank_task_init(spank_t spank, int count, char **words)
+{
+    struct task *task = calloc(1, sizeof *task);
+    uint32_t number = 0;
+    if (task == NULL || !has_application(spank)) {
+        free(task);
+        return ESPANK_SUCCESS;
+    }
+    task->spank = spank;
+    task->setting = read_setting(count, words);
+    bool is_placed = read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
+    if (is_placed && !task->options.is_off)
+        is_placed = place(task);
+    int id = 0;
+    if (spank_get_item(spank, S_TASK_ID, &id) == ESPANK_SUCCESS)
+        number = (uint32_t)id;
+    if (number == 0 && (task->step != NULL || !is_placed))
+        say(task, is_placed);
+    berth_binding_free(task->binding);
+    berth_step_free(task->step);
+    berth_launcher_free(task->launcher);
+    json_decref(task->node);
+    slurm_call_done(&task->call);
+    free(task);
+    return ESPANK_SUCCESS;
+}
