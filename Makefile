@@ -46,7 +46,8 @@ ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units fault faults,$(MAKEC
 DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
-CMD_SRC     := $(filter-out $(LIB_SRC),$(wildcard client/*.c))
+SPANK_SRC   := $(wildcard client/spank_*.c)
+CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_SRC),$(wildcard client/*.c))
 PROBE_SRC   := $(wildcard probes/probe_*.c)
 CPU_SRC     := $(wildcard probes/cpu_*.c)
 GPU_MAIN    := $(wildcard probes/gpu_main.c)
@@ -63,13 +64,15 @@ LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/lib
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
+SPANK_H  := $(shell echo '\#include <slurm/spank.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+SPANK    := $(if $(SPANK_H),$(BUILD)/lib/spank_berth.so)
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(wildcard docs/examples/*.c))
 
 # The goals that call make again do it with every core, unless the caller said how many.
 AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: all
-all: $(PROGRAMS) $(LIBS) ## build the programs into build/bin and the library into build/lib
+all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) ## build the programs into build/bin and the library into build/lib
 
 # One clear line instead of two hundred compiler errors; the goals that install the libraries first are let through.
 WITHOUT_LIBRARIES := deps deb demo check check-numa check-cluster check-package ci bench bench-gpu bench-advice lint help clean dist uninstall
@@ -145,6 +148,17 @@ $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa)
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
+
+# Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
+SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,slurm_call.c slurm_cores.c slurm_gres.c slurm_list.c cmd_size.c)
+$(BUILD)/obj/client/spank_berth.o: ALL_CFLAGS += -fvisibility=default
+$(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_PARTS)) $(BUILD)/lib/libberth.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg_libs,jansson numa) -lm
+.PHONY: no_spank
+no_spank:
+	@echo "  left out: Slurm's plugin spank_berth.so, for there is no slurm/spank.h (Debian: libslurm-dev)"
 
 $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
@@ -281,10 +295,14 @@ check-numa: ## run the daemon, the probe and a program that follows the advice o
 	$(AGAIN) all examples
 	@BUILD=$(BUILD) tests/numa/run.sh
 
+$(BUILD)/slurm/app: tests/slurm/app.c Makefile
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $<
 .PHONY: check-cluster
 check-cluster: ## run jobs under a private Slurm of one node: hooks, health check, berths
 	@tests/lib/deps.sh build test cluster
-	$(AGAIN) all
+	$(AGAIN) all $(BUILD)/slurm/app
 	@for t in tests/slurm/*.sh; do BUILD=$(BUILD) BIN=$(BUILD)/bin $$t || exit 1; done
 
 .PHONY: unit
@@ -406,7 +424,7 @@ $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.
 # removed only while it is as it came.
 INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
-            $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
+            $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) 644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/berth.h:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
@@ -432,7 +450,7 @@ uninstall: ## remove exactly what install put there (give it the same DESTDIR= a
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
 	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
-	@for d in $(LIBEXECDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
+	@for d in $(LIBEXECDIR)/slurm $(LIBDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 
 .PHONY: dist
 dist: ## a tarball of the commit, the same bytes every time

@@ -4,8 +4,8 @@
  *
  * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [default=WORDS], WORDS as of --berth.
  */
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
-#include <slurm/slurm_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,29 @@
 
 #define TIMEOUT_MS 1000
 #define LINE_SIZE  512
+#define STEP_GPUS  "BERTH_STEP_GPUS" /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
 
 SPANK_PLUGIN(berth, 1)
+
+/* A word that is wrong is told before there is a job. */
+static int check_words(int value, const char *words, int is_remote)
+{
+    struct spank_options options;
+    char why[LINE_SIZE];
+    (void)value;
+    spank_options_init(&options);
+    if (is_remote || spank_options_parse(words, &options, why, sizeof why))
+        return ESPANK_SUCCESS;
+    slurm_error("--berth: %s", why);
+    return -1;
+}
 
 static const struct spank_option berth_option = {
     .name = (char *)"berth",
     .arginfo = (char *)"WORDS",
     .usage = (char *)"take measured berths: pattern=ring,bytes=64M,host=1G,visible=all,order=rank,gpus=N,cores=N; or off",
     .has_arg = 1,
+    .cb = check_words,
 };
 
 /* What the plugin's own line in plugstack.conf says. */
@@ -73,19 +88,14 @@ int slurm_spank_init(spank_t spank, int count, char **words)
     return ESPANK_SUCCESS;
 }
 
-/* A word that is wrong is told before there is a job. */
-int slurm_spank_init_post_opt(spank_t spank, int count, char **words)
+int slurm_spank_user_init(spank_t spank, int count, char **words)
 {
-    struct spank_options options;
-    char why[LINE_SIZE];
-    spank_context_t context = spank_context();
-    const struct setting setting = context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR ? read_setting(count, words) : (struct setting){NULL};
-    if (setting.standard == NULL && context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR)
-        return ESPANK_SUCCESS;
-    if (read_options(spank, &setting, &options, why, sizeof why))
-        return ESPANK_SUCCESS;
-    slurm_error("--berth: %s", why);
-    return ESPANK_BAD_ARG;
+    char gpus[4096];
+    (void)count;
+    (void)words;
+    if (spank_getenv(spank, "SLURM_STEP_GPUS", gpus, sizeof gpus) == ESPANK_SUCCESS)
+        spank_setenv(spank, STEP_GPUS, gpus, 1);
+    return ESPANK_SUCCESS;
 }
 
 /* One task that is about to be executed. */
@@ -98,7 +108,9 @@ struct task {
     struct berth_step *step;
     struct berth_binding *binding;
     json_t *node;
-    const char *gpus[SLURM_GPUS_MOST];
+    const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST]; /* of the step, and of these what Slurm has bound the task to */
+    bool is_gpu_bound;
+    int own_count;
     char cpus[16384], why[LINE_SIZE];
 };
 
@@ -122,25 +134,35 @@ static bool fail(struct task *task, const char *why)
     return false;
 }
 
-/* What Slurm has given to the step: device files may be open to all, and tasks free to run anywhere. */
+/* What Slurm has given to the step: device files may be open to all, and tasks free to run anywhere. Numbers of VISIBLE_DEVICES count within the job where
+ * devices are constrained and within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the task's alone once --gpu-bind has bound it. */
+static bool read_gpus(struct task *task, struct berth_allowed *ret)
+{
+    const char *own = variable("SLURM_STEP_GPUS", task->spank), *all = variable(STEP_GPUS, task->spank);
+    int count = 0;
+    if (own == NULL || *own == '\0')
+        return true;
+    struct slurm_gres *gres = malloc(sizeof *gres);
+    if (gres == NULL)
+        return fail(task, "out of memory");
+    slurm_gres_load(task->setting.gres_conf, gres);
+    task->own_count = slurm_gres_names(gres, task->node, own, task->own_gpus, task->why, sizeof task->why);
+    if (task->own_count >= 0)
+        count = slurm_gres_names(gres, task->node, all != NULL ? all : own, task->gpus, task->why, sizeof task->why);
+    free(gres);
+    task->is_gpu_bound = task->own_count < count;
+    ret->gpus.count = count > 0 ? (size_t)count : 0;
+    return task->own_count >= 0 && count >= 0;
+}
+
 static bool read_given(struct task *task, struct berth_allowed *ret)
 {
-    const char *numbers = variable("SLURM_STEP_GPUS", task->spank);
     char *cores = NULL;
+    ret->gpus.item = task->gpus;
     if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
-    int count = 0;
-    if (numbers != NULL && *numbers != '\0') {
-        struct slurm_gres *gres = malloc(sizeof *gres);
-        if (gres == NULL)
-            return fail(task, "out of memory");
-        slurm_gres_load(task->setting.gres_conf, gres);
-        count = slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why);
-        free(gres);
-    }
-    if (count < 0)
+    if (!read_gpus(task, ret))
         return false;
-    ret->gpus = (struct berth_texts){.item = task->gpus, .count = (size_t)count};
     if (spank_get_item(task->spank, S_STEP_ALLOC_CORES, &cores) == ESPANK_SUCCESS && cores != NULL && slurm_cores_cpus(task->node, cores, task->cpus, sizeof task->cpus))
         ret->cpus = task->cpus;
     return true;
@@ -215,6 +237,9 @@ static bool find_out(struct task *task)
     /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of its own. */
     if (given.cpus != NULL && is_same_set(given.cpus, task->step->cpus))
         task->step->cpus_bound = 0;
+    task->step->allowed.gpus = given.gpus;
+    task->step->gpus = (struct berth_texts){.item = task->own_gpus, .count = (size_t)task->own_count};
+    task->step->gpus_bound = task->is_gpu_bound;
     return true;
 }
 
@@ -264,6 +289,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     struct task *task = calloc(1, sizeof *task);
     uint32_t number = 0;
     if (task == NULL || !has_application(spank)) {
+        spank_unsetenv(spank, STEP_GPUS);
         free(task);
         return ESPANK_SUCCESS;
     }
@@ -277,6 +303,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         number = (uint32_t)id;
     if (number == 0 && (task->step != NULL || !is_placed))
         say(task, is_placed);
+    spank_unsetenv(spank, STEP_GPUS);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

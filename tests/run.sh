@@ -134,7 +134,7 @@ skip() {
 title() { printf '\n== %s\n' "$*"; }
 
 title unit
-build programs all units examples standins "$BUILD"/bench/{advice_run,gpu_curves} BUILD="$BUILD" && together unit "$BUILD/unit/test_*" env
+build programs all units examples standins "$BUILD"/slurm/app "$BUILD"/bench/{advice_run,gpu_curves} BUILD="$BUILD" && together unit "$BUILD/unit/test_*" env
 
 title "fault, every allocation and every access to the disk fails in turn"
 build faults faults BUILD="$BUILD" && together fault "$BUILD/fault/test_*" env

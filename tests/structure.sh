@@ -129,6 +129,7 @@ words() {
     discover*) echo "discover|discovery" ;;
     backend_*) echo "backend|${1#backend_}" ;;
     store*) echo "store|run" ;;
+    spank_berth) echo "plugin|slurm_spank|spank" ;; # names that Slurm looks for
     *) echo "$1|${1%%_*}" ;;
     esac
 }

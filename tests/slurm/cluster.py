@@ -73,9 +73,9 @@ def wait(condition, what, seconds=30):
 
 
 class Cluster:
-    """settings: more lines of slurm.conf; gres: gres.conf; hooks: a file name in etc/slurm by the setting that names it."""
+    """settings: more lines of slurm.conf; gres: gres.conf; hooks: a file name in etc/slurm by the setting that names it; plugin: that of SPANK."""
 
-    def __init__(self, berth_socket, bin_folder, settings="", gres="NodeName=n1 Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]\n", hooks=None):
+    def __init__(self, berth_socket, bin_folder, settings="", gres="NodeName=n1 Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]\n", hooks=None, plugin=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-slurm-"))
         self.folder.chmod(0o755)
         self.started = []
@@ -85,6 +85,8 @@ class Cluster:
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
         lines = [self.hook_line(setting, name, berth_socket, bin_folder) for setting, name in (hooks or {}).items()]
         self.write("gres.conf", gres)
+        if plugin is not None:
+            lines.append(f"PlugStackConfig={self.write('plugstack.conf', f'required {plugin} socket={berth_socket}')}")
         self.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n")
         self.write("slurm.conf", f"""
 ClusterName=berth

@@ -1,0 +1,140 @@
+"""The SPANK plugin under a real Slurm: what each task finds itself in is what `berth bind` prints. The cpus are this machine's, two of the virtual node's. Prints TAP."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
+import node as virtual  # noqa: E402
+from cluster import Cluster, enter_private_machine, wait  # noqa: E402
+from berthd import BIN, Daemon  # noqa: E402
+from claiming import PLACEMENT  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+from varlink import call  # noqa: E402
+
+PLUGIN = BIN.parent / "lib" / "spank_berth.so"
+APP = BIN.parent / "slurm" / "app"
+HOOKS = {"Prolog": "prolog", "Epilog": "epilog"}
+PREFERRED = 1
+VISIBLE = "ROCR_VISIBLE_DEVICES"
+
+
+class Bed:
+    """The daemon over the virtual node without its second hardware threads, and Slurm on it."""
+
+    def __init__(self, settings="TaskPlugin=task/none"):
+        self.folder = tempfile.TemporaryDirectory(prefix="berth-node-")
+        virtual.make(self.folder.name, 8)
+        self.settings = settings
+
+    def __enter__(self):
+        self.daemon = Daemon("--node", self.folder.name).__enter__()
+        self.cluster = Cluster(self.daemon.socket, BIN, hooks=HOOKS, plugin=PLUGIN, settings=self.settings).__enter__()
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.__exit__()
+        self.daemon.__exit__()
+        self.folder.cleanup()
+
+    def start(self, *options, seconds=0):
+        return subprocess.Popen(["srun", "-Q", *options, APP, str(seconds)], env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def tasks(self, *options, running=None):
+        """What each task found, by its number, and what was said."""
+        out, err = (running or self.start(*options)).communicate(timeout=60)
+        found = [json.loads(line[5:]) for line in out.splitlines() if line.startswith("task ")]
+        return {int(task["SLURM_LOCALID"]): task for task in found}, err
+
+    def plan(self, cpus, gpus, tasks, **more):
+        wait(lambda: not self.daemon.call(PLACEMENT + "ListClaims")["claims"], "the epilog of the job before has not released its gpus")
+        error, reply = call(self.daemon.socket, PLACEMENT + "Bind", {"tasks": tasks, "allowed": {"cpus": cpus, "gpus": gpus}, **more})
+        assert error is None, reply
+        return reply["tasks"]
+
+
+def same(found, plan):
+    """Whether a task is in its berth: cpus, memory policy, and each variable set or unset as planned."""
+    assert found["cpus"] == [int(cpu) for part in plan["cpus"].split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)], (found, plan)
+    assert found["policy"] == PREFERRED and found["nodes"] == sum(1 << int(name[4:]) for name in plan["memory"]), (found, plan)
+    for name, value in plan["environment"].items():
+        assert found.get(name) == value, (name, found, plan)
+    for name in plan["unset"]:
+        assert name not in found, (name, found, plan)
+
+
+def each_task_is_where_the_plan_says():
+    with Bed() as bed:
+        for tasks, gpus in (1, 1), (1, 8), (2, 2), (2, 8):
+            found, said = bed.tasks(f"-n{tasks}", f"--gpus={gpus}")
+            assert set(found) == set(range(tasks)) and said == "", (found, said)
+            plan = bed.plan("0" if tasks == 1 else "0-1", [f"gpu{n}" for n in range(gpus)], tasks, gpus_per_task=gpus // tasks)
+            for number, task in found.items():
+                same(task, plan[number])
+                assert len(task[VISIBLE].split(",")) == gpus // tasks, task
+
+
+def words_of_the_job_are_obeyed():
+    with Bed() as bed:
+        found, said = bed.tasks("-n2", "--gpus=4", "--berth=pattern=ring,bytes=64M,host=1G,visible=all")
+        plan = bed.plan("0-1", [f"gpu{n}" for n in range(4)], 2, gpus_per_task=2, pattern="ring", bytes=64 << 20, host_bytes=1 << 30, visible="all")
+        for number, task in found.items():
+            same(task, plan[number])
+            assert len(task[VISIBLE].split(",")) == 4, "peer access and IPC need all of them"
+        assert found[0][VISIBLE] != found[1][VISIBLE] and said == ""
+        found, said = bed.tasks("-n2", "--gpus=2", "--berth=off")
+        assert all(task["policy"] == 0 and task[VISIBLE] == "0,1" for task in found.values()) and said == "", (found, said)
+        for words, line in ("pattern=star", "pattern takes none, pairs"), ("colour=red", 'no "colour"'), ("host=many", "host takes a size"), ("bytes=1M", "pattern"):
+            found, said = bed.tasks("-n1", f"--berth={words}")
+            assert found == {} and line in said, (words, found, said)
+
+
+def jobs_that_share_the_node_get_berths_apart():
+    with Bed() as bed:
+        first, second = bed.start("-n1", "--gpus=3", seconds=4), bed.start("-n1", "--gpus=5", seconds=4)
+        tasks = [bed.tasks(running=first)[0][0], bed.tasks(running=second)[0][0]]
+        assert not set(tasks[0]["cpus"]) & set(tasks[1]["cpus"]) and not set(tasks[0][VISIBLE].split(",")) & set(tasks[1][VISIBLE].split(",")), tasks
+        assert sorted(len(task[VISIBLE].split(",")) for task in tasks) == [3, 5], tasks
+
+
+def a_daemon_that_is_gone_or_hangs_costs_one_line():
+    with Bed() as bed:
+        bed.daemon.process.send_signal(signal.SIGSTOP)
+        found, said = bed.tasks("-n2", "--gpus=2")
+        assert len(found) == 2 and said.count("\n") == 1 and "as Slurm has placed them" in said, (found, said)
+        bed.daemon.process.send_signal(signal.SIGCONT)
+        bed.daemon.process.kill()
+        bed.daemon.process.wait()
+        os.unlink(bed.daemon.socket)
+        found, said = bed.tasks("-n2", "--gpus=2")
+        assert len(found) == 2 and said.count("\n") == 1 and "no daemon" in said, (found, said)
+        assert all(task[VISIBLE] == "0,1" for task in found.values())
+
+
+def what_slurm_has_bound_stays_and_is_told():
+    with Bed(settings="TaskPlugin=task/affinity\nTaskPluginParam=None") as bed:
+        found, said = bed.tasks("-n2", "--gpus=2", "--gpu-bind=map_gpu:1,0")
+        assert [found[n][VISIBLE] for n in (0, 1)] == ["1", "0"] and "bound the tasks to gpus" in said and said.count("\n") == 1, (found, said)
+        assert [found[n]["policy"] for n in (0, 1)] == [PREFERRED, PREFERRED]
+        found, said = bed.tasks("-n2", "--gpus=2", "--cpu-bind=map_cpu:1,0")
+        assert [found[n]["cpus"] for n in (0, 1)] == [[1], [0]] and "bound the tasks to cpus" in said and said.count("\n") == 1, (found, said)
+        found, said = bed.tasks("-n2", "--gpus=2", "--cpu-bind=none", "--gpu-bind=none")
+        assert said == "" and sorted(found[n]["cpus"] for n in (0, 1)) == [[0], [1]], (found, said)
+
+
+if __name__ == "__main__":
+    if not PLUGIN.exists():
+        print("1..0 # SKIP Slurm's plugin was not built: no slurm/spank.h")
+        sys.exit(77)
+    enter_private_machine()
+    sys.exit(run_tests([
+        each_task_is_where_the_plan_says,
+        words_of_the_job_are_obeyed,
+        jobs_that_share_the_node_get_berths_apart,
+        a_daemon_that_is_gone_or_hangs_costs_one_line,
+        what_slurm_has_bound_stays_and_is_told,
+    ]) > 0)
