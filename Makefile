@@ -301,7 +301,7 @@ $(BUILD)/slurm/app: tests/slurm/app.c Makefile
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $<
 .PHONY: check-cluster
 check-cluster: ## run jobs under a private Slurm of one node: hooks, health check, berths
-	@tests/lib/deps.sh build test cluster
+	@tests/lib/deps.sh build test numa cluster
 	$(AGAIN) all $(BUILD)/slurm/app
 	@for t in tests/slurm/*.sh; do BUILD=$(BUILD) BIN=$(BUILD)/bin $$t || exit 1; done
 

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node has as many: Debian's kernel under QEMU, a private
+# Slurm with berth's plugin and hooks in it, and berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the build; LOG keeps the console.
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=${LOG:-$work/console}
+PATH=$PATH:/usr/sbin
+
+leave_out() {
+    echo "1..0 # SKIP $*"
+    exit 77
+}
+for tool in qemu-system-x86_64 cpio busybox slurmd slurmctld srun scontrol munged; do
+    command -v $tool >/dev/null || leave_out "$tool is not here; make check-cluster installs it"
+done
+[ -e "$BUILD/lib/spank_berth.so" ] || leave_out "Slurm's plugin was not built: no slurm/spank.h"
+kernel=$(tests/lib/kernel.sh) || leave_out "$kernel"
+
+root=$work/root plugins=$(dirname "$(find /usr/lib -name select_cons_tres.so)")
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,node,run/munge,etc/slurm,etc/munge,usr/bin,usr/sbin,sbin,lib,var/log/munge,var/lib/munge,var/spool/ctld,var/spool/slurmd,usr/libexec/berth/slurm}
+chmod 711 "$root/run/munge"
+mkdir -p "$root$plugins"
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp tests/slurm/guest.init "$root/init"
+cp tests/slurm/guest.conf "$root/etc/slurm/slurm.conf"
+echo "Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]" >"$root/etc/slurm/gres.conf"
+echo "CgroupPlugin=cgroup/v1" >"$root/etc/slurm/cgroup.conf"
+echo "required /usr/lib/spank_berth.so socket=/run/berth.sock" >"$root/etc/slurm/plugstack.conf"
+echo "root:x:0:0:root:/:/bin/sh" >"$root/etc/passwd"
+echo "root:x:0:" >"$root/etc/group"
+echo "127.0.0.1 localhost n1" >"$root/etc/hosts"
+python3 tests/slurm/node.py "$root/node" 1
+for hook in etc/slurm/*; do
+    { echo '#!/bin/sh' && echo 'export BERTH_SOCKET=/run/berth.sock' && tail -n +2 "$hook"; } >"$root/usr/libexec/berth/slurm/${hook##*/}"
+done
+chmod +x "$root"/usr/libexec/berth/slurm/* "$root/init"
+cp "$BUILD"/bin/{berthd,berth} "$BUILD/slurm/app" "$root/bin/"
+cp "$(command -v slurmctld)" "$(command -v slurmd)" "$(command -v munged)" "$(command -v slurmstepd || find /usr/sbin -name slurmstepd)" "$root/usr/sbin/"
+cp "$(command -v srun)" "$(command -v scontrol)" "$root/usr/bin/"
+mkdir -p "$root/usr/lib" && cp "$BUILD/lib/spank_berth.so" "$root/usr/lib/"
+for name in auth_munge cred_munge select_cons_tres gres_gpu gpu_generic proctrack_linuxproc task_affinity jobacct_gather_none accounting_storage_none acct_gather_energy_none \
+    acct_gather_profile_none acct_gather_filesystem_none acct_gather_interconnect_none ext_sensors_none topology_none route_default switch_none cgroup_v1 mpi_none job_container_none core_spec_none \
+    preempt_none priority_basic sched_backfill site_factor_none jobcomp_none mcs_none node_features_helpers power_none prep_script hash_k12 launch_slurm cli_filter_none burst_buffer_none libslurmfull \
+    cgroup_v2 serializer_json task_none; do
+    [ ! -e "$plugins/$name.so" ] || cp "$plugins/$name.so" "$root$plugins/"
+done
+find "$root" -type f \( -perm -100 -o -name '*.so' \) | while read -r file; do
+    ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true
+done | sort -u | while read -r library; do
+    case $library in "$root"*) continue ;; esac
+    mkdir -p "$root$(dirname "$library")"
+    [ -e "$root$library" ] || cp -L "$library" "$root$library"
+done
+(cd "$root" && find . | cpio --quiet -o -H newc) | gzip -1 >"$work/initrd"
+
+options=(-machine q35 -accel "tcg,thread=multi" -cpu "max,l3-cache=off" -smp "8,sockets=4,cores=2,threads=1" -m 2048)
+for node in 0 1 2 3; do
+    options+=(-object "memory-backend-ram,id=m$node,size=512M" -numa "node,nodeid=$node,cpus=$((2 * node))-$((2 * node + 1)),memdev=m$node")
+done
+status=0
+timeout -k 5 "${CLUSTER_SECONDS:-280}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
+    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
+[ $status = 0 ] || echo "# qemu ended with $status"
+exec python3 tests/slurm/berths.py "$log"
