@@ -67,7 +67,7 @@ static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **
     struct fixture f = {.graph = nodes_cpu(&(struct shape){2, 1, 1, 2, 1, INT64_C(64) << 30}), .values = values_new(), .allowed = {.given = true}};
     assert_non_null(f.values);
     for (int g = 0; g < 4; g++)
-        f.graph->places[nodes_add(f.graph, PLACE_GPU, g, 0, nodes_place(f.graph, PLACE_NUMA, g / 2), NULL)].capacity_bytes = INT64_C(64) << 30;
+        nodes_add(f.graph, PLACE_GPU, g, 0, nodes_place(f.graph, PLACE_NUMA, g / 2), NULL);
     static const double gb_per_s[] = {50, 50, 20, 20}; /* from numa0 */
     for (int g = 0; g < 4; g++) {
         rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, g), "", gb_per_s[g]);
