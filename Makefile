@@ -164,11 +164,13 @@ $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-# The command links the library statically: one file to start, and start is what it is measured by.
+# The command links the library statically: one file to start, and start is what it is measured by. So it does with libnuma where that is there as an
+# archive: all that is called of it are two system calls, and loaded it reads the machine's nodes before main.
+NUMA_ARCHIVE = $(if $(filter /%,$(shell $(CC) -print-file-name=libnuma.a)),-Wl$(comma)-Bstatic -lnuma -Wl$(comma)-Bdynamic,$(call pkg_libs,numa))
 $(BUILD)/bin/berth: $(call obj,client/berth.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson numa) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,jansson) -lm
 $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)

@@ -137,6 +137,21 @@ absolute "  the slowest in a thousand (alone $(millis "$(beside alone_worst)") m
 
 taskset -c "$cpu" "$BENCH/spawn" 1000 echo "$BENCH/echo_client" "$work/echo.sock" -- \
     alloc "$BIN/berth" --socket "$work/live.sock" alloc 1G >"$work/spawn"
+
+# A command in its berth beside the command alone, and beside hwloc's way to bind one; on a machine of its own measurements and on one of eight GCDs.
+binder=()
+command -v hwloc-bind >/dev/null && binder=(-- hwloc-bind "$(command -v hwloc-bind)" core:0 /bin/true)
+daemon exec --node "$work/gcds"
+taskset -acp "$cpu" "$pid" >/dev/null
+exec_pid=$pid
+taskset -c "$cpu" "$BENCH/spawn" 1000 direct /bin/true -- exec "$BIN/berth" --socket "$work/live.sock" exec -n 1 -t 0 /bin/true -- \
+    gcds "$BIN/berth" --socket "$work/exec.sock" exec --strict -n 1 -t 0 --gpus 0-7 --host-bytes 64M /bin/true "${binder[@]}" >"$work/exec"
+over() { awk -v a="$(value "$1" "$work/exec")" -v b="$(value direct "$work/exec")" 'BEGIN { printf "%.2f", (a - b) / 1e6 }'; }
+absolute "berth exec, over the command alone ($(human_ns "$(value direct "$work/exec")"))" "$(over exec)" 2 ms
+absolute "  with a plan over eight GCDs" "$(over gcds)" 2 ms
+[ ${#binder[@]} = 0 ] || information "  hwloc-bind, over the same" "$(over hwloc-bind) ms" - -
+kill "$exec_pid"
+
 ratio "berth alloc as a process" "$(value alloc "$work/spawn")" "$(value echo "$work/spawn")" 2
 
 kill "$live"

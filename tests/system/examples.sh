@@ -10,7 +10,7 @@ daemon=$!
 trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
 "$BIN/berth" status --wait --timeout 20 >/dev/null
 
-echo "1..4"
+echo "1..7"
 # The node has more cores than this machine may have: one task is what fits anywhere.
 "$BIN/../examples/bind" 1 1 >"$work/out"
 grep -q "^task 0: cpus [0-9]" "$work/out" || { cat "$work/out" "$work/log"; exit 1; }
@@ -36,4 +36,52 @@ if BERTH_SOCKET=$work/live "$BIN/../examples/alloc" 16 >"$work/out" 2>&1; then
 else
     grep -q "on a machine that has NUMA" "$work/out" || { cat "$work/out" "$work/live.log"; exit 1; }
     echo "ok 4 # SKIP this machine has no NUMA"
+fi
+# A program that takes its berth, as the tasks of a launcher.
+cpus=$(nproc)
+for task in $(seq 0 $((cpus - 1))); do
+    MPI_LOCALRANKID=$task MPI_LOCALNRANKS=$cpus PMI_RANK=$task PMI_SIZE=$cpus BERTH_SOCKET=$work/live "$BIN/../examples/take"
+done >"$work/out"
+told=$(grep -cE "^task [0-9]+ of $cpus: cpus [0-9]+ gpus" "$work/out" || true) different=$(sed 's/.*: //' "$work/out" | sort -u | wc -l)
+if [ "$told $different" != "$cpus $cpus" ]; then cat "$work/out" "$work/live.log" && exit 1; fi
+MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1 BERTH_SOCKET=$work/none "$BIN/../examples/take" | grep -qx "no berth: no daemon at $work/none"
+"$BIN/../examples/take" | grep -qx "no berth: no launcher's variables are set"
+echo "ok 5 - take takes the berth of its task, or runs without one"
+library=$(realpath "$BIN/../lib/libberth.so.0")
+python() { BERTH_LIBRARY=$library LD_PRELOAD=$runtime python3 docs/examples/berth_calls.py "$@"; }
+# A sanitizer's runtime has to be there before the library that needs it.
+runtime=$(ldd "$library" | awk '/lib[a-z]*san\.so/ && !/ubsan/ { print $3 }')
+if [ -n "$runtime" ]; then
+    echo "ok 6 # SKIP Python is no program of a sanitizer's"
+else
+    python gpu0 gpu1 67108864 >"$work/out"
+    cat "$work/out"
+    grep -q "^allocate on gpu0: hipMalloc" "$work/out"
+    grep -qE "^copy by [a-z_]+ in [0-9]+\.[0-9]+ ms: hip" "$work/out"
+    if python gpu0 gpu99 1 >/dev/null 2>"$work/err"; then exit 1; fi
+    grep -q "gpu99.*(io.berth.Placement.NoSuchPlace)" "$work/err"
+    if BERTH_SOCKET=$work/none python gpu0 gpu1 1 2>"$work/err"; then exit 1; fi
+    grep -qx "berth_calls: no daemon at $work/none (NoDaemon)" "$work/err"
+    echo "ok 6 - Python calls the library"
+fi
+if ! command -v gfortran >/dev/null; then
+    echo "ok 7 # SKIP there is no gfortran (tests/lib/deps.sh cluster)"
+elif [ -n "$runtime" ]; then
+    echo "ok 7 # SKIP gfortran's program is none of a sanitizer's"
+else
+    gfortran -Wall -Wextra -Werror -Wno-c-binding-type -J "$work" -o "$work/berth_calls" docs/examples/berth_calls.f90 -L"$(dirname "$library")" -Wl,-rpath,"$(dirname "$library")" -lberth
+    "$work/berth_calls" 8 >"$work/out"
+    python3 - "$work/out" <<'EOF'
+import sys
+lines = open(sys.argv[1]).read().splitlines()
+assert len(lines) == 9 and lines[8].startswith("allocate on numa"), lines
+assert [line.split(":")[0] for line in lines[:8]] == [f"task {n}" for n in range(8)], lines
+assert len({line.split("cpus ")[1].split()[0] for line in lines[:8]}) == 8 and len({line.split()[-1] for line in lines[:8]}) == 8, lines
+assert all(line.split()[-1].startswith("gpu") for line in lines[:8]), lines
+EOF
+    if BERTH_SOCKET=$work/none "$work/berth_calls" 1 >"$work/out"; then exit 1; fi
+    grep -qx "berth_calls: no daemon at $work/none" "$work/out"
+    if "$work/berth_calls" 1000 >"$work/out"; then exit 1; fi
+    grep -q "^berth_calls: .*tasks" "$work/out"
+    echo "ok 7 - Fortran calls the library"
 fi
