@@ -1,8 +1,8 @@
 #!/bin/bash
-# root.sh FOLDER: a clean Debian there, with systemd and what berth depends on, and nothing of berth. It is made once, and kept in build/root.tar.
+# root.sh FOLDER: a clean Debian there, with systemd and what berth depends on, and nothing of berth. It is made once, and kept in build/root.
 set -eu
 cd "$(dirname "$0")/../.."
-folder=$1 cache=${ROOT_CACHE:-build/root.tar}
+folder=$1 cache=${ROOT_CACHE:-build/root/$(cksum <tests/package/root.sh | cut -d " " -f 1).tar} # another list of packages is another root
 if [ ! -e "$cache" ]; then
     mkdir -p "$(dirname "$cache")"
     mmdebstrap --quiet --variant=essential --include=systemd,systemd-sysv,init-system-helpers,libhwloc15,libjansson-dev,libnuma-dev,libsqlite3-0,libuv1 \
