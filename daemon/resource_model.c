@@ -136,7 +136,28 @@ static bool list_runs(struct building *building)
     return problem->run != NULL;
 }
 
-/* Candidates with fewer than two users explain nothing together. */
+/* Whether several users got no more together, in some run, than one of them alone. Then they go through one port: that a memory carries just as much would be chance. */
+static bool is_narrow(const struct resource_problem *problem, const unsigned char *users)
+{
+    for (size_t r = 0; r < problem->run_count; r++) {
+        const struct resource_run *run = &problem->run[r];
+        double together = 0, alone = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            if (!users[run->flow[i]])
+                continue;
+            together += run->rate[i];
+            alone = fmax(alone, problem->alone[run->flow[i]]);
+            count++;
+        }
+        if (count > 1 && together <= alone * (1 + RESOURCE_TOLERANCE))
+            return true;
+    }
+    return false;
+}
+
+/* Candidates with fewer than two users explain nothing together. A port that structure does not show comes before the memory behind it, which has the same users where no other gpu's
+ * transfers with that were measured, only where it is narrow. */
 static unsigned char *list_candidates(struct building *building, struct resource_role *kept)
 {
     struct resource_problem *problem = &building->problem;
@@ -149,7 +170,7 @@ static unsigned char *list_candidates(struct building *building, struct resource
             row[i] = resource_structure_has(building->structure, building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
             users += row[i];
         }
-        if (users > 1)
+        if (users > 1 && (!resource_role_is_hidden(building->graph, &building->role[c]) || is_narrow(problem, row)))
             kept[problem->candidate_count++] = building->role[c];
     }
     return table;

@@ -52,6 +52,21 @@ static size_t children(const struct graph *graph, place_id parent, enum place_ki
     return count;
 }
 
+/* Several, of which no one module has all. */
+static bool has_gpus(const struct graph *graph, place_id numa)
+{
+    place_id first = PLACE_NONE;
+    bool is_apart = false;
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
+        if (graph_place(graph, gpu)->numa != numa)
+            continue;
+        place_id parent = graph_place(graph, gpu)->parent;
+        is_apart = is_apart || (first != PLACE_NONE && (parent != graph_place(graph, first)->parent || graph_place(graph, parent)->kind != PLACE_MODULE));
+        first = first == PLACE_NONE ? gpu : first;
+    }
+    return is_apart;
+}
+
 struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count)
 {
     struct roles roles = {0};
@@ -63,6 +78,9 @@ struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_c
     for (place_id module = graph_next(graph, PLACE_MODULE, 0); module != PLACE_NONE; module = graph_next(graph, PLACE_MODULE, module + 1))
         if (children(graph, module, PLACE_GPU) > 1)
             add_directions(&roles, RESOURCE_HOST_PORT, module);
+    for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1))
+        if (has_gpus(graph, numa))
+            add_directions(&roles, RESOURCE_HOST_PORT, numa);
     for (place_id at = graph_next(graph, PLACE_SWITCH, 0); at != PLACE_NONE; at = graph_next(graph, PLACE_SWITCH, at + 1)) {
         add_directions(&roles, RESOURCE_SWITCH, at);
         add(&roles, RESOURCE_SWITCH, RESOURCE_THROUGH, at, PLACE_NONE);
@@ -98,7 +116,7 @@ static bool is_inside(const struct graph *graph, const struct resource_role *rol
     case RESOURCE_LINK: return place == role->place || place == role->other;
     case RESOURCE_GPU:
     case RESOURCE_MEMORY: return place == role->place;
-    case RESOURCE_HOST_PORT: return is_gpu(graph, place) && graph_place(graph, place)->parent == role->place;
+    case RESOURCE_HOST_PORT: return is_gpu(graph, place) && (graph_place(graph, place)->parent == role->place || graph_place(graph, place)->numa == role->place);
     case RESOURCE_SWITCH: return is_gpu(graph, place) && is_at_switch(graph, place, role->place);
     case RESOURCE_PACKAGE: return is_numa(graph, place) && graph_place(graph, place)->parent == role->place;
     }
@@ -120,6 +138,8 @@ bool resource_role_has(const struct graph *graph, const struct resource_role *ro
     return role->direction == RESOURCE_BOTH || out == (role->direction == RESOURCE_OUT);
 }
 
+bool resource_role_is_hidden(const struct graph *graph, const struct resource_role *role) { return role->part == RESOURCE_HOST_PORT && is_numa(graph, role->place); }
+
 void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size)
 {
     static const char *const ways[] = {[RESOURCE_OUT] = ":out", [RESOURCE_IN] = ":in", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ":through"};
@@ -127,7 +147,7 @@ void resource_role_name(const struct graph *graph, const struct resource_role *r
     const char *place = graph_place(graph, role->place)->name;
     switch (role->part) {
     case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
-    case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:host-port%s", place, ways[role->direction]); break;
+    case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:%s-port%s", place, resource_role_is_hidden(graph, role) ? "gpu" : "host", ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;
     case RESOURCE_GPU:
     case RESOURCE_SWITCH:

@@ -1,7 +1,7 @@
 """Virtual nodes for the regret bench: the description that the stand-in driver follows, and the folder that the daemon discovers instead of a machine.
 
 advice/nodes.json lists them. "base" is a folder in tests/nodes, and the description of that name in tests/standin/nodes unless "description" names another one in advice/.
-"without" takes devices out and numbers the others anew; "links" sets what a link carries, of which the folder says nothing: only measuring shows it."""
+"nvswitch" is what NVML would say of each GPU's links to the NVSwitches, bytes per second. "without" takes devices out and numbers the others anew; "links" sets what a link carries, of which the folder says nothing: only measuring shows it."""
 import json
 import pathlib
 import re
@@ -128,7 +128,7 @@ def take_out(node, wanted):
     return tree
 
 
-def facts(node, wanted):
+def facts(node, wanted, nvswitch):
     """What drivers would say, of the gpus that are there, by their new numbers."""
     numbers = {pci: f"gpu{i}" for i, pci in enumerate(sorted(gpu["pci"] for gpu in wanted))}
     records = [json.loads(line) for line in (node / "facts.jsonl").read_text().splitlines()] if (node / "facts.jsonl").exists() else []
@@ -140,6 +140,8 @@ def facts(node, wanted):
         ends = {key: names.get(link[key], link[key]) for key in ("from", "to")}
         if all(ends.values()):
             kept.append({**link, **ends})
+    if nvswitch is not None:
+        kept += [{"record": "link", "from": gpu, "to": "switch0", "kind": "nvlink", "nominal_bytes_per_s": nvswitch, "state": "up"} for gpu in numbers.values()]
     return "".join(json.dumps(record) + "\n" for record in kept)
 
 
@@ -157,6 +159,6 @@ def write_folder(node, text, folder):
         tree = ET.parse(folder / "topology.xml")
         put_gpus(tree, wanted)
         tree.write(folder / "topology.xml", encoding="UTF-8", xml_declaration=True)
-        (folder / "facts.jsonl").write_text(facts(folder, wanted))
+        (folder / "facts.jsonl").write_text(facts(folder, wanted, node.get("nvswitch")))
         about["facts"] = "facts.jsonl"
     (folder / "node.json").write_text(json.dumps({**about, "name": node["name"], "origin": "standin"}))

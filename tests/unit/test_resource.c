@@ -314,6 +314,87 @@ static void what_the_runs_cannot_tell_apart_is_listed(void **state)
     graph_unref(graph);
 }
 
+/* Gpus two and two at NUMA nodes, nothing between that structure shows. */
+static struct graph *gpus_at_memories(int numas, int each)
+{
+    struct graph *graph = graph_new();
+    struct berth_err err = {0};
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    place_id package = graph_add_place(graph, PLACE_PACKAGE, 0);
+    graph->places[package].parent = 0;
+    for (int i = 0; i < numas; i++) {
+        place_id numa = graph_add_place(graph, PLACE_NUMA, i);
+        graph->places[numa].parent = package;
+        for (int j = 0; j < each; j++) {
+            place_id gpu = graph_add_place(graph, PLACE_GPU, i * each + j);
+            graph->places[gpu].parent = graph->places[gpu].numa = numa;
+        }
+    }
+    assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+    return graph;
+}
+
+/* Two gpus at a memory, of which no other gpu's transfers with it were measured: that two get together what one gets alone is a port's doing, which far memories have no part in. */
+static void a_port_that_structure_does_not_show_comes_before_the_memory(void **state)
+{
+    (void)state;
+    struct graph *graph = gpus_at_memories(2, 2);
+    struct sets *sets = sets_new();
+    for (int gpu = 0; gpu < 4; gpu++) {
+        char text[64];
+        snprintf(text, sizeof text, "gpu%d>numa%d=55", gpu, gpu / 2);
+        add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, text);
+    }
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=25.5 gpu1>numa0=25.5");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=55 gpu2>numa1=55");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu2>numa1=25.5 gpu3>numa1=25.5");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    assert_int_equal(model->found_count, 2);
+    const struct resource_found *port = found(model, "numa0:gpu-port:out");
+    assert_float_equal(port->step[0].bytes_per_s, 51 * GB, 1);
+    bool has_memory = false;
+    for (size_t i = 0; i < port->twin_count; i++)
+        has_memory = has_memory || strcmp(port->twin[i], "numa0:memory:write") == 0;
+    assert_true(has_memory);
+    place_id gpu0 = graph_find(graph, "gpu0"), gpu2 = graph_find(graph, "gpu2"), numa0 = graph_find(graph, "numa0"), numa1 = graph_find(graph, "numa1");
+    assert_true(resource_model_uses(graph, port, port->metric, gpu0, numa1, ""));
+    assert_false(resource_model_uses(graph, port, port->metric, gpu2, numa0, ""));
+    assert_false(resource_model_uses(graph, port, port->metric, numa0, gpu0, ""));
+    assert_false(resource_model_uses(graph, port, port->metric, gpu0, gpu2, ""));
+    resource_model_free(model);
+
+    /* A third gpu's transfer with that memory is as slow as those two: it is the memory. */
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu2>numa0=55");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=25.5 gpu2>numa0=25.5");
+    model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    for (size_t i = 0; i < model->found_count; i++)
+        assert_string_not_equal(model->found[i].name, "numa0:gpu-port:out");
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
+/* Three that get together what three times one is not, but more than one: nothing but a memory is known to do that. */
+static void a_memory_that_carries_more_than_one_gets_is_a_memory(void **state)
+{
+    (void)state;
+    struct graph *graph = gpus_at_memories(2, 3);
+    struct sets *sets = sets_new();
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=55 gpu1>numa0=55");
+    add_set(sets, graph, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, "gpu0>numa0=50 gpu1>numa0=50 gpu2>numa0=50");
+    struct resource_model *model = model_of(graph, sets);
+    assert_all_reproduced(model, sets);
+    const struct resource_found *memory = found(model, "numa0:memory:write");
+    assert_float_equal(memory->step[0].bytes_per_s, 150 * GB, 1);
+    for (size_t i = 0; i < memory->twin_count; i++)
+        assert_null(strstr(memory->twin[i], "gpu-port"));
+    resource_model_free(model);
+    sets_free(sets);
+    graph_unref(graph);
+}
+
 /* Nobody can share like this max-min fairly. */
 static void what_is_not_reproduced_is_said(void **state)
 {
@@ -447,6 +528,8 @@ int main(void)
         cmocka_unit_test(what_has_no_name_is_named_by_who_shares_it),
         cmocka_unit_test(cores_share_a_memory),
         cmocka_unit_test(what_the_runs_cannot_tell_apart_is_listed),
+        cmocka_unit_test(a_port_that_structure_does_not_show_comes_before_the_memory),
+        cmocka_unit_test(a_memory_that_carries_more_than_one_gets_is_a_memory),
         cmocka_unit_test(what_is_not_reproduced_is_said),
         cmocka_unit_test(recorded_h200_host_copies),
         cmocka_unit_test(recorded_four_h200),
