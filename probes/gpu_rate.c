@@ -11,7 +11,7 @@
 #define COUNT_MAX 64                  /* operations in a queue */
 #define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
 #define LOOKS     6                   /* fewer are enough unless flows share something unequally */
-#define QUEUED    0.25                /* of another flow of its device: what has less and still falls waits for it */
+#define IN_TURN   1.15                /* of the time that one of n takes alone: as soon is the first done when they take turns */
 
 #define QUEUE_NS    150e3 /* that the operations take together which a time is taken from, at least; */
 #define QUEUE_SHARE 0.01  /* more when this of the budget is more, */
@@ -44,12 +44,19 @@ static void set_bytes(struct gpu_flow *flow, double bytes, unsigned count)
 
 static double moved(const struct gpu_flow *flow) { return (double)flow->op.bytes * flow->count; }
 
-/* What a flow takes; where flows of a device are queued, what all of its device take. */
-static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index, bool queued)
+/* They leave one device, or come into one: so there is something that both need. */
+static bool meet(const struct gpu_flow *a, const struct gpu_flow *b)
+{
+    return (a->op.from_device >= 0 && a->op.from_device == b->op.from_device) ||
+           (a->op.to_device >= 0 && a->op.to_device == b->op.to_device);
+}
+
+/* What a flow takes; of one that waits for others, until the last of those is done. */
+static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index, const bool *waits)
 {
     double ns = flows[index].ns;
-    for (size_t i = 0; queued && i < count; i++)
-        if (flows[i].op.device == flows[index].op.device)
+    for (size_t i = 0; waits[index] && i < count; i++)
+        if (waits[i] && meet(&flows[i], &flows[index]))
             ns = fmax(ns, flows[i].began_ns + flows[i].ns);
     return ns;
 }
@@ -57,7 +64,7 @@ static double taken_ns(const struct gpu_flow *flows, size_t count, size_t index,
 /* Both legs; the rates, in bytes per ns, by their differences. Every flow takes about as long as the others at its expected rate,
  * and as many operations in one leg as in the other, so that what each operation costs is in no difference. */
 static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, const double *expected, double leg_ns,
-                     uint64_t least, bool queued, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
+                     uint64_t least, const bool *waits, double *ret_rates, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double bytes[GPU_TRIAL_FLOWS_MAX], ns[GPU_TRIAL_FLOWS_MAX], shorter = SHORTER * leg_ns;
     /* All take longer when the least bytes of one do. */
@@ -70,13 +77,13 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes[i] = moved(&flows[i]);
-        ns[i] = taken_ns(flows, count, i, queued);
+        ns[i] = taken_ns(flows, count, i, waits);
         set_bytes(&flows[i], expected[i] * longer, flows[i].count);
     }
     if (!gpu_trial_run(trial, flows, count, ret_fault, why))
         return false;
     for (size_t i = 0; i < count; i++) {
-        double longer_ns = taken_ns(flows, count, i, queued);
+        double longer_ns = taken_ns(flows, count, i, waits);
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
         if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
             *ret_fault = GPU_FAULT_OTHER;
@@ -87,38 +94,47 @@ static bool run_legs(struct gpu_trial *trial, struct gpu_flow *flows, size_t cou
     return true;
 }
 
-/* One engine that takes copy after copy gives the first one all of its rate: the less the others move in the same time, the less
- * they get, down to nothing. Then all of that device get as much as any; false: none waits so. */
-static bool share_queues(const struct gpu_flow *flows, size_t count, double *expected)
+/* What does copy after copy gives the first one all of its rate: the less the others move in the same time, the less they get,
+ * down to nothing, and who is first may change. Given as many bytes each, one of them is done when it would be alone, the last
+ * one with all of them. Those of whom that is so wait for each other, and are expected to get as much as any. */
+static bool find_turns(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
+                       double *expected, bool *ret_waits, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    double even[GPU_TRIAL_FLOWS_MAX];
-    bool queued = false;
     for (size_t i = 0; i < count; i++) {
-        double most = 0, least = INFINITY;
+        double most = expected[i];
+        for (size_t j = 0; j < count; j++)
+            most = meet(&flows[i], &flows[j]) ? fmax(most, expected[j]) : most;
+        double bytes = fmax(most * leg_ns, (double)least);
+        set_bytes(&flows[i], bytes, operations(&flows[i], bytes));
+    }
+    if (!gpu_trial_run(trial, flows, count, ret_fault, why))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        double first_ns = INFINITY, last_ns = 0;
         unsigned n = 0;
         for (size_t j = 0; j < count; j++)
-            if (flows[j].op.device == flows[i].op.device) {
-                most = fmax(most, expected[j]);
-                least = fmin(least, expected[j]);
+            if (meet(&flows[i], &flows[j])) {
+                double ns = flows[j].began_ns + flows[j].ns;
+                first_ns = fmin(first_ns, ns);
+                last_ns = fmax(last_ns, ns);
                 n++;
             }
-        bool waits = least < QUEUED * most;
-        queued |= waits;
-        even[i] = waits ? most / n : expected[i];
+        ret_waits[i] = n > 1 && first_ns * n < IN_TURN * last_ns;
+        expected[i] = ret_waits[i] ? moved(&flows[i]) / last_ns : expected[i];
     }
-    for (size_t i = 0; queued && i < count; i++)
-        expected[i] = even[i];
-    return queued;
+    return true;
 }
 
 /* What the flows get together, roughly: looks until a look finds what the last one led to expect. One alone need not be known so
  * well, because no other one has to end with it. */
 static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, double leg_ns, uint64_t least,
-                 double *ret_expected, bool *ret_queued, enum gpu_fault *ret_fault, struct probe_why *why)
+                 double *ret_expected, bool *ret_waits, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double rates[GPU_TRIAL_FLOWS_MAX];
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        ret_waits[i] = false;
         set_bytes(&flows[i], (double)(least < FIRST ? FIRST : least), operations(&flows[i], (double)least));
+    }
     for (int again = 0; again < 2; again++)
         if (!gpu_trial_run(trial, flows, count, ret_fault, why))
             return false;
@@ -126,7 +142,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
         ret_expected[i] = fmax(moved(&flows[i]) / fmax(flows[i].ns, 1), 1e-6);
     bool far = count > 1;
     for (int i = 0; far && i < LOOKS; i++) {
-        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, false, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, ret_expected, leg_ns, least, ret_waits, rates, ret_fault, why))
             return false;
         far = false;
         for (size_t j = 0; j < count; j++) {
@@ -134,8 +150,7 @@ static bool look(struct gpu_trial *trial, struct gpu_flow *flows, size_t count, 
             ret_expected[j] = rates[j];
         }
     }
-    *ret_queued = far && share_queues(flows, count, ret_expected);
-    return true;
+    return !far || find_turns(trial, flows, count, leg_ns, least, ret_expected, ret_waits, ret_fault, why);
 }
 
 /* From 1 - DITHER / 2 to 1 + DITHER / 2 of a leg, and never the same. */
@@ -147,12 +162,12 @@ bool gpu_rate_together(struct gpu_trial *trial, struct gpu_flow *flows, size_t c
 {
     double samples[GPU_TRIAL_FLOWS_MAX + 1][PROBE_STATS_MAX], expected[GPU_TRIAL_FLOWS_MAX], rates[GPU_TRIAL_FLOWS_MAX];
     int64_t end_ns = probe_clock_ns() + budget_ns;
-    bool queued;
-    if (!look(trial, flows, count, leg_ns, least, expected, &queued, ret_fault, why))
+    bool waits[GPU_TRIAL_FLOWS_MAX];
+    if (!look(trial, flows, count, leg_ns, least, expected, waits, ret_fault, why))
         return false;
     unsigned n = 0;
     for (bool enough = false; !enough; n++) {
-        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, queued, rates, ret_fault, why))
+        if (!run_legs(trial, flows, count, expected, dithered(leg_ns, n), least, waits, rates, ret_fault, why))
             return false;
         bool late = probe_clock_ns() >= end_ns;
         double sum = 0;

@@ -4,9 +4,9 @@
  *
  * A rate is the slope between a short and a long leg of the same transfer: (B2 - B1) / (T2 - T1). The longer the legs, the nearer
  * is a rate to that of a transfer that never ends, and the less is what jitter and coarse completion make of it.
- * Flows that run together are given bytes so that all end at the same time: else the last ones would be measured alone. Where a
- * device does one after the other (an H200's copies to two peers), each gets as many bytes, and the time of both counts. The time
- * of an operation is what each takes in a queue behind the first.
+ * Flows that run together are given bytes so that all end at the same time: else the last ones would be measured alone. Where
+ * those that leave one device, or come into one, take turns (an H200's copies to two peers, two peers' copies from an H200), each
+ * gets as many bytes, and the time of all counts. The time of an operation is what each takes in a queue behind the first.
  */
 #pragma once
 #include <stdbool.h>

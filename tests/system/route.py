@@ -171,7 +171,7 @@ def on_recorded_nodes():
             single = [option["predicted"]["time_ns"] for option in options if len(option["segments"]) == 1]
             assert [s["mechanism"] for s in options[0]["segments"]] == ["copy_engine"] and single == sorted(single), options
             times.append(single[0])
-        assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.015, times  # the pairs differ by what a measurement does
+        assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.02, times  # the pairs differ by what a measurement does
     shared = NODES.parent.parent.parent / "shared" / "nodes"
     for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):
         if not (shared / name).is_dir():

@@ -45,6 +45,7 @@ struct fake {
     double hiccup_ns;          /* that the next operation takes longer */
     bool timeless;             /* operations take no time at all */
     bool in_turn;              /* a device does one operation after the other, whatever their streams */
+    bool sends_in_turn;        /* the device that copies between two come from does, whoever drives them */
     double free_ns[8];         /* then: when it has done the last one */
     double step_ns;            /* the end of an operation is seen in such steps; 0: at once */
     unsigned grid;             /* of the last streaming kernel */
@@ -165,15 +166,15 @@ static int fake_event_elapsed(const struct gpu_api *api, gpu_event from, gpu_eve
     return 0;
 }
 
-/* The first operation behind a gate pays for the start. */
-static inline void fake_pass(struct fake *fake, struct fake_stream *stream, size_t bytes, double rate)
+/* The first operation behind a gate pays for the start. by: the device that does one after the other, if any does. */
+static inline void fake_pass(struct fake *fake, struct fake_stream *stream, int by, size_t bytes, double rate)
 {
     if (stream->held && *(const volatile uint32_t *)(uintptr_t)stream->flag == (uint32_t)stream->value)
         fake->released_early++;
     if (fake->timeless)
         return;
-    double *free_ns = &fake->free_ns[stream->device];
-    stream->now = fake->in_turn ? fmax(stream->now, *free_ns) : stream->now;
+    double *free_ns = &fake->free_ns[by];
+    stream->now = fake->in_turn || fake->sends_in_turn ? fmax(stream->now, *free_ns) : stream->now;
     stream->now += (stream->queued == 0 ? FAKE_START_NS : 0) + FAKE_OP_NS + fake->hiccup_ns + (double)bytes / rate;
     stream->now = fake->step_ns > 0 ? ceil(stream->now / fake->step_ns) * fake->step_ns : stream->now;
     *free_ns = stream->now;
@@ -186,23 +187,29 @@ static inline void fake_move(gpu_address to, gpu_address from, size_t bytes)
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes < FAKE_REAL ? bytes : FAKE_REAL);
 }
 
-static int fake_copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+static int fake_copy_by(struct fake *fake, int by, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
 {
-    struct fake *fake = fake_of(api);
     if (fake->fail_copy != 0)
         return fake->fail_copy;
     if (bytes <= 2 * FAKE_REAL && !fake->timeless)
         fake_move(to, from, bytes);
-    fake_pass(fake, stream, bytes, fake->rate[((struct fake_stream *)stream)->device]);
+    fake_pass(fake, stream, by, bytes, fake->rate[((struct fake_stream *)stream)->device]);
     return 0;
+}
+
+static int fake_copy(const struct gpu_api *api, gpu_address to, gpu_address from, size_t bytes, gpu_stream stream)
+{
+    return fake_copy_by(fake_of(api), ((struct fake_stream *)stream)->device, to, from, bytes, stream);
 }
 
 static int fake_copy_peer(const struct gpu_api *api, gpu_address to, int to_device, gpu_context to_context, gpu_address from,
                           int from_device, gpu_context from_context, size_t bytes, gpu_stream stream)
 {
     (void)to_context, (void)from_context;
-    int code = fake_copy(api, to, from, bytes, stream);
-    if (code == 0 && fake_of(api)->wrong_from == from_device && fake_of(api)->wrong_to == to_device)
+    struct fake *fake = fake_of(api);
+    int code =
+        fake_copy_by(fake, fake->sends_in_turn ? from_device : ((struct fake_stream *)stream)->device, to, from, bytes, stream);
+    if (code == 0 && fake->wrong_from == from_device && fake->wrong_to == to_device)
         ((uint64_t *)(uintptr_t)to)[7] ^= 1;
     return code;
 }
@@ -240,6 +247,9 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         at->queued = 0;
         for (int i = 0; fake->in_turn && i < GPU_STREAMS; i++) /* all of a device that are held go at once */
             at->now = fmax(at->now, fake->streams[at->device][i].now);
+        for (int i = 0; fake->sends_in_turn && i < fake->node.device_count; i++)
+            for (int j = 0; j < GPU_STREAMS; j++)
+                at->now = fmax(at->now, fake->streams[i][j].now);
         at->flag = gate->flag;
         at->value = gate->value;
     } else if (kernel == GPU_KERNEL_FILL) {
@@ -254,7 +264,7 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         if (op->to != 0 && op->from != 0)
             fake_move(op->to, op->from, op->bytes);
         double rate = fake->rate_of_unroll[unrolls[(kernel - GPU_KERNEL_READ) % 6]];
-        fake_pass(fake, at, op->bytes, rate > 0 ? rate : fake->rate[at->device]);
+        fake_pass(fake, at, at->device, op->bytes, rate > 0 ? rate : fake->rate[at->device]);
     }
     return 0;
 }

@@ -119,6 +119,39 @@ static void what_waits_is_not_what_runs_together(void **state)
     end(fake, trial);
 }
 
+/* Copies that several devices drive wait for each other as well where what they come from does one after the other: so do an
+ * H200's to the engines of its peers. Else the first would have all of the rate, the others some, and their sum more than there
+ * is. */
+static void what_leaves_one_device_in_turn_is_its_rate(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(4);
+    struct gpu_trial *trial = begin(fake);
+    fake->sends_in_turn = true;
+    struct gpu_flow flows[3];
+    for (int i = 0; i < 3; i++) {
+        fake->rate[i] = 400;
+        flows[i] = flow_of(i, UINT64_C(1) << 30);
+        flows[i].op.from_device = 3;
+        flows[i].op.to = flows[i].op.from = (gpu_address)(uintptr_t)fake->events;
+    }
+    struct probe_summary rates[3], sum;
+    struct probe_why why = {0};
+    enum gpu_fault fault;
+    if (!gpu_rate_together(trial, flows, 3, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why))
+        fail_msg("%s", why.text);
+    for (int i = 0; i < 3; i++)
+        assert_float_equal(rates[i].value / 133.33e9, 1, 0.02);
+    assert_float_equal(sum.value / 400e9, 1, 0.02);
+    /* What does not wait keeps its own rate, however little that is of the other's. */
+    fake->sends_in_turn = false;
+    fake->rate[1] = 20;
+    assert_true(gpu_rate_together(trial, flows, 2, GPU_RATE_LEG_NS, 0, 1000000000, rates, &sum, &fault, &why));
+    assert_float_equal(rates[0].value / 400e9, 1, 0.001);
+    assert_float_equal(rates[1].value / 20e9, 1, 0.001);
+    end(fake, trial);
+}
+
 /* An end that is seen in steps, of 1.5 % of a leg, makes single rates uncertain by half of that and all together neither higher
  * nor lower. */
 static void steps_make_no_rate_better(void **state)
@@ -244,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_rate_has_no_overhead_in_it),
         cmocka_unit_test(flows_end_together),
         cmocka_unit_test(what_waits_is_not_what_runs_together),
+        cmocka_unit_test(what_leaves_one_device_in_turn_is_its_rate),
         cmocka_unit_test(steps_make_no_rate_better),
         cmocka_unit_test(no_leg_is_smaller_than_asked_for),
         cmocka_unit_test(times_are_those_of_a_queue),

@@ -43,7 +43,8 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
     for (int back = 0; back < 2; back++) {
         place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
         const struct route_option *best = best_of(&f, from, to, 256 * MIB, false);
-        assert_true(best->way_count >= 3 && best->predicted.time_ns > 1.4e6 && best->predicted.time_ns < 1.9e6);
+        double fastest_ns = 256 * MIB / (back ? 136.2 : 160.6), /* of all four ports together */ direct_ns = 4.85e6;
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns && best->predicted.time_ns < fmin(1.15 * fastest_ns, direct_ns / 2));
         assert_non_null(best->shared); /* the host's memory */
         assert_non_null(strstr(best->shared, "numa0:memory"));
         for (size_t w = 0; w < best->way_count; w++)
@@ -52,13 +53,13 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
                     for (size_t j = 0; j < best->way[v].hop_count; j++)
                         assert_ptr_not_equal(best->way[w].pair[i], best->way[v].pair[j]);
         best = best_of(&f, from, to, 16 * MIB, false);
-        assert_true(best->way_count >= 3 && best->predicted.time_ns > 125e3 && best->predicted.time_ns < 160e3);
+        assert_true(best->way_count >= 3 && best->predicted.time_ns > fastest_ns / 16 && best->predicted.time_ns < 0.6 * direct_ns / 16);
         best = best_of(&f, from, to, MIB, false);
         assert_true(plan_route_answer_is_direct(best));
         /* The run with both directions of just these copies says what they get: far less than twice. */
         double alone_ns = best_of(&f, from, to, 256 * MIB, false)->predicted.time_ns;
         best = best_of(&f, from, to, 256 * MIB, true);
-        assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns && best->predicted.time_ns < 2.9e6);
+        assert_true(best->way_count >= 2 && best->predicted.time_ns > 1.15 * alone_ns && best->predicted.time_ns < 2 * alone_ns);
     }
     /* Between gpus the same NVLinks are full. */
     assert_true(plan_route_answer_is_direct(best_of(&f, gpu(&f, 0), gpu(&f, 3), 256 * MIB, false)));
