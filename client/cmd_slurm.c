@@ -7,8 +7,9 @@
 #include "slurm_call.h"
 #include "slurm_health.h"
 #include "slurm_job.h"
+#include "slurm_task.h"
 
-#define JOB_MS    60   /* of a prolog or epilog: with the start of the command less than the 100 that a job may notice */
+#define JOB_MS    60   /* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
 #define HEALTH_MS 5000
 
 enum { GRES_CONF, RESUME, STATE, OPTIONS };
@@ -56,20 +57,25 @@ static int run(struct cmd *cmd)
         return cmd_usage(cmd, "a hook is about this machine, not about a recorded node");
     if (strcmp(hook, "health") == 0)
         return run_health(cmd);
+    if (strcmp(hook, "task") == 0) {
+        slurm_task_print(cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS, cmd_value(cmd, &options[GRES_CONF]), stdout);
+        return CMD_DONE;
+    }
     if (strcmp(hook, "prolog") != 0 && strcmp(hook, "epilog") != 0)
-        return cmd_usage(cmd, "which hook? prolog, epilog or health");
+        return cmd_usage(cmd, "which hook? prolog, epilog, task or health");
     run_job(cmd, *hook == 'p');
     return CMD_DONE;
 }
 
 const struct cmd_command cmd_slurm = {
     .name = "slurm",
-    .operands = "prolog | epilog | health",
-    .about = "what Slurm's hooks run: claim a job's gpus, release them, drain an unhealthy node",
+    .operands = "prolog | epilog | task | health",
+    .about = "what Slurm's hooks run: claim a job's gpus, release them, print a task's variables, drain an unhealthy node",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,
     .run = run,
     .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done is one line in the system's log, and the exit status is 0: "
-              "a hook that fails would drain the node. A daemon that hangs costs a job 60 ms."},
+              "a hook that fails would drain the node. A daemon that hangs costs a job 60 ms.",
+              "task prints \"export NAME=value\" and \"unset NAME\", as Slurm's TaskProlog is to, for the gpus of the task that SLURM_LOCALID names among those of its step."},
 };

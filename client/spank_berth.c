@@ -15,6 +15,8 @@
 #include "slurm_call.h"
 #include "slurm_cores.h"
 #include "slurm_gres.h"
+#include "slurm_share.h"
+#include "slurm_task.h"
 #include "spank_options.h"
 
 #define TIMEOUT_MS 1000
@@ -185,19 +187,6 @@ static bool is_same_set(const char *list, const char *other)
     return memcmp(in_one, in_other, sizeof in_one) == 0;
 }
 
-/* A task that may use all gpus of its step loses none unless it says so: they are shared out evenly, and those left over stay visible to all. */
-static void share_gpus(const struct task *task, struct berth_bind_request *request)
-{
-    int gpus = (int)task->step->allowed.gpus.count, tasks = request->tasks;
-    if (request->gpus_per_task >= 0)
-        return;
-    request->gpus_per_task = gpus >= tasks ? gpus / tasks : gpus > 0 ? 1 : 0;
-    if (gpus > 0 && gpus < tasks)
-        request->tasks_per_gpu = (tasks + gpus - 1) / gpus;
-    if (gpus > tasks && gpus % tasks != 0 && request->visible == BERTH_VISIBLE_DEFAULT)
-        request->visible = BERTH_VISIBLE_ALL;
-}
-
 static bool ask(struct task *task)
 {
     const struct spank_options *options = &task->options;
@@ -218,7 +207,7 @@ static bool ask(struct task *task)
         request.ranks = task->launcher->ranks;
         request.world = task->launcher->ranks != NULL ? task->launcher->world : -1;
     }
-    share_gpus(task, &request);
+    slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
     return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }
 
@@ -294,6 +283,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         return ESPANK_SUCCESS;
     }
     task->spank = spank;
+    spank_setenv(spank, SLURM_TASK_PLUGIN, "1", 1); /* the task prolog comes behind this */
     task->setting = read_setting(count, words);
     bool is_placed = read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
     if (is_placed && !task->options.is_off)

@@ -1,0 +1,145 @@
+#include "slurm_task.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "lib_apply.h"
+#include "slurm_call.h"
+#include "slurm_gres.h"
+#include "slurm_list.h"
+#include "slurm_share.h"
+
+struct task {
+    struct slurm_call call;
+    struct berth_launcher *launcher;
+    struct berth_step *step;
+    struct berth_binding *binding;
+    json_t *node;
+    const char *gpus[SLURM_GPUS_MOST];
+    int gpu_count;
+    char why[256];
+};
+
+static bool fail(struct task *task, const char *why)
+{
+    if (why != task->why)
+        snprintf(task->why, sizeof task->why, "%s", why);
+    return false;
+}
+
+static bool read_gpus(struct task *task, const char *gres_conf, const char *numbers)
+{
+    struct slurm_gres *gres = malloc(sizeof *gres);
+    if (gres == NULL)
+        return fail(task, "out of memory");
+    slurm_gres_load(gres_conf, gres);
+    task->gpu_count = slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why);
+    free(gres);
+    return task->gpu_count >= 0;
+}
+
+/* Whether each task of the step sees all of its gpus: --gpu-bind leaves to each its own in SLURM_STEP_GPUS. */
+static bool is_for_all(const char *numbers)
+{
+    int number[SLURM_GPUS_MOST], count = slurm_list_numbers(numbers, SLURM_GPUS_MOST, number);
+    const char *all = getenv("SLURM_GPUS_ON_NODE");
+    return all == NULL || strtol(all, NULL, 10) <= count;
+}
+
+static bool find_out(struct task *task, const char *gres_conf, const char *numbers)
+{
+    struct berth *berth = task->call.berth;
+    if (berth_launcher_here(berth, NULL, NULL, &task->launcher) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    if (task->launcher->missing != NULL)
+        return fail(task, task->launcher->missing);
+    if (slurm_call(&task->call, "io.berth.Fabric.GetNode", json_object(), &task->node) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    if (!read_gpus(task, gres_conf, numbers))
+        return false;
+    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task, may have been bound to those of this one. */
+    const struct berth_allowed given = {.gpus = {.item = task->gpus, .count = (size_t)task->gpu_count}};
+    if (berth_step_here(berth, task->launcher, &given, NULL, NULL, &task->step) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    task->step->allowed.cpus = NULL;
+    task->step->allowed.gpus = given.gpus; /* VISIBLE_DEVICES are renumbered inside a job: they say nothing */
+    task->step->gpus_bound = 0;
+    return true;
+}
+
+static bool ask(struct task *task)
+{
+    struct berth_bind_request request;
+    berth_bind_request_init(&request);
+    request.tasks = task->launcher->tasks;
+    request.allowed = &task->step->allowed;
+    request.key = task->step->key;
+    slurm_share_gpus(task->gpu_count, &request);
+    return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+}
+
+/* A value of several lines would be commands of its own. */
+static void put(FILE *text, const struct berth_task *berth)
+{
+    const unsigned parts = BERTH_PART_GPUS | BERTH_PART_ENVIRONMENT;
+    for (size_t i = 0; i < berth->environment.count; i++)
+        if (lib_apply_wants(berth->environment.item[i].name, parts) && strchr(berth->environment.item[i].value, '\n') == NULL)
+            fprintf(text, "export %s=%s\n", berth->environment.item[i].name, berth->environment.item[i].value);
+    for (size_t i = 0; i < berth->unset.count; i++)
+        if (lib_apply_wants(berth->unset.item[i], parts))
+            fprintf(text, "unset %s\n", berth->unset.item[i]);
+}
+
+static bool print(struct task *task, FILE *output)
+{
+    char *lines = NULL;
+    size_t size = 0;
+    unsigned parts = 0;
+    const struct berth_task *berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
+    if (berth == NULL)
+        return fail(task, "the plan has no berth for this task");
+    FILE *text = open_memstream(&lines, &size);
+    if (text == NULL)
+        return fail(task, "out of memory");
+    put(text, berth);
+    bool fine = !ferror(text);
+    fine = fclose(text) == 0 && fine;
+    if (fine)
+        fwrite(lines, 1, size, output);
+    free(lines);
+    return fine || fail(task, "out of memory");
+}
+
+/* Once for all tasks of the step here. */
+static void say(const struct task *task)
+{
+    const char *local = getenv("SLURM_LOCALID"), *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    if (local == NULL || strcmp(local, "0") == 0)
+        slurm_call_log(LOG_WARNING, "slurm/%.20s.%.20s: tasks see the gpus that Slurm shows them: %s", job != NULL ? job : "", step != NULL ? step : "", task->why);
+}
+
+static bool run(struct task *task, const char *socket, int budget_ms, const char *gres_conf, const char *numbers, FILE *output)
+{
+    if (slurm_call_init(&task->call, socket, budget_ms) != BERTH_DONE)
+        return fail(task, slurm_call_why(&task->call));
+    return find_out(task, gres_conf, numbers) && ask(task) && print(task, output);
+}
+
+void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, FILE *output)
+{
+    const char *numbers = getenv("SLURM_STEP_GPUS");
+    if (getenv(SLURM_TASK_PLUGIN) != NULL || numbers == NULL || *numbers == '\0' || !is_for_all(numbers))
+        return;
+    struct task *task = calloc(1, sizeof *task);
+    if (task == NULL)
+        return;
+    if (!run(task, socket, budget_ms, gres_conf, numbers, output))
+        say(task);
+    berth_binding_free(task->binding);
+    berth_step_free(task->step);
+    berth_launcher_free(task->launcher);
+    json_decref(task->node);
+    slurm_call_done(&task->call);
+    free(task);
+}
