@@ -44,7 +44,7 @@ static bool is_for_all(const char *numbers)
 {
     int number[SLURM_GPUS_MOST], count = slurm_list_numbers(numbers, SLURM_GPUS_MOST, number);
     const char *all = getenv("SLURM_GPUS_ON_NODE");
-    return all == NULL || strtol(all, NULL, 10) <= count;
+    return count < 0 || all == NULL || strtol(all, NULL, 10) <= count; /* what is no list is told later */
 }
 
 static bool find_out(struct task *task, const char *gres_conf, const char *numbers)
@@ -58,12 +58,13 @@ static bool find_out(struct task *task, const char *gres_conf, const char *numbe
         return fail(task, slurm_call_why(&task->call));
     if (!read_gpus(task, gres_conf, numbers))
         return false;
-    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task, may have been bound to those of this one. */
-    const struct berth_allowed given = {.gpus = {.item = task->gpus, .count = (size_t)task->gpu_count}};
-    if (berth_step_here(berth, task->launcher, &given, NULL, NULL, &task->step) != BERTH_DONE)
+    /* VISIBLE_DEVICES are renumbered inside a job: they say nothing. With no gpus of its own the library does not ask for the node again because of them. */
+    const struct berth_allowed none = {.gpus = {.item = task->gpus, .count = 0}};
+    if (berth_step_here(berth, task->launcher, &none, NULL, NULL, &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
+    task->step->allowed.gpus = (struct berth_texts){.item = task->gpus, .count = (size_t)task->gpu_count};
+    /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task, may have been bound to those of this one. */
     task->step->allowed.cpus = NULL;
-    task->step->allowed.gpus = given.gpus; /* VISIBLE_DEVICES are renumbered inside a job: they say nothing */
     task->step->gpus_bound = 0;
     return true;
 }

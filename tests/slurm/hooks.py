@@ -89,18 +89,82 @@ def hooks_take_less_than_a_tenth_of_a_second():
         for is_stopped in False, True:
             if is_stopped:
                 daemon.process.send_signal(signal.SIGSTOP)
-            for hook in "prolog", "epilog":
+            for hook in "prolog", "epilog", "taskprolog":
                 took = []
                 for number in range(7):
                     begin = time.monotonic()
                     done = subprocess.run([ROOT / "etc/slurm" / hook], capture_output=True, timeout=20, check=False, env={
-                        "BERTH": str(BIN / "berth"), "BERTH_SOCKET": daemon.socket, "SLURM_JOB_ID": str(number), "SLURM_JOB_GPUS": "0-7"})
+                        "BERTH": str(BIN / "berth"), "BERTH_SOCKET": daemon.socket, **STEP, "SLURM_JOB_ID": str(number), "SLURM_JOB_GPUS": "0-7", "SLURM_STEP_GPUS": "0,1"})
                     took.append(1000 * (time.monotonic() - begin))
-                    assert done.returncode == 0 and done.stdout == done.stderr == b"", done
+                    assert done.returncode == 0 and done.stderr == b"" and (done.stdout == b"" or hook == "taskprolog"), done
                 took.sort()
                 print(f"# {hook}, the daemon {'hangs' if is_stopped else 'answers'}: {took[0]:.1f} ms, median {took[3]:.1f}, at most {took[-1]:.1f}")
                 assert took[0] < 100, took
         daemon.process.send_signal(signal.SIGCONT)
+
+
+def shown(cluster, *options):
+    """Which gpus the variable shows to each task, by its number; what came beside that."""
+    done = cluster.run("srun", "-Q", *options, "sh", "-c", "echo task $SLURM_LOCALID $ROCR_VISIBLE_DEVICES")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    return {int(line.split()[1]): (line.split() + [""])[2] for line in lines if line.startswith("task ")}, [line for line in lines if not line.startswith("task ")], done.stderr
+
+
+def planned(daemon, tasks, gpus, **more):
+    error, reply = call(daemon.socket, PLACEMENT + "Bind", {"tasks": tasks, "allowed": {"gpus": gpus}, **more})
+    assert error is None, reply
+    return {task["task"]: task["environment"].get("ROCR_VISIBLE_DEVICES") for task in reply["tasks"]}
+
+
+def the_task_prolog_shows_each_task_the_gpus_of_its_berth():
+    every = [f"gpu{n}" for n in range(8)]
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks={"TaskProlog": "taskprolog"}, settings="TaskPlugin=task/none\n") as cluster:
+        def soon(expected, *options):
+            """On a loaded machine a task prolog's time may be over before it is done."""
+            wait(lambda: shown(cluster, *options) == (expected, [], ""), f"{options}: not {expected}")
+        for tasks, gpus in (2, 2), (2, 8), (4, 4), (1, 1):
+            plan = planned(daemon, tasks, every[:gpus], gpus_per_task=gpus // tasks)
+            assert len(set(plan.values())) == tasks and None not in plan.values(), plan
+            soon(plan, f"-n{tasks}", "-O", f"--gpus={gpus}")
+        for tasks, gpus, more in (2, 3, {"gpus_per_task": 1, "visible": "all"}), (4, 2, {"gpus_per_task": 1, "tasks_per_gpu": 2}):
+            soon(planned(daemon, tasks, every[:gpus], **more), f"-n{tasks}", "-O", f"--gpus={gpus}")
+        assert shown(cluster, "-n2", "--gpus=2", "--gpu-bind=map_gpu:1,0")[0] == {0: "1", 1: "0"}, "what Slurm has bound stays"
+        assert shown(cluster, "-n2")[0] == {0: "", 1: ""}
+        daemon.process.send_signal(signal.SIGSTOP)
+        assert shown(cluster, "-n2", "--gpus=2") == ({0: "0,1", 1: "0,1"}, [], "")
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.process.kill()
+        daemon.process.wait()
+        assert shown(cluster, "-n2", "--gpus=2") == ({0: "0,1", 1: "0,1"}, [], "")
+        assert cluster.node_state() == "IDLE", cluster.show_node()
+
+
+STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_LOCALID": "1", "SLURM_PROCID": "1", "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_GPUS_ON_NODE": "2"}
+
+
+def task_prolog(daemon, **variables):
+    done = subprocess.run([BIN / "berth", "slurm", "task"], capture_output=True, text=True, timeout=20, check=False, env={"BERTH_SOCKET": daemon.socket, **STEP, **variables})
+    assert done.returncode == 0 and done.stderr.count("\n") <= 1, done
+    return done.stdout.splitlines(), done.stderr
+
+
+def the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        error, reply = call(daemon.socket, PLACEMENT + "Bind", {"tasks": 2, "allowed": {"gpus": ["gpu4", "gpu5"]}, "gpus_per_task": 1})
+        assert error is None, reply
+        berth = reply["tasks"][1]
+        expected = sorted([f"export {name}={value}" for name, value in berth["environment"].items()] + [f"unset {name}" for name in berth["unset"]])
+        for inside in "0,1", "4,5":  # ConstrainDevices, and without it
+            lines, said = task_prolog(daemon, SLURM_STEP_GPUS="4,5", ROCR_VISIBLE_DEVICES=inside, CUDA_VISIBLE_DEVICES=inside)
+            if said:  # a loaded machine: its time was over
+                lines, said = task_prolog(daemon, SLURM_STEP_GPUS="4,5", ROCR_VISIBLE_DEVICES=inside, CUDA_VISIBLE_DEVICES=inside)
+            assert sorted(lines) == expected and said == "", (lines, said, expected)
+        for given in {"SLURM_STEP_GPUS": "4,9"}, {"SLURM_STEP_GPUS": "5"}, {}, {"SLURM_STEP_GPUS": "4,5", "BERTH_PLUGIN": "1"}:
+            assert task_prolog(daemon, **given) == ([], ""), given
+        for given, why in ({"SLURM_STEP_GPUS": "4,9"}, "number 9"), ({"SLURM_STEP_GPUS": "4-x"}, "no list"), ({"SLURM_STEP_GPUS": "4,5", "SLURM_STEP_TASKS_PER_NODE": "x"}, "TASKS_PER_NODE"):
+            lines, line = task_prolog(daemon, SLURM_LOCALID="0", **given)  # the first task says it for all
+            assert lines == [] and "slurm/7.0" in line and why in line, (lines, line)
 
 
 def prolog(daemon, **variables):
@@ -178,6 +242,8 @@ if __name__ == "__main__":
         slurms_numbers_are_places_in_its_list_of_files,
         a_daemon_that_is_gone_or_hangs_costs_no_job,
         hooks_take_less_than_a_tenth_of_a_second,
+        the_task_prolog_shows_each_task_the_gpus_of_its_berth,
+        the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables,
         only_claims_of_slurms_jobs_are_taken_over,
         what_a_hook_cannot_know_is_one_line,
         the_health_check_drains_with_the_reason_and_resumes_only_its_own,
