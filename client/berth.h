@@ -194,7 +194,8 @@ struct berth_bind_request {
     enum berth_mechanism mechanism;
     enum berth_order order;
     enum berth_visible visible;
-    const char *key;                     /* under the key of a claim of yours the first plan stands until it is released */
+    const char *key;                     /* under the key of a claim of yours the first plan stands until it is released; NULL: as BERTH_KEY says (empty: none), else in
+                                            a job of Slurm's within the job's claim, unless whole_node is set */
     const struct berth_allowed *allowed; /* NULL: berth_allowed_here, or the whole node with whole_node 1 */
     int whole_node;
 };

@@ -4,9 +4,20 @@
 
 #include "cmd.h"
 #include "cmd_bind.h"
+#include "lib_key.h"
 #include "ui_answer.h"
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
+
+/* A job plans within its claim without saying so; a recorded node has none. */
+static int set_key(struct cmd *cmd, json_t *request)
+{
+    char buffer[LIB_KEY_SIZE];
+    const char *key = cmd_has(cmd, &cmd_globals[CMD_NODE]) ? NULL : lib_key_default(buffer);
+    if (cmd_has(cmd, OPTION(KEY)) || key == NULL)
+        return cmd_set_text(cmd, request, "key", OPTION(KEY));
+    return json_object_set_new(request, "key", json_string(key)) == 0 ? CMD_DONE : cmd_fail_memory();
+}
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
@@ -16,7 +27,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     if (status == CMD_DONE)
         status = cmd_bind_request(cmd, request);
     if (status == CMD_DONE)
-        status = cmd_set_text(cmd, request, "key", OPTION(KEY));
+        status = set_key(cmd, request);
     if (status == CMD_DONE)
         status = cmd_set_allowed(cmd, request, true, cmd_value(cmd, OPTION(CPUS)), cmd_value(cmd, OPTION(GPUS)));
     return status;

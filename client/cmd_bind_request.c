@@ -30,7 +30,7 @@ const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_VISIBLE] = {.name = "visible", .value = "VISIBLE", .help = "each task sees its own gpus only, or all with its own first", .choices = visibles},
     [CMD_BIND_ORDER] = {.name = "order", .value = "ORDER", .help = "gpus as is best, or in ascending order of task", .choices = orders},
     [CMD_BIND_MECHANISM] = {.name = "mechanism", .value = "MECHANISM", .help = "how gpus copy to each other", .choices = mechanisms},
-    [CMD_BIND_KEY] = {.name = "key", .value = "KEY", .help = "the first plan under this key stands: until the claim under it (berth claim) is released, else until nobody asks for 10 minutes"},
+    [CMD_BIND_KEY] = {.name = "key", .value = "KEY", .help = "the first plan under this key stands: until the claim under it (berth claim) is released, else until nobody asks for 10 minutes; default $BERTH_KEY, else the claim of this job of Slurm's"},
     [CMD_EXEC_TASK] = {.letter = 't', .name = "task", .value = "TASK", .help = "which of these tasks this is, from 0; default what the launcher's variables say"},
     [CMD_EXEC_STRICT] = {.name = "strict", .help = "do not run COMMAND where it cannot have its berth"},
     [CMD_EXEC_TIMEOUT] = {.name = "timeout", .value = "SECONDS", .help = "how long to wait for the daemon; default 2"},

@@ -1,4 +1,5 @@
 #include "lib_bind.h"
+#include "lib_key.h"
 #include "lib_read.h"
 #include "lib_write.h"
 
@@ -55,7 +56,8 @@ static int write_request(struct berth *berth, const struct berth_bind_request *r
     lib_write_enum(&write, object, "mechanism", (int)request->mechanism, mechanism_names, COUNT(mechanism_names));
     lib_write_enum(&write, object, "order", (int)request->order, order_names, COUNT(order_names));
     lib_write_enum(&write, object, "visible", (int)request->visible, visible_names, COUNT(visible_names));
-    lib_write_text(&write, object, "key", request->key);
+    char key[LIB_KEY_SIZE];
+    lib_write_text(&write, object, "key", request->key != NULL || request->whole_node ? request->key : lib_key_default(key));
     return lib_write_end(berth, &write, ret_parameters);
 }
 

@@ -117,6 +117,21 @@ def planned(daemon, tasks, gpus, **more):
     return {task["task"]: task["environment"].get("ROCR_VISIBLE_DEVICES") for task in reply["tasks"]}
 
 
+def a_job_that_asks_by_itself_gets_what_it_has():
+    ask = [BIN / "berth", "--json", "bind", "-n", "2", "--gpus-per-task", "1", "--gpus", "gpu0,gpu1"]
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
+        def gpus(*more, prefix=("srun", "-Q", "-n1", "--gpus=2"), **environment):
+            done = cluster.run(*prefix, *ask, *more, environment={"BERTH_SOCKET": daemon.socket, **environment})
+            return done.returncode, sorted(gpu for task in json.loads(done.stdout)["tasks"] for gpu in task["gpus"]) if done.returncode == 0 else done.stderr
+        assert gpus() == (0, ["gpu0", "gpu1"])
+        assert gpus("--order", "rank") == (0, ["gpu0", "gpu1"])
+        assert gpus(BERTH_KEY="")[0] != 0, "without the key they are another's"
+        assert gpus("--key", "another")[0] != 0
+        wait(lambda: listed(daemon) == {}, "the epilog has not released them")
+        claimed(daemon, "gpu0", "gpu1", key="site/9")
+        assert gpus(prefix=())[0] != 0 and gpus(prefix=(), BERTH_KEY="site/9.4") == (0, ["gpu0", "gpu1"])
+
+
 def the_task_prolog_shows_each_task_the_gpus_of_its_berth():
     every = [f"gpu{n}" for n in range(8)]
     with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks={"TaskProlog": "taskprolog"}, settings="TaskPlugin=task/none\n") as cluster:
@@ -242,6 +257,7 @@ if __name__ == "__main__":
         slurms_numbers_are_places_in_its_list_of_files,
         a_daemon_that_is_gone_or_hangs_costs_no_job,
         hooks_take_less_than_a_tenth_of_a_second,
+        a_job_that_asks_by_itself_gets_what_it_has,
         the_task_prolog_shows_each_task_the_gpus_of_its_berth,
         the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables,
         only_claims_of_slurms_jobs_are_taken_over,

@@ -26,14 +26,15 @@ VISIBLE = "ROCR_VISIBLE_DEVICES"
 class Bed:
     """The daemon over the virtual node without its second hardware threads, and Slurm on it."""
 
-    def __init__(self, settings="TaskPlugin=task/none"):
+    def __init__(self, settings="TaskPlugin=task/none", hooks=None):
         self.folder = tempfile.TemporaryDirectory(prefix="berth-node-")
         virtual.make(self.folder.name, 8)
         self.settings = settings
+        self.hooks = hooks or HOOKS
 
     def __enter__(self):
         self.daemon = Daemon("--node", self.folder.name).__enter__()
-        self.cluster = Cluster(self.daemon.socket, BIN, hooks=HOOKS, plugin=PLUGIN, settings=self.settings).__enter__()
+        self.cluster = Cluster(self.daemon.socket, BIN, hooks=self.hooks, plugin=PLUGIN, settings=self.settings).__enter__()
         return self
 
     def __exit__(self, *_):
@@ -79,7 +80,7 @@ def each_task_is_where_the_plan_says():
 
 
 def words_of_the_job_are_obeyed():
-    with Bed() as bed:
+    with Bed(hooks={**HOOKS, "TaskProlog": "taskprolog"}) as bed:  # which has nothing left to do
         found, said = bed.tasks("-n2", "--gpus=4", "--berth=pattern=ring,bytes=64M,host=1G,visible=all")
         plan = bed.plan("0-1", [f"gpu{n}" for n in range(4)], 2, gpus_per_task=2, pattern="ring", bytes=64 << 20, host_bytes=1 << 30, visible="all")
         for number, task in found.items():

@@ -123,6 +123,46 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     close_pair(&pair);
 }
 
+static void set_variable(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void a_job_plans_under_its_own_key(void **state)
+{
+    (void)state;
+    static const struct { const char *key, *job, *given, *sent; int whole_node; } cases[] = {
+        {NULL, "12", NULL, "\"slurm/12.bind\"", 0}, {NULL, "12", "mine", "\"mine\"", 0}, {"site/7", "12", NULL, "\"site/7\"", 0}, {"", "12", NULL, NULL, 0},
+        {NULL, "12; x", NULL, NULL, 0}, {NULL, "", NULL, NULL, 0}, {NULL, "123456789012345678901", NULL, NULL, 0}, {NULL, NULL, NULL, NULL, 0}, {NULL, "12", NULL, NULL, 1},
+    };
+    const struct berth_allowed allowed = {.cpus = "0"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair pair = open_pair();
+        struct berth_bind_request request;
+        struct berth_binding *binding;
+        char expected[200];
+        berth_bind_request_init(&request);
+        request.tasks = 1;
+        request.key = cases[i].given;
+        request.whole_node = cases[i].whole_node;
+        request.allowed = request.whole_node ? NULL : &allowed;
+        set_variable("BERTH_KEY", cases[i].key);
+        set_variable("SLURM_JOB_ID", cases[i].job);
+        say(&pair, binding_reply);
+        assert_int_equal(berth_bind(pair.berth, &request, &binding), BERTH_DONE);
+        snprintf(expected, sizeof expected, "{\"tasks\":1%s%s%s}", cases[i].sent != NULL ? ",\"key\":" : "", cases[i].sent != NULL ? cases[i].sent : "",
+                 request.whole_node ? "" : ",\"allowed\":{\"cpus\":\"0\"}");
+        expect_parameters(&pair, "io.berth.Placement.Bind", expected);
+        berth_binding_free(binding);
+        close_pair(&pair);
+    }
+    set_variable("BERTH_KEY", NULL);
+    set_variable("SLURM_JOB_ID", NULL);
+}
+
 /* Every member of the reply made wrong or taken away in turn: an error or a result, never a crash, and a missing task list is an error. */
 static void a_reply_with_any_member_broken_is_survived(void **state)
 {
@@ -265,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind_sends_what_is_set_and_reads_everything),
+        cmocka_unit_test(a_job_plans_under_its_own_key),
         cmocka_unit_test(a_reply_with_any_member_broken_is_survived),
         cmocka_unit_test(allocate),
         cmocka_unit_test(check_and_matrix),
