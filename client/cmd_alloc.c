@@ -49,6 +49,9 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
             status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", json_string_value(word));
     }
     json_decref(words);
+    bool touches = json_integer_value(json_object_get(access, "reads_bytes")) > 0 || json_integer_value(json_object_get(access, "writes_bytes")) > 0;
+    if (status == CMD_DONE && !touches)
+        status = cmd_usage(cmd, "--by %.60s neither reads nor writes: give reads=SIZE, writes=SIZE or both", text);
     return status;
 }
 

@@ -33,7 +33,7 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
         ui_put(ui, "not predicted");
         return;
     }
-    ui_put(ui, "%s", ui_time(ui, time, time_ns));
+    ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "", ui_time(ui, time, time_ns));
     if (!isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
 }

@@ -10,6 +10,7 @@
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES 12
+#define READS "what is known of reading such memory"
 #define SHARED_AXES "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
 
@@ -70,10 +71,16 @@ static void own_tries(const struct gpurate *at, const char *how, struct tries *t
     if (copies != PLACE_NONE)
         add(tries, METRIC_GPU_STREAM, copies, copies, "", "what streaming copies of a gpu of the same model get");
     place_id numa = at->node->numa_of[at->gpu];
-    if (!memkind_is_one(at->node, at->gpu))
+    if (memkind_is_one(at->node, at->gpu)) {
+        add(tries, METRIC_MEMORY_BANDWIDTH, numa, numa, axes, "what firmware says of that memory");
+        tries->item[tries->count - 1].is_stated = true;
+    }
+    if (is_read(how))
         return;
-    add(tries, METRIC_MEMORY_BANDWIDTH, numa, numa, axes, "what firmware says of that memory");
-    tries->item[tries->count - 1].is_stated = true;
+    add(tries, METRIC_MEMORY_BANDWIDTH, at->gpu, at->gpu, "", READS);
+    like = alike(at, METRIC_MEMORY_BANDWIDTH, "");
+    if (like != PLACE_NONE)
+        add(tries, METRIC_MEMORY_BANDWIDTH, like, like, "", READS);
 }
 
 static void peer_tries(place_id gpu, place_id peer, const char *how, struct tries *tries)
@@ -315,7 +322,7 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
         plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
                   try->stands_for);
     *ret = time_of(at, try, v, bytes);
-    if (try->from == try->to && try->from != at->gpu)
+    if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && strcmp(try->stands_for, READS) == 0))
         *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
     return memrate_cite(basis, v, err);
 }

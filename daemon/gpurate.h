@@ -1,6 +1,6 @@
 /**
  * What is known of a gpu's kernels using memory that was allocated in some way, from the values of a snapshot: streams by the curve of just that transfer where
- * there is one, else by its rate, else by what is nearest to it, with a warning; of its own memory at last by what a gpu of the same model gets of its own, and by
+ * there is one, else by its rate, else by what is nearest to it, with a warning (reading for writing, too); of its own memory at last by what a gpu of the same model gets of its own, and by
  * what firmware states; of other memory by what the links between carry (basis->by_links), but of
  * host memory no faster than it is known to get that of the nearest NUMA node, or of any where that is not known (basis->by_least). Measured values go before all others.
  *

@@ -164,7 +164,11 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
         above++;
     const struct point *b = &point[above], *a = above > 0 ? b - 1 : NULL;
     *ret = of_value(b->value);
-    if (threads < b->threads && a == NULL) {
+    if (threads < b->threads && a == NULL && b->value->source != VALUE_MEASURED) {
+        plan_warn(basis->warnings, "%s bandwidth of %s is known of all its %g cores together only: fewer take at least as long as that says, one alone far longer", how,
+                  graph_place(snap->graph, from)->name, b->threads);
+        basis->at_least = true;
+    } else if (threads < b->threads && a == NULL) {
         plan_warn(basis->warnings, "%s bandwidth of %s was not measured with fewer than %g cores: that figure stands for %g", how,
                   graph_place(snap->graph, from)->name, b->threads, threads);
         ret->low = (isnan(ret->low) ? ret->value : ret->low) * threads / b->threads;

@@ -69,6 +69,8 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 {
     if (access->reads_bytes < 0 || access->writes_bytes < 0)
         return err_invalid(err, "accesses", "bytes are not negative");
+    if (access->reads_bytes == 0 && access->writes_bytes == 0)
+        return err_invalid(err, "accesses", "an access reads or writes at least a byte (reads_bytes, writes_bytes)");
     if (access->cores < 0)
         return err_invalid(err, "accesses", "cores are not negative");
     struct memuse use = {.gpu = PLACE_NONE,

@@ -27,6 +27,7 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
         part[i] = time.time_ns;
         price.sum = memtime_sum(price.sum, time);
     }
+    price.at_least = basis.at_least;
     price.why_count = answer->evidence.count - price.why;
     work->cores = price;
     return BERTH_OK;
@@ -54,6 +55,7 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
             if (!plan_evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
+    basis->at_least = work->cores.at_least;
     *total = memtime_sum(*total, work->cores.sum);
     return BERTH_OK;
 }
@@ -200,6 +202,9 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
         total = memtime_unknown();
     option->predicted = memtime_once(&total);
     option->median = memtime_median(&total);
+    option->at_least = basis.at_least && !isnan(option->predicted.time_ns);
+    if (option->at_least)
+        option->predicted = (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
     if (code == BERTH_OK && isnan(option->predicted.time_ns))
         code = take_back(work, option, warnings, at, err);
     char free_now[PLAN_TEXT_SIZE];

@@ -127,6 +127,9 @@ static const char *name_option(const struct alloc_work *work, const struct alloc
     return text;
 }
 
+/* "at least " of a time that is a lower bound. */
+static const char *bound(const struct alloc_option *option) { return option->at_least ? "at least " : ""; }
+
 static const char *name_part(const struct alloc_work *work, size_t part, char text[NAME_SIZE])
 {
     if (part == work->use_count + ALLOC_SETUP)
@@ -147,7 +150,7 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
 {
     size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
     double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 24] = "";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 32] = "";
     for (size_t i = 0; i < parts; i++) {
         double apart = sign * (second->part[i] - first->part[i]);
         costly += first->part[i] > 0 || second->part[i] > 0;
@@ -157,14 +160,15 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
         }
     }
     double ours = first->part[most], theirs = second->part[most];
+    const char *at_most = most < work->use_count && work->use[most].gpu == PLACE_NONE && (first->at_least || second->at_least) ? "at most " : "";
     text[0] = '\0';
     if (!(furthest > 0))
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
-        snprintf(rates, sizeof rates, "%s against %s", plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a),
+        snprintf(rates, sizeof rates, "%s%s against %s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a),
                  plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b));
     if (costly == 1 && rates[0] != '\0')
-        snprintf(text, size, ": %s at %s", name_part(work, most, name), rates);
+        snprintf(text, size, ": %s %s%s", name_part(work, most, name), at_most[0] != '\0' ? "" : "at ", rates);
     else if (costly > 1)
         snprintf(text, size, ", of which %s takes %s against %s%s%s%s", name_part(work, most, name), print_time(a, ours), print_time(b, theirs), rates[0] != '\0' ? " (" : "",
                  rates, rates[0] != '\0' ? ")" : "");
@@ -176,11 +180,11 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
     char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 16] = "just as long";
     double ratio = time_of(second) / time_of(first);
     if (fabs(ratio - 1) > LIKE) {
-        snprintf(times, sizeof times, "%.3g times as long", ratio);
+        snprintf(times, sizeof times, ratio < 1000 ? "%.3g times as long" : "%.0f times as long", ratio);
         say_part(work, first, second, part, sizeof part);
     }
-    plan_warn(&work->answer.reasons, "%s takes %s, %s %s, %s%s", name_option(work, first, ours), print_time(a, time_of(first)), name_option(work, second, theirs),
-              print_time(b, time_of(second)), times, part);
+    plan_warn(&work->answer.reasons, "%s takes %s%s, %s %s%s, %s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
+              bound(second), print_time(b, time_of(second)), times, part);
 }
 
 static void say_why(struct alloc_work *work)

@@ -74,7 +74,8 @@ def by(place, reads=0, writes=0, **more):
 
 SCALES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
 TIME, RATE, OPTION = r"([0-9.]+ [num]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
-TAKES = re.compile(rf"{OPTION} takes {TIME}, {OPTION} {TIME}, (?:just as long|([0-9.e+]+) times as long)(.*)")
+LEAST, MOST = r"(?:at least )?", r"(?:at|at most)"
+TAKES = re.compile(rf"{OPTION} takes {LEAST}{TIME}, {OPTION} {LEAST}{TIME}, (?:just as long|([0-9.e+]+) times as long)(.*)")
 
 
 def number(text):
@@ -101,8 +102,9 @@ def check_reasons(options, reasons, accesses):
         near(number(found[3]), time(first), 0.006)
         near(number(found[6]), time(second), 0.006)
         near(float(found[7] or 1), time(second) / time(first), 0.011)
-        alone = re.fullmatch(rf": (\w+|the allowed part of the node) at {RATE} against {RATE}", found[8])
-        part = re.fullmatch(rf", of which (.+) takes {TIME} against {TIME}(?: \({RATE} against {RATE}\))?", found[8])
+        assert ("takes at least" in reason) == (first["predicted"]["low_ns"] is not None and first["predicted"]["high_ns"] is None), (reason, first)
+        alone = re.fullmatch(rf": (\w+|the allowed part of the node) {MOST} {RATE} against {RATE}", found[8])
+        part = re.fullmatch(rf", of which (.+) takes {TIME} against {TIME}(?: \((?:at most )?{RATE} against {RATE}\))?", found[8])
         assert alone or part or found[8] == "", reason
         bytes_of = {access["by"]: access["reads_bytes"] + access["writes_bytes"] for access in accesses}
         if alone and alone[1] in bytes_of:
@@ -316,7 +318,7 @@ def every_recorded_node_answers():
 
 
 def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
-    for name, own, others in (("mi250x", 51.2e9, {"numa1": 51.2e9}), ("gh200-quad", 500e9, {"numa4": 238.5e9, "numa1": 100e9}), ("mi300a", 5300e9, {})):
+    for name, cores, own, others in (("mi250x", 64, 51.2e9, {"numa1": 51.2e9}), ("gh200-quad", 72, 500e9, {"numa4": 238.5e9, "numa1": 100e9}), ("mi300a", 24, 5300e9, {})):
         with Daemon("--node", NODES / name) as daemon:
             options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB))
             assert (first["memory"], first["kind"]) == ("numa0", "system"), first
@@ -326,13 +328,19 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
             assert "not every memory_bandwidth here is measured: why says which are published" in warnings, warnings
             for option in options.values():
                 assert option["predicted"] is None or (option["why"] and {v["source"] for v in option["why"]} == {"published"}), option
-            # With fewer cores the figure of all of them stands, which is said; several who use it add up; so do a gpu and cores.
+            assert all(o["predicted"] is None or (o["predicted"]["low_ns"] is not None) == (name == "mi250x") for o in options.values()), options  # package0's 64 cores against 16
+            # With fewer cores the figure of all of them says what they take at least; several who use it add up; so do a gpu and cores.
             options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB, cores=1), by("numa0", writes=GIB))
             near(time(first), 2 * GIB / own * 1e9, 1e-5)
-            assert first["memory"] == "numa0" and "that figure stands for 1" in warnings, (first, warnings)
+            assert first["memory"] == "numa0" and first["predicted"]["low_ns"] == time(first) and first["predicted"]["high_ns"] is None, first
+            assert f"of all its {cores} cores together only: fewer take at least" in warnings, warnings
             gpu = "gpu4" if name == "mi250x" else "gpu0"
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB), by("numa0", reads=1000))
             assert first["predicted"] and all("published" == v["source"] for v in first["why"]), first
+            # A memory's peak is published of reading: it stands for writing.
+            options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB, writes=GIB))
+            assert first["predicted"] and ("reading such memory stands for it" in warnings) == (name != "mi250x"), (first, warnings)
+            near(time(first), 2 * time(answer(daemon, GIB, by(gpu, reads=GIB))[1]), 1e-5)
     with Daemon("--node", NODES / "gh200-quad") as daemon:
         # Pinned memory is no faster for want of a figure than the ordinary memory beside it.
         options, _, warnings = answer(daemon, GIB, by("gpu0", reads=GIB))
@@ -348,6 +356,7 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
             (dict(size=GIB, accesses=[by("gpu9", reads=1)]), "NoSuchPlace", "gpu9"),
             (dict(size=GIB, accesses=[by("gpu0", reads=1, cores=4)]), "InvalidParameter", "cores are a processor's"),
             (dict(size=GIB, accesses=[by("numa0", reads=1, cores=65)]), "NotEnough", "numa0 has 64"),
+            (dict(size=GIB, accesses=[by("numa0", reads=1), by("numa0")]), "InvalidParameter", "at least a byte"),
             (dict(size=GIB, kinds=[]), "NothingAllowed", "system, pinned, managed and device"),
             (dict(size=GIB, kinds=["magic"]), "InvalidParameter", "kinds"),
             (dict(size=GIB, kinds=["device"], allowed={"gpus": []}), "NothingAllowed", "no gpu is allowed"),

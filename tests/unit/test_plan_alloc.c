@@ -72,6 +72,27 @@ static void fewer_cores_than_measured_is_said(void **state)
     end(&f);
 }
 
+/* The peak of a memory says what one core takes at least. */
+static void a_published_peak_bounds_what_fewer_cores_take(void **state)
+{
+    (void)state;
+    for (int cores = 1; cores <= 4; cores += 3) {
+        struct fixture f = begin_cores(&two_numas);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 0), "", 200 * GB, NAN, NAN);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, numa(&f, 0), numa(&f, 1), "", 100 * GB, NAN, NAN);
+        struct memuse_access access = {.by = numa(&f, 0), .reads_bytes = BUFFER, .cores = cores};
+        assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER, .access = &access, .access_count = 1}), BERTH_OK);
+        const struct alloc_option *first = &f.answer.option[0];
+        assert_near(first->predicted.time_ns, BUFFER / 200.0);
+        assert_true(isnan(first->predicted.high_ns) && isnan(first->predicted.low_ns) == (cores == 4));
+        assert_true(cores == 4 || first->predicted.low_ns == first->predicted.time_ns);
+        assert_int_equal(warned(&f, "is known of all its 4 cores together only"), cores == 1);
+        assert_int_equal(strstr(f.answer.reasons.line[0], "takes at least") != NULL, cores == 1);
+        assert_int_equal(strstr(f.answer.reasons.line[0], "numa0 at most 200 GB/s against 100 GB/s") != NULL, cores == 1);
+        end(&f);
+    }
+}
+
 static void several_initiators_do_not_add_up_without_limit(void **state)
 {
     (void)state;
@@ -255,6 +276,8 @@ static void errors_name_what_is_wrong(void **state)
     assert_int_equal(f.err.arg[2].number, 4);
     access = (struct memuse_access){.by = numa(&f, 0), .reads_bytes = -1};
     assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
+    access.reads_bytes = 0;
+    assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1, .access = &access, .access_count = 1}), BERTH_INVALID_PARAMETER);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
     assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = 1}), BERTH_NOTHING_ALLOWED);
     end(&f);
@@ -266,6 +289,7 @@ int main(void)
         cmocka_unit_test(the_faster_memory_is_first),
         cmocka_unit_test(a_rate_between_core_counts_is_interpolated),
         cmocka_unit_test(fewer_cores_than_measured_is_said),
+        cmocka_unit_test(a_published_peak_bounds_what_fewer_cores_take),
         cmocka_unit_test(several_initiators_do_not_add_up_without_limit),
         cmocka_unit_test(reads_writes_and_random_accesses_add_up),
         cmocka_unit_test(nominal_values_are_second_and_named),

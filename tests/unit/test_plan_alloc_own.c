@@ -44,6 +44,25 @@ static void it_is_before_what_is_farther(void **state)
     }
 }
 
+/* Of most gpus the peak is published of reading alone: it stands for writing, as a streaming copy does before it. */
+static void reading_stands_for_writing(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        struct fixture f = begin(DISCRETE);
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+        if (copies)
+            measured(&f, METRIC_GPU_STREAM, f.gpu[0], f.gpu[0], "", 3000 * GB);
+        struct memuse_access access = {.by = f.gpu[0], .writes_bytes = 64 * GIB};
+        assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+        assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 64 * GIB / (copies ? 3000.0 : 4000.0));
+        assert_int_equal(warned(&f, "how fast kernels of gpu0 write was not measured of every memory: what is known of reading such memory stands for it"), !copies);
+        assert_int_equal(isnan(f.answer.option[0].predicted.low_ns), !copies);
+        end(&f);
+    }
+}
+
 /* The gpu's part alone would make its own memory first; what the cores pay there is not known, and half a sum goes before no whole one. */
 static void half_a_sum_goes_before_no_whole_one(void **state)
 {
@@ -206,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_before_what_is_farther),
+        cmocka_unit_test(reading_stands_for_writing),
         cmocka_unit_test(half_a_sum_goes_before_no_whole_one),
         cmocka_unit_test(others_who_use_it_count),
         cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
