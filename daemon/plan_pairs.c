@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "plan_ends.h"
+#include "plan_step.h"
 
-#define BY_COUNT 2
+#define BY_COUNT   2
+#define MANY_BYTES 1e12 /* so many that starting them is nothing */
 
 /* One block of memory, so that a snapshot frees it without knowing what is in it. */
 struct plan_pairs {
@@ -39,13 +41,27 @@ static double least_ns_per_byte(const struct move *move)
     return least;
 }
 
-static void take(struct snapshot *snap, const struct move *move, struct pair *ret)
+double plan_pairs_both(struct snapshot *snap, const struct move *move)
+{
+    struct move back = *move;
+    struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES}, {.move = &back, .bytes = MANY_BYTES}};
+    bool is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU;
+    back.from = move->to;
+    back.to = move->from;
+    if (plan_step(snap, flow, 2, NULL) != BERTH_OK)
+        return NAN;
+    double slower = fmax(flow[0].time.time_ns / plan_move_queued_ns(move, MANY_BYTES), 1);
+    return !is_peer && move->by == MOVE_KERNEL ? fmax(slower, 2) : slower;
+}
+
+/* False when out of memory. */
+static bool take(struct snapshot *snap, const struct move *move, struct pair *ret)
 {
     struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move), .start_ns = plan_move_start_ns(move), .least_bytes = plan_move_least(move),
                         .is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU};
     pair.knows_both = plan_move_both(snap, &pair.both);
     if (!pair.knows_both)
-        pair.both.slowdown = PAIRS_BOTH;
+        pair.both.slowdown = plan_pairs_both(snap, move);
     for (size_t i = PAIRS_CHUNKS; i-- > 0;) {
         double bytes = (double)((uint64_t)PAIRS_CHUNK_LEAST << i);
         pair.queued_ns[i] = plan_move_queued_ns(move, bytes);
@@ -60,6 +76,7 @@ static void take(struct snapshot *snap, const struct move *move, struct pair *re
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
     pair.launch_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
     *ret = pair;
+    return !isnan(pair.both.slowdown);
 }
 
 /* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together from or to the host was never measured: both count as sharing what either does. */
@@ -105,8 +122,10 @@ static void guess_both(struct plan_pairs *pairs)
             double *its = &most[pair->move.by][pair->is_peer];
             if (pass == 0 && pair->knows_both)
                 *its = fmax(*its, pair->both.slowdown);
-            else if (pass == 1 && !pair->knows_both && *its > 0 && pair->move.rate->source == VALUE_MEASURED)
+            else if (pass == 1 && !pair->knows_both && *its > 0 && pair->move.rate->source == VALUE_MEASURED) {
                 pair->both.slowdown = *its;
+                pair->both_is_others = true;
+            }
         }
 }
 
@@ -209,7 +228,10 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
     pairs->found = model->found;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];
-        take(snap, &moves[i], pair);
+        if (!take(snap, &moves[i], pair)) {
+            free(pairs);
+            return NULL;
+        }
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
         raise_most(snap, pairs, &pair->move);

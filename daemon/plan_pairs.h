@@ -12,13 +12,12 @@
 #define PAIRS_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
 #define PAIRS_CHUNKS      15    /* up to 1 GiB */
 #define PAIRS_LIMITS_MAX  12
-#define PAIRS_BOTH        2.0   /* how much slower a transfer counts while as many bytes go the other way, where nobody measured that */
 
 /* One hop by one mechanism, measured or published. */
 struct pair {
     struct move move;             /* alone: slowdown is 1 */
-    struct move both;             /* while as many bytes go the other way; where that was not measured as slow as others are at most, where none was as if both shared what one gets alone */
-    bool knows_both;
+    struct move both;             /* while as many bytes go the other way; where that was not measured as slow as others are at most, where none was as plan_pairs_both has it */
+    bool knows_both, both_is_others;
     size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
     double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
     double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone, without what starts it: no piece up to this one takes less for each byte */
@@ -54,6 +53,10 @@ const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, ui
  * end of transfers with the same kind of memory, by that mechanism and in that direction, or, where nothing is, in the other one; with the host, where nothing is of that mechanism, of the other
  * one (between gpus copy engines are narrower than links by design, and say nothing of kernels). False when nothing is known, or they are not two different memories of which one is a gpu's. */
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret);
+
+/* How many times longer the bytes of a transfer take while as many go the other way, where nobody measured that: beside another as any two (plan_step.h), whose lanes have two directions, and
+ * twice as long where one gpu's kernels do both. NAN: no memory. */
+double plan_pairs_both(struct snapshot *snap, const struct move *move);
 
 /* Whether that mechanism is priced by links alone where something better is known: copy engines, which are narrower than links by design, where kernels are; kernels, where copy engines were
  * measured. Such a price goes before no other. */

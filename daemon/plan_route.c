@@ -77,8 +77,8 @@ static bool find_hop(struct work *work, place_id from, place_id to, enum move_by
     if (!plan_pairs_move(work->snap, work->ends.pairs, from, to, by, ret))
         return false;
     if (work->request.both && !(ret->rate != NULL && plan_move_both(work->snap, ret)))
-        ret->slowdown = PAIRS_BOTH;
-    return true;
+        ret->slowdown = plan_pairs_both(work->snap, ret);
+    return !isnan(ret->slowdown);
 }
 
 /* Of the direct way nothing is measured or published: what its links are said to carry is all there is to say, and ways around could not be compared with it. */

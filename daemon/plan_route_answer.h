@@ -34,7 +34,7 @@ struct route_option {
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
     bool is_guess;            /* by links beside what is better known (plan_pairs_is_guess): may not lead */
-    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else both count as sharing what one gets */
+    bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else plan_pairs.h has what stands for it */
     bool is_clear;            /* direct and no guess, or for very many bytes better than the best such by ROUTE_WORTH, whatever the size asked for */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */

@@ -52,10 +52,12 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
             const struct move *hop = &way->hop[i];
             warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
             if (is_down_between(graph, hop->from, hop->to))
-                plan_warn(warnings, "the link between %s and %s is down: what was measured may be from before", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name);
+                plan_warn(warnings, "the link between %s and %s is down: %s", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                          hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
+            const struct pair *pair = plan_pairs_find(said->pairs, hop->from, hop->to, hop->by);
             if (said->request->both && hop->both == NULL)
-                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count %s",
-                          hop->slowdown < PAIRS_BOTH ? "as slowed as others are at most" : "as if both shared what one gets alone");
+                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count %s", pair != NULL && pair->both_is_others
+                          ? "as slowed as others are at most" : "as structure has it: each direction of links and ports has its own, kernels of one gpu get half each");
         }
     }
     if (option->way_count > 1)
@@ -170,7 +172,7 @@ static void say_passed_over(const struct route_said *said, const struct route_op
     if (option->is_guess)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
     else if (option->is_known)
-        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but of very many bytes it moves %.1f GB/s: several transfers must move a quarter more than the best single one", name, times,
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than 1.25 times what the best single transfer does", name, times,
                   plan_split_rate(option->way, option->way_count) / 1e9);
     else
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but what so few bytes take there was not measured", name, times);

@@ -111,6 +111,29 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
     end(&f);
 }
 
+/* What nobody measured both ways costs what it does while another transfer goes the other way. */
+static void both_directions_that_nobody_measured_are_as_two_transfers(void **state)
+{
+    (void)state;
+    static const char *const folder[] = {"tests/nodes/mi250x", "tests/nodes/gh200-quad", "tests/nodes/mi300a"};
+    for (size_t n = 0; n < 3; n++) {
+        struct fixture f = on(folder[n]);
+        const place_id end_of[][2] = {{gpu(&f, 0), gpu(&f, 1)}, {numa(&f, 0), gpu(&f, 0)}, {gpu(&f, 0), numa(&f, 0)}};
+        for (size_t i = 0; i < 3; i++) {
+            struct route_transfer back = {end_of[i][1], end_of[i][0], 256 * MIB};
+            double both_ns = best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.time_ns, beside_ns = INFINITY;
+            assert_true(plan_route_answer_is_direct(&f.answer.option[0]) && isnan(f.answer.option[0].predicted.low_ns));
+            assert_true(says(&f.answer.warnings, "those count as structure has it: each direction of links and ports has its own"));
+            assert_int_equal(ask(&f, (struct route_request){.from = back.to, .to = back.from, .bytes = 256 * MIB, .meanwhile = &back, .meanwhile_count = 1}), BERTH_OK);
+            for (size_t o = 0; o < f.answer.count; o++)
+                if (plan_route_answer_is_direct(&f.answer.option[o]))
+                    beside_ns = fmin(beside_ns, f.answer.option[o].predicted.time_ns);
+            assert_near(both_ns, beside_ns, 0.01);
+        }
+        end(&f);
+    }
+}
+
 static void a_gpus_own_memory_is_the_gpu(void **state)
 {
     (void)state;
@@ -220,6 +243,7 @@ int main(void)
         cmocka_unit_test(four_h200_take_host_copies_over_all_their_ports),
         cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),
         cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
+        cmocka_unit_test(both_directions_that_nobody_measured_are_as_two_transfers),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
         cmocka_unit_test(more_bytes_never_take_less_and_reasons_follow_from_prices),
     };
