@@ -21,6 +21,7 @@ struct try {
     const char *axes;
     const char *stands_for; /* NULL: it is what is asked for; else the warning's words */
     bool is_stated;         /* only what firmware says of it */
+    bool is_measured;       /* only what was measured */
 };
 
 struct tries {
@@ -30,7 +31,7 @@ struct tries {
 
 static void add(struct tries *tries, enum metric metric, place_id from, place_id to, const char *axes, const char *stands_for)
 {
-    tries->item[tries->count++] = (struct try){metric, from, to, axes, stands_for, false};
+    tries->item[tries->count++] = (struct try){metric, from, to, axes, stands_for, false, false};
 }
 
 static bool is_read(const char *how) { return strcmp(how, "read") == 0; }
@@ -83,11 +84,13 @@ static void own_tries(const struct gpurate *at, const char *how, struct tries *t
         add(tries, METRIC_MEMORY_BANDWIDTH, like, like, "", READS);
 }
 
+/* Published rates of copy engines say nothing of kernels, which have all links: those go by the links then, as for Route. */
 static void peer_tries(place_id gpu, place_id peer, const char *how, struct tries *tries)
 {
     add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, is_read(how) ? "how=read" : "how=write", NULL);
     add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, "", "what copies by kernels get");
     add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? peer : gpu, is_read(how) ? gpu : peer, "", "what copy engines get");
+    tries->item[tries->count - 1].is_measured = true;
 }
 
 static void host_kernel_tries(place_id gpu, place_id numa, enum memkind kind, const char *how, struct tries *tries)
@@ -142,7 +145,7 @@ static const struct try *find(const struct gpurate *at, const struct tries *trie
     for (size_t i = 0; i < tries->count; i++) {
         const struct try *try = &tries->item[i];
         const struct value *v = values_find(at->snap->values, try->metric, try->from, try->to, try->axes);
-        if (v == NULL || !(v->value > 0) || (try->is_stated && v->source != VALUE_NOMINAL) || (said != NULL && goes_first(v->source) <= goes_first((*ret)->source)))
+        if (v == NULL || !(v->value > 0) || (try->is_stated && v->source != VALUE_NOMINAL) || (try->is_measured && v->source != VALUE_MEASURED) || (said != NULL && goes_first(v->source) <= goes_first((*ret)->source)))
             continue;
         *ret = v;
         said = try;

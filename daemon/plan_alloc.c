@@ -28,6 +28,7 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
         if (code != BERTH_OK)
             return code;
         work->has_cores |= work->use[work->use_count].gpu == PLACE_NONE;
+        work->has_gpus |= work->use[work->use_count].gpu != PLACE_NONE;
     }
     return BERTH_OK;
 }

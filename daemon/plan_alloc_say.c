@@ -90,6 +90,11 @@ static void warn_of_times(struct alloc_work *work)
 static void warn_of_setup(struct alloc_work *work)
 {
     struct plan_warnings *warnings = &work->answer.warnings;
+    bool are_several = false;
+    for (size_t i = 0; i < work->use_count; i++)
+        are_several |= work->use[i].gpu == PLACE_NONE && work->use[i].who.cores > 1;
+    if (work->with_setup > 0 && are_several)
+        plan_warn(warnings, "what first touch costs was measured with one thread (why): several that touch the memory first take less time");
     if (work->with_setup > 0 && work->without_setup > 0)
         plan_warn(warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
     else if (work->without_setup > 0 && work->allocator != PLACE_NONE)

@@ -21,6 +21,7 @@ struct alloc_work {
     struct memuse *use;
     size_t use_count;
     bool has_cores;     /* one of them is cores */
+    bool has_gpus;      /* one of them is a gpu */
     place_id allocator; /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
     struct alloc_cores_price cores;
     double *least;                    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */

@@ -410,6 +410,24 @@ static void getting_the_memory_is_paid_once(void **state)
     end(&f);
 }
 
+/* One thread's first touch was measured: that the driver pins faster than one thread touches makes pinned memory no better for a buffer that cores alone use. */
+static void pinning_gains_nothing_for_cores_alone(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    measured(&f, METRIC_ALLOCATION, f.gpu[0], f.numa[0], "", 2 * GB);
+    measured(&f, METRIC_ALLOCATION, f.gpu[0], f.numa[0], "kind=pinned", 4 * GB);
+    assert_int_equal(ask_reads(&f, 0, f.numa[0], GIB), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.kind, MEMKIND_SYSTEM);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 200.0 + GIB / 2.0);
+    assert_true(warned(&f, "what first touch costs was measured with one thread (why)"));
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 50.0 + GIB / 4.0);
+    assert_false(warned(&f, "with one thread"));
+    end(&f);
+}
+
 /* What allocating takes is known less exactly than what the use takes, but it is wrong for both alike. */
 static void the_error_of_allocating_hides_no_difference(void **state)
 {
@@ -460,6 +478,7 @@ int main(void)
         cmocka_unit_test(only_what_is_allowed),
         cmocka_unit_test(a_gpu_that_stopped_answering),
         cmocka_unit_test(getting_the_memory_is_paid_once),
+        cmocka_unit_test(pinning_gains_nothing_for_cores_alone),
         cmocka_unit_test(the_error_of_allocating_hides_no_difference),
         cmocka_unit_test(equal_within_the_error),
     };

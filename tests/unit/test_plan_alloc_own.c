@@ -63,6 +63,21 @@ static void reading_stands_for_writing(void **state)
     }
 }
 
+/* What is published of copy engines says nothing of kernels, which go by the links, as for Route; what was measured goes before links. */
+static void a_published_copy_engine_is_no_kernel(void **state)
+{
+    (void)state;
+    for (int was_measured = 0; was_measured < 2; was_measured++) {
+        struct fixture f = begin(DISCRETE);
+        links_between_gpus(&f, 200);
+        nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, was_measured ? VALUE_MEASURED : VALUE_PUBLISHED, f.gpu[1], f.gpu[0], "", 50 * GB, NAN, NAN);
+        assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+        assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 4 * GIB / (was_measured ? 50.0 : 200.0));
+        assert_int_equal(warned(&f, "what copy engines get stands for it"), was_measured);
+        end(&f);
+    }
+}
+
 /* The gpu's part alone would make its own memory first; what the cores pay there is not known, and half a sum goes before no whole one. */
 static void half_a_sum_goes_before_no_whole_one(void **state)
 {
@@ -226,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_before_what_is_farther),
         cmocka_unit_test(reading_stands_for_writing),
+        cmocka_unit_test(a_published_copy_engine_is_no_kernel),
         cmocka_unit_test(half_a_sum_goes_before_no_whole_one),
         cmocka_unit_test(others_who_use_it_count),
         cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
