@@ -255,6 +255,8 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
+# The words of the plugin, which is no part of the command.
+$(BUILD)/unit/test_spank_options: $(addprefix $(BUILD)/obj/client/,spank_options.o cmd_size.o)
 $(addprefix $(BUILD)/obj/tests/unit/test_standin_,driver.o faults.o): DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
 $(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile

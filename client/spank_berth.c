@@ -53,7 +53,7 @@ struct setting {
 
 static struct setting read_setting(int count, char **words)
 {
-    struct setting setting = {NULL};
+    struct setting setting = {.socket = NULL};
     for (int i = 0; i < count; i++) {
         if (strncmp(words[i], "socket=", 7) == 0)
             setting.socket = words[i] + 7;
@@ -213,7 +213,7 @@ static bool ask(struct task *task)
 
 static bool find_out(struct task *task)
 {
-    struct berth_allowed given = {NULL};
+    struct berth_allowed given = {.cpus = NULL};
     struct berth *berth = task->call.berth;
     if (berth_launcher_here(berth, variable, task->spank, &task->launcher) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
