@@ -99,11 +99,12 @@ struct search {
     size_t count;
 };
 
-static bool may_pass(const struct search *search, place_id place)
+/* Gpus pass on what comes by xGMI; those that NVLink joins do not. */
+static bool may_pass(const struct search *search, place_id place, const struct edge *by)
 {
     switch (graph_place(search->paths->graph, place)->kind) {
     case PLACE_SWITCH: return true;
-    case PLACE_GPU: return search->over_gpus;
+    case PLACE_GPU: return search->over_gpus && search->paths->graph->links[by->link].kind == LINK_XGMI;
     case PLACE_NUMA:
     case PLACE_PACKAGE: return !search->over_gpus;
     default: return false;
@@ -146,7 +147,8 @@ static double widest(struct search *search, place_id from)
         at->done = true;
         const struct link_paths *paths = search->paths;
         for (size_t e = paths->first[at->place]; e < paths->first[at->place + 1]; e++) {
-            struct reached *next = at->place == from || may_pass(search, at->place) ? find(search, paths->edge[e].to) : NULL;
+            bool may = at->place == from || may_pass(search, at->place, &paths->edge[e]);
+            struct reached *next = may ? find(search, paths->edge[e].to) : NULL;
             if (next != NULL && !next->done)
                 next->width = fmax(next->width, fmin(at->width, paths->edge[e].bytes_per_s));
         }
@@ -166,7 +168,7 @@ static const struct reached *shortest(struct search *search, place_id from, doub
         for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++) {
             const struct edge *edge = &paths->edge[e];
             size_t before = search->count;
-            if (edge->bytes_per_s < width || (place != from && !may_pass(search, place)))
+            if (edge->bytes_per_s < width || (place != from && !may_pass(search, place, edge)))
                 continue;
             struct reached *next = find(search, edge->to);
             if (next == NULL)

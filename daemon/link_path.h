@@ -1,6 +1,6 @@
 /**
- * The ways that bytes go over links: between gpus the widest one, as the drivers choose it, over gpus and switches, and of equally wide ones the one with
- * the fewest links; to and from the host by the gpu's own links; between gpus without such a way through the host.
+ * The ways that bytes go over links: between gpus the widest one, as the drivers choose it, over switches and, by xGMI, other gpus, and of equally wide ones
+ * the one with the fewest links; to and from the host by the gpu's own links; between gpus without such a way through the host.
  *
  * Made once for a graph, constant from then on; the graph outlives it. Links that are down carry nothing.
  */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "plan_bind_price_inner.h"
+#include "plan_ends.h"
 
 #define TAKES_SIZES 4 /* of more different sizes of flows nobody looks which mechanism each pair takes */
 
@@ -180,6 +181,17 @@ static void warn_of_unknown(struct bind_price *price, size_t unknown, struct pla
     plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
 }
 
+static void warn_of_down(struct bind_price *price, struct plan_warnings *warnings)
+{
+    const struct graph *graph = price->snap->graph;
+    for (size_t f = 0; f < price->flow_count; f++) {
+        const struct load_flow *flow = &price->load[f];
+        if (flow->from < price->place_count && flow->to < price->place_count && plan_ends_is_down_between(graph, price->place[flow->from], price->place[flow->to]))
+            plan_warn(warnings, "the link between %s and %s is down: what is known of it may be from before", graph_place(graph, price->place[flow->from])->name,
+                      graph_place(graph, price->place[flow->to])->name);
+    }
+}
+
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
                                      struct plan_warnings *warnings, struct berth_err *err)
 {
@@ -189,6 +201,8 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
     if (warnings != NULL)
         code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid, 0, warnings, err);
     plan_evidence_done(&unsaid);
+    if (code == BERTH_OK && warnings != NULL)
+        warn_of_down(price, warnings);
     if (code == BERTH_OK && warnings != NULL && unknown > 0)
         warn_of_unknown(price, unknown, warnings);
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;

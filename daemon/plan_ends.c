@@ -57,6 +57,28 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
     return PLACE_NONE;
 }
 
+/* Of the links of a place to b, or to any switch where b is none: whether there are any, and all are down. */
+static bool all_down(const struct graph *graph, place_id a, place_id b)
+{
+    bool down = false;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id other = link->from == a ? link->to : link->to == a ? link->from : PLACE_NONE;
+        if (other == PLACE_NONE || (b == PLACE_NONE ? graph_place(graph, other)->kind != PLACE_SWITCH : other != b))
+            continue;
+        if (link->state != LINK_DOWN)
+            return false;
+        down = true;
+    }
+    return down;
+}
+
+bool plan_ends_is_down_between(const struct graph *graph, place_id a, place_id b)
+{
+    bool peers = graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
+    return all_down(graph, a, b) || (peers && (all_down(graph, a, PLACE_NONE) || all_down(graph, b, PLACE_NONE)));
+}
+
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 {
     enum gpu_vendor x = visible_vendor(graph_place(graph, a)), y = visible_vendor(graph_place(graph, b));

@@ -1,3 +1,4 @@
+#include "plan_ends.h"
 #include "plan_route_say.h"
 
 #include <math.h>
@@ -27,20 +28,6 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     }
 }
 
-static bool is_down_between(const struct graph *graph, place_id a, place_id b)
-{
-    bool down = false;
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        if ((link->from != a || link->to != b) && (link->from != b || link->to != a))
-            continue;
-        if (link->state != LINK_DOWN)
-            return false;
-        down = true;
-    }
-    return down;
-}
-
 static void warn_of_option(const struct route_said *said, const struct route_option *option, bool is_first)
 {
     const struct graph *graph = said->snap->graph;
@@ -51,7 +38,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
             warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
-            if (is_down_between(graph, hop->from, hop->to))
+            if (plan_ends_is_down_between(graph, hop->from, hop->to))
                 plan_warn(warnings, "the link between %s and %s is down: %s", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                           hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
             const struct pair *pair = plan_pairs_find(said->pairs, hop->from, hop->to, hop->by);

@@ -5,6 +5,7 @@
 
 #include "discover.h"
 #include "link_path.h"
+#include "plan_ends.h"
 
 /* "gpu1 gpu0 gpu6 gpu7" */
 static void name_way(const struct graph *graph, place_id from, const struct link_path *path, char *buffer, size_t size)
@@ -70,12 +71,15 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
         join(graph, numa, gpu[g], LINK_PCIE, 60);
     }
     join(graph, gpu[0], gpu[1], LINK_NVLINK, 50);
+    join(graph, gpu[0], gpu[2], LINK_NVLINK, 50); /* gpus pass nothing on by NVLink */
     join(graph, gpu[1], gpu[2], LINK_NVLINK, 25)->state = LINK_DOWN;
     nodes_finish(graph);
     struct link_paths *paths = link_paths_new(graph);
     assert_non_null(paths);
     assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
     assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
+    assert_false(plan_ends_is_down_between(graph, gpu[0], gpu[1]));
+    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[1]));
     assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
     struct link_path path;
     assert_false(link_path_find(paths, gpu[0], gpu[0], &path));
