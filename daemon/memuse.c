@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "memlink.h"
 #include "plan_ends.h"
 
 /* The NUMA node that has most of the cores; the lowest of equals. */
@@ -126,8 +127,8 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     return BERTH_OK;
 }
 
-enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,
-                             struct berth_err *err)
+enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node, struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis,
+                             struct memtime *ret, struct berth_err *err)
 {
     const struct {
         const char *how;
@@ -141,6 +142,8 @@ enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *sn
         if (streams[i].bytes == 0)
             continue;
         enum berth_code code = memrate_stream(snap, &use->who, numa, streams[i].how, basis, &rate, err);
+        if (code == BERTH_OK && isnan(rate.value))
+            code = memlink_stream(node, snap, &use->who, numa, streams[i].how, basis, &rate, err);
         if (code != BERTH_OK)
             return code;
         double ns = streams[i].bytes * 1e9;

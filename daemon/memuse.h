@@ -35,7 +35,7 @@ enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind
                                   struct plan_warnings *warnings, bool *ret_xnack);
 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing known predicts it. NO_MEMORY. */
-enum berth_code memuse_cores(const struct memuse *use, const struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,
+enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node, struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,
                              struct berth_err *err);
 
 /* What a gpu pays: at->gpu is use->gpu. */

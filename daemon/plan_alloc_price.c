@@ -21,7 +21,7 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
         struct memtime time;
         if (work->use[i].gpu != PLACE_NONE)
             continue;
-        enum berth_code code = memuse_cores(&work->use[i], work->snap, numa, (double)work->request->bytes, &basis, &time, err);
+        enum berth_code code = memuse_cores(&work->use[i], &answer->node, work->snap, numa, (double)work->request->bytes, &basis, &time, err);
         if (code != BERTH_OK)
             return code;
         part[i] = time.time_ns;

@@ -78,6 +78,27 @@ static void a_published_copy_engine_is_no_kernel(void **state)
     }
 }
 
+/* Links between processors that have one memory with their gpus are stated as the gpus'. */
+static void cores_use_the_links_of_their_gpus(void **state)
+{
+    (void)state;
+    for (int linked = 0; linked < 2; linked++) {
+        struct fixture f = begin(ONE_MEMORY);
+        if (linked)
+            links_between_gpus(&f, 128);
+        for (int n = 0; n < 2; n++)
+            nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, f.numa[n], f.numa[n], "", 1000 * GB, NAN, NAN);
+        assert_int_equal(ask_reads(&f, 0, f.numa[1], GIB), BERTH_OK);
+        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[1]), GIB / 1000.0);
+        assert_true(linked ? fabs(time_of(&f, MEMKIND_SYSTEM, f.numa[0]) * 128 / GIB - 1) < 1e-6 : isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
+        assert_int_equal(warned(&f, "how fast cores use another processor's memory was not measured"), linked);
+        struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB}; /* half of it from each */
+        assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+        assert_true(linked ? fabs(time_of(&f, MEMKIND_SYSTEM, f.numa[0]) * 256 / GIB - 1) < 1e-6 : isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
+        end(&f);
+    }
+}
+
 /* The gpu's part alone would make its own memory first; what the cores pay there is not known, and half a sum goes before no whole one. */
 static void half_a_sum_goes_before_no_whole_one(void **state)
 {
@@ -242,6 +263,7 @@ int main(void)
         cmocka_unit_test(it_is_before_what_is_farther),
         cmocka_unit_test(reading_stands_for_writing),
         cmocka_unit_test(a_published_copy_engine_is_no_kernel),
+        cmocka_unit_test(cores_use_the_links_of_their_gpus),
         cmocka_unit_test(half_a_sum_goes_before_no_whole_one),
         cmocka_unit_test(others_who_use_it_count),
         cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
