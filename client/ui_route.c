@@ -34,6 +34,16 @@ static void put_ways(struct ui *ui, const json_t *option)
     }
 }
 
+/* One that wins over a range of sizes: how many ways are worth it, and what share each gets, depends on the size. */
+static void put_winner(struct ui *ui, const json_t *options, const json_t *index)
+{
+    const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
+    if (json_array_size(json_object_get(option, "segments")) > 1)
+        ui_put(ui, "several ways at once (ask with a size for which)");
+    else
+        put_ways(ui, option);
+}
+
 static double time_of(const json_t *option) { return json_number_value(json_object_get(json_object_get(option, "predicted"), "time_ns")); }
 
 static void put_option(struct ui_table *table, const json_t *option, double best_ns)
@@ -103,9 +113,9 @@ static void put_sizes(struct ui *ui, const json_t *reply)
     {
         struct ui line = {.utf8 = ui->utf8, .width = ui->width};
         ui_put(&line, "below %s ", ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
-        put_ways(&line, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "below"))));
+        put_winner(&line, options, json_object_get(crossover, "below"));
         ui_put(&line, "; from there on ");
-        put_ways(&line, json_array_get(options, (size_t)json_integer_value(json_object_get(crossover, "above"))));
+        put_winner(&line, options, json_object_get(crossover, "above"));
         ui_put(ui, "%s", i == 0 ? "\n" : "");
         ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
         ui->failed = ui->failed || line.failed;

@@ -422,7 +422,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = cite_all(work, err);
     if (code == BERTH_OK && request->meanwhile_count == 0)
-        plan_route_sizes(answer);
+        plan_route_sizes(&work->ends, answer);
     return code == BERTH_OK ? say_all(work, err) : code;
 }
 

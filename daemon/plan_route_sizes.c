@@ -1,6 +1,7 @@
 #include "plan_route_sizes.h"
 
 #include <math.h>
+#include <string.h>
 
 #define LEAST_BYTES 4096.0
 #define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
@@ -18,28 +19,45 @@ static bool all_known(const struct route_answer *answer, double bytes)
 /* How long each option took for so many bytes when it was looked at last: more bytes take as long at least, and no longer for each byte, but for what a rough time is off. */
 #define ROUGH 0.95
 
+/* The first ways of a split without its last ones, which fewer bytes go faster by: as slow as they are together then. */
+struct fewer {
+    struct way way[ROUTE_WAYS_MAX][ROUTE_WAYS_MAX];
+    bool may_lead[ROUTE_WAYS_MAX]; /* by number of ways less 1 */
+};
+
+struct sizes {
+    struct route_answer *answer;
+    const struct fewer *fewer;
+};
+
 struct looked {
     double bytes[ROUTE_OPTIONS_MAX], time_ns[ROUTE_OPTIONS_MAX]; /* 0 bytes: not yet */
 };
 
 static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
 
-static double look(const struct route_answer *answer, size_t i, double bytes, struct looked *looked)
+static double look(const struct sizes *sizes, size_t i, double bytes, struct looked *looked)
 {
+    const struct route_option *option = &sizes->answer->option[i];
+    double time_ns = time_of(option, bytes);
+    for (size_t count = 2; count < option->way_count; count++)
+        if (sizes->fewer->may_lead[count - 1])
+            time_ns = fmin(time_ns, plan_split_time_ns(sizes->fewer->way[count - 1], count, bytes));
     looked->bytes[i] = bytes;
-    return looked->time_ns[i] = time_of(&answer->option[i], bytes);
+    return looked->time_ns[i] = time_ns;
 }
 
 /* Of those that may lead. What takes several transfers takes long to price, too: only where it matters. */
-static size_t fastest(const struct route_answer *answer, double bytes, struct looked *looked)
+static size_t fastest(const struct sizes *sizes, double bytes, struct looked *looked)
 {
+    const struct route_answer *answer = sizes->answer;
     double low_ns[ROUTE_OPTIONS_MAX], high_ns, best_ns = INFINITY, least_ns = INFINITY;
     size_t best = 0, least = 0, rivals = 0;
     for (size_t i = 0; i < answer->count; i++) {
         bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
         low_ns[i] = high_ns = INFINITY;
         if (answer->option[i].is_clear && is_direct) {
-            low_ns[i] = high_ns = look(answer, i, bytes, looked);
+            low_ns[i] = high_ns = look(sizes, i, bytes, looked);
             best = high_ns < best_ns ? i : best;
             best_ns = fmin(best_ns, high_ns);
         } else if (answer->option[i].is_clear) {
@@ -56,7 +74,7 @@ static size_t fastest(const struct route_answer *answer, double bytes, struct lo
     for (size_t i = 0; i < answer->count; i++) {
         if (plan_route_answer_is_direct(&answer->option[i]) || low_ns[i] >= best_ns)
             continue;
-        double time_ns = look(answer, i, bytes, looked);
+        double time_ns = look(sizes, i, bytes, looked);
         best = time_ns < best_ns ? i : best;
         best_ns = fmin(best_ns, time_ns);
     }
@@ -64,17 +82,18 @@ static size_t fastest(const struct route_answer *answer, double bytes, struct lo
 }
 
 /* Where the winner changes, to within a hundredth; not where something is known of some only. */
-static void find_crossovers(struct route_answer *answer)
+static void find_crossovers(const struct sizes *sizes)
 {
+    struct route_answer *answer = sizes->answer;
     struct looked looked = {{0}, {0}};
     double low = LEAST_BYTES;
     while (low < MOST_BYTES && !all_known(answer, low))
         low *= 2;
-    size_t below = fastest(answer, low, &looked);
+    size_t below = fastest(sizes, low, &looked);
     while (low < MOST_BYTES && answer->crossover_count < ROUTE_CROSSOVERS) {
         double high = 2 * low;
         struct looked at_low = looked;
-        size_t above = fastest(answer, high, &looked);
+        size_t above = fastest(sizes, high, &looked);
         if (above == below) {
             low = high;
             continue;
@@ -83,7 +102,7 @@ static void find_crossovers(struct route_answer *answer)
         while (right > left * 1.01) {
             double middle = sqrt(left * right);
             struct looked at_middle = at_low;
-            size_t winner = fastest(answer, middle, &at_middle);
+            size_t winner = fastest(sizes, middle, &at_middle);
             *(winner == below ? &left : &right) = middle;
             above = winner == below ? above : winner;
         }
@@ -116,8 +135,26 @@ static double b80(const struct route_option *option)
     return bytes;
 }
 
-void plan_route_sizes(struct route_answer *answer)
+/* An answer has one split at most. */
+static void find_fewer(const struct way_ends *ends, const struct route_answer *answer, struct fewer *ret)
 {
-    find_crossovers(answer);
+    double direct = 0;
+    memset(ret->may_lead, 0, sizeof ret->may_lead);
+    for (size_t i = 0; i < answer->count; i++)
+        if (plan_route_answer_is_direct(&answer->option[i]) && answer->option[i].is_clear)
+            direct = fmax(direct, plan_way_rate(&answer->option[i].way[0]));
+    for (size_t i = 0; i < answer->count; i++)
+        for (size_t count = 2; count < answer->option[i].way_count; count++) {
+            const char *shared;
+            memcpy(ret->way[count - 1], answer->option[i].way, count * sizeof *ret->way[0]);
+            ret->may_lead[count - 1] = plan_share_ways(ends, ret->way[count - 1], count, &shared) && ROUTE_WORTH * plan_split_rate(ret->way[count - 1], count) > direct;
+        }
+}
+
+void plan_route_sizes(const struct way_ends *ends, struct route_answer *answer)
+{
+    struct fewer fewer;
+    find_fewer(ends, answer, &fewer);
+    find_crossovers(&(struct sizes){answer, &fewer});
     answer->b80_bytes = b80(&answer->option[0]);
 }

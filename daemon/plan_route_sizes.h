@@ -6,5 +6,5 @@
 #pragma once
 #include "plan_route_answer.h"
 
-/* The crossovers and b80_bytes of an answer whose options are priced and in order. */
-void plan_route_sizes(struct route_answer *answer);
+/* The crossovers and b80_bytes of an answer whose options are priced and in order. A split stands for what is fastest of its first two, three, ... ways. */
+void plan_route_sizes(const struct way_ends *ends, struct route_answer *answer);

@@ -134,6 +134,24 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
     }
 }
 
+/* Asked for a size on either side of where several ways begin to win, the answer is what was said, whatever size was asked for. */
+static void several_ways_win_from_the_size_that_is_said(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/h200x4");
+    const int64_t asked[] = {4 * MIB, 16 * MIB, 256 * MIB};
+    for (size_t i = 0; i < 6; i++) {
+        place_id from = i < 3 ? numa(&f, 0) : gpu(&f, 2), to = i < 3 ? gpu(&f, 2) : numa(&f, 0);
+        best_of(&f, from, to, asked[i % 3], false);
+        assert_int_equal(f.answer.crossover_count, 1);
+        struct route_crossover at = f.answer.crossover[0];
+        assert_true(f.answer.option[at.below].way_count == 1 && f.answer.option[at.above].way_count > 1);
+        assert_int_equal(best_of(&f, from, to, at.bytes * 9 / 10, false)->way_count, 1);
+        assert_true(best_of(&f, from, to, at.bytes * 11 / 10, false)->way_count > 1);
+    }
+    end(&f);
+}
+
 static void a_gpus_own_memory_is_the_gpu(void **state)
 {
     (void)state;
@@ -244,6 +262,7 @@ int main(void)
         cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),
         cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
         cmocka_unit_test(both_directions_that_nobody_measured_are_as_two_transfers),
+        cmocka_unit_test(several_ways_win_from_the_size_that_is_said),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
         cmocka_unit_test(more_bytes_never_take_less_and_reasons_follow_from_prices),
     };
