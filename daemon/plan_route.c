@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apu.h"
 #include "metric.h"
 #include "plan_ends.h"
 #include "plan_route_say.h"
@@ -261,6 +262,14 @@ static double beside_kernels(const struct work *work, const struct move *hop, do
     return slower;
 }
 
+static bool is_mixed(const struct work *work, const struct move *hop)
+{
+    for (size_t i = 0; i < work->request.meanwhile_count; i++)
+        if (work->meanwhile[i].by != hop->by)
+            return true;
+    return false;
+}
+
 /* Each hop takes as much longer as it does when what moves meanwhile begins with it. The hops of a way move as fast as the slowest of them. */
 static enum berth_code share(struct work *work, struct route_option *option, struct berth_err *err)
 {
@@ -297,7 +306,8 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way, and kernels a gpu",
                       graph_place(work->snap->graph, alone[i].from)->name, graph_place(work->snap->graph, alone[i].to)->name);
         else if (slower > 1.001 && flows[i].is_nominal)
-            plan_warn(&work->answer->warnings, "what several transfers get through %s was not measured: they count as sharing what one of them was seen to get, or what is said of it", flows[i].shared);
+            plan_warn(&work->answer->warnings, "what %s get through %s was not measured: they count as sharing what %s, or what is said of it",
+                      is_mixed(work, &alone[i]) ? "copy engines and kernels at once" : "several transfers", flows[i].shared, is_mixed(work, &alone[i]) ? "either was seen to get" : "one of them was seen to get");
     }
     if (most > 1)
         price(option, work->ends.bytes);
@@ -378,11 +388,15 @@ static enum berth_code say_all(struct work *work, struct berth_err *err)
     return plan_route_say_overlap(&said, err);
 }
 
-/* The gpu that a NUMA node is the memory of, unless something is known of that NUMA node itself, or the gpu is not allowed. */
-static place_id resolved(struct work *work, place_id end, bool is_known)
+/* The gpu that a NUMA node is the memory of, or shares it with its cores (MI300A), unless something is known of that NUMA node itself, or the gpu is not allowed. */
+static place_id resolved(struct work *work, place_id end, place_id other, bool is_known)
 {
     const struct graph *graph = work->snap->graph;
     place_id gpu = !is_known && graph_place(graph, end)->kind == PLACE_NUMA ? plan_ends_gpu_of(graph, end) : PLACE_NONE;
+    if (graph_place(graph, end)->kind == PLACE_NUMA && apu_at(graph, end) == other)
+        plan_warn(&work->answer->warnings, "%s is the memory of %s, too, whose kernels reach all of it: the bytes need not move", graph_place(graph, end)->name, graph_place(graph, other)->name);
+    else if (!is_known && gpu == PLACE_NONE && graph_place(graph, end)->kind == PLACE_NUMA)
+        gpu = apu_at(graph, end);
     if (gpu == PLACE_NONE || !plan_allows_gpu(work->request.allowed, gpu) || !plan_allows_memory(work->request.allowed, end))
         return end;
     plan_warn(&work->answer->reasons, "%s is the memory of %s: what is known of that stands for it", graph_place(graph, end)->name, graph_place(graph, gpu)->name);
@@ -394,8 +408,8 @@ static void resolve(struct work *work)
     place_id from = work->request.from, to = work->request.to;
     const struct plan_pairs *pairs = work->ends.pairs;
     bool is_known = pairs != NULL && (plan_pairs_find(pairs, from, to, MOVE_COPY_ENGINE) != NULL || plan_pairs_find(pairs, from, to, MOVE_KERNEL) != NULL);
-    work->ends.from = work->request.from = resolved(work, from, is_known);
-    work->ends.to = work->request.to = resolved(work, to, is_known);
+    work->ends.from = work->request.from = resolved(work, from, to, is_known);
+    work->ends.to = work->request.to = resolved(work, to, from, is_known);
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)

@@ -165,6 +165,16 @@ static void a_gpus_own_memory_is_the_gpu(void **state)
     f.allowed.memory[numa(&f, 0)] = true;
     assert_int_equal(ask(&f, of(own, gpu(&f, 1), MIB)), BERTH_NOTHING_ALLOWED);
     end(&f);
+
+    /* One memory for cores and gpu: for other gpus it is that gpu's, for its own nothing need move. */
+    f = on("tests/nodes/mi300a");
+    time_ns = best_of(&f, gpu(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns;
+    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 1), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
+    assert_near(best_of(&f, gpu(&f, 1), numa(&f, 0), 64 * MIB, false)->predicted.time_ns, time_ns, 1e-9);
+    assert_true(says(&f.answer.reasons, "numa0 is the memory of gpu0") && !says(&f.answer.warnings, "need not move"));
+    best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false);
+    assert_true(says(&f.answer.warnings, "numa0 is the memory of gpu0, too, whose kernels reach all of it: the bytes need not move"));
+    end(&f);
 }
 
 /* ---- every node ---- */
