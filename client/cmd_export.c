@@ -132,7 +132,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_export = {
     .name = "export",
     .operands = "FORMAT",
-    .about = "the node and what was measured in another tool's format: hwloc, nccl, rccl, gres, dot, prometheus, rankfile",
+    .about = "the node as other tools read it: hwloc, nccl, rccl, gres, dot, prometheus, rankfile",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "load_interval.h"
+
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
 
 /* ---- places and flows ---- */
@@ -339,17 +341,19 @@ static bool make_arcs(struct bind_price *price)
     return ok;
 }
 
-/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the bytes of the transfer that ends last; what else a step's interval has, of
- * sharing and of starting transfers, moves both steps alike. */
+/* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the transfer that ends last, with what it shares and what starting it is measured to
+ * differ by between pairs of its kind; who comes first and who waits for whose launches moves both steps alike. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
     plan_bind_price_load(price, slot, NULL);
     struct load_prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    const struct move *move = price->flow_count > 0 ? price->part[step.last].move : NULL;
-    if (move == NULL)
+    const struct load_part *last = price->flow_count > 0 ? &price->part[step.last] : NULL;
+    if (last == NULL || last->move == NULL)
         return PRICE_SAME_UNKNOWN;
-    struct prediction alone = plan_move_queued(move, price->load[step.last].bytes);
-    double overlap = alone.high_ns / fmax(alone.low_ns, alone.time_ns / 2) - 1;
+    struct prediction alone = plan_move_queued(last->move, price->load[step.last].bytes);
+    struct prediction end = load_interval_one(last->time.time_ns, &alone, last->shared != NULL ? &last->shared->step[last->shared->step_count - 1] : NULL, last->move->drift);
+    end = load_interval_begun(&end, last->move->t0_call_ns, 0, last->move->drift);
+    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1;
     return isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
 }
 

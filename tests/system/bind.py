@@ -138,7 +138,7 @@ def numbers_follow_from_the_price(node, request, answer):
                 said = float(how[5]) * UNIT[how[6]]
                 assert said >= 0.965 * other and other >= answer["predicted"]["time_ns"] * (1 - 1e-9) and said <= 20 * other, (request, line, other)
         else:
-            assert LAST.fullmatch(line) or " share " not in line and "last transfer" not in line and "a step takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line, line
+            assert LAST.fullmatch(line) or " share " not in line and "last transfer" not in line and "a step takes" not in line or "count as sharing" in line or line.startswith("task ") or "tasks share" in line or " kernels of gpu" in line, line
     # Where the last to end is slowed by what it shares, it gets at least its share of that, but for what starting it costs.
     first = next((SHARE.fullmatch(line) for line in answer["warnings"] if SHARE.fullmatch(line)), None)
     if first is not None and None in rate_of and answer["predicted"]["bottleneck"] is not None and request.get("bytes", 0) >= 64 * MIB and not request.get("host_bytes"):

@@ -197,7 +197,8 @@ def nothing_is_shuffled_for_nothing():
                 reply = daemon.call(BIND, {"tasks": tasks, **traffic})
                 assert gpus_of(reply) == [f"gpu{i}" for i in range(tasks)], (tasks, traffic, gpus_of(reply))
                 assert reply["predicted"]["time_ns"] == reply["baseline"]["time_ns"]
-                assert reply["proven_optimal"] and 0 <= reply["gap"] <= 0.075, (tasks, traffic, reply["gap"])  # as far as the pairs were measured to differ: 159 to 171 GB/s
+                # What gpus of one sort get of the host's memory together was measured to differ by some percent: 159 to 171 GB/s. What is as good as far as is known may be that far above the bound.
+                assert reply["proven_optimal"] and 0 <= reply["gap"] <= (0.075 if "host_bytes" in traffic else 0.03), (tasks, traffic, reply["gap"])
 
 
 def several_gpus_a_task_are_proven_and_stay_together():
