@@ -45,6 +45,7 @@ struct bind_sharing {
 
 struct bind_priced {
     struct prediction step; /* NAN where a flow's rate is not known */
+    double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
     bool is_measured;
     struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* that of the flow that ends last first */

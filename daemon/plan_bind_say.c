@@ -9,6 +9,7 @@
 #define LINES_MAX 3 /* about what is shared; the rest is counted */
 #define SAME_MAX  3 /* others of which the same is said, by name */
 #define TEXT_SIZE 160
+#define WAITS_SHARE 0.1 /* of a step: less is not worth a line */
 
 /* ---- names ---- */
 
@@ -136,6 +137,10 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
     if (ours->sharing_count == 0)
         plan_warn(&answer->reasons, "no transfer slows another");
     say_sharing(graph, ours, "", &answer->warnings);
+    char waits[PLAN_TEXT_SIZE];
+    if (ours->waits_ns > WAITS_SHARE * ours->step.time_ns)
+        plan_warn(&answer->warnings, "tasks are taken to start their transfers without waiting for each other; threads of one process were seen on H200 to wait, here for up to %s: the interval has that",
+                  plan_text_time(ours->waits_ns, waits));
     if (order == NULL)
         return;
     say_slowest(graph, order, "in order, ", &answer->reasons);

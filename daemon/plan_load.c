@@ -210,12 +210,19 @@ static void widen_by_order(const struct load_table *table, size_t count, struct 
     step->high_ns *= fmax(1, fmax(other_ns[0], fmax(other_ns[1], other_ns[2])) / step->time_ns);
 }
 
-/* Nothing says whether several callers start transfers at the same time, or one waits for the other, as threads of one process do: what the last one waits for then. */
-static double launches_of_others(const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last)
+/* What beginning a transfer keeps another thread of the same process from doing: the first of a caller its whole call, each after it a launch. */
+static double keeps_ns(const struct load_ride *ride, unsigned turn)
 {
-    double all_ns = 0, own_ns = scratch->ride[last] != NULL ? (flows[last].turn + 1) * scratch->ride[last]->launch_ns : 0;
+    return ride == NULL ? 0 : turn > 0 || isnan(ride->move.t0_call_ns) ? ride->launch_ns : fmax(ride->move.t0_call_ns, ride->launch_ns);
+}
+
+/* Nothing says whether several callers start transfers at the same time, or one waits for the other, as threads of one process do: what the last one waits for then. */
+static double calls_of_others(const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last)
+{
+    const struct load_ride *own = scratch->ride[last];
+    double all_ns = 0, own_ns = keeps_ns(own, 0) + flows[last].turn * keeps_ns(own, 1);
     for (size_t i = 0; i < count; i++)
-        all_ns += scratch->ride[i] != NULL ? scratch->ride[i]->launch_ns : 0;
+        all_ns += keeps_ns(scratch->ride[i], flows[i].turn);
     return fmax(all_ns - own_ns, 0);
 }
 
@@ -242,7 +249,8 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
     if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {
         if (!is_shared_fairly(table, count, scratch))
             widen_by_order(table, count, scratch, &whole.step);
-        whole.step.high_ns += launches_of_others(flows, count, scratch, whole.last);
+        whole.waits_ns = calls_of_others(flows, count, scratch, whole.last);
+        whole.step.high_ns += whole.waits_ns;
     }
     return whole;
 }

@@ -57,6 +57,7 @@ struct load_part {
 
 struct load_prediction {
     struct prediction step;              /* low and high NAN where a number behind it has no interval */
+    double waits_ns;                     /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no interval, or no other */
     double sum_ns;
     double alone_ns;                     /* of the flow that takes longest alone: no sharing could make the step shorter */
     size_t last;                         /* the flow that ends last */
