@@ -1,5 +1,4 @@
-/* What transfers share: made-up machines must come out as they were put in, and the recorded H200 host copies as they were
- * measured. */
+/* What transfers share: made-up machines must come out as they were put in. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +11,8 @@
 #include <cmocka.h>
 
 #include "discover.h"
+#include "resource_found.h"
 #include "resource_model.h"
-
-#define GB 1e9
 
 /* Four modules of two gpus; two NUMA nodes in one package; modules 0 and 1 belong to numa0. */
 static struct graph *eight_gpus(void)
@@ -66,27 +64,6 @@ static struct resource_model *model_of(const struct graph *graph, const struct s
     assert_non_null(model);
     values_free(none);
     return model;
-}
-
-static const struct resource_found *found(const struct resource_model *model, const char *name)
-{
-    for (size_t i = 0; i < model->found_count; i++)
-        if (strcmp(model->found[i].name, name) == 0)
-            return &model->found[i];
-    for (size_t i = 0; i < model->found_count; i++)
-        print_message("there is %s, %zu users, from %u %.4g\n", model->found[i].name, model->found[i].user_count,
-                      model->found[i].step[0].flows, model->found[i].step[0].bytes_per_s);
-    fail_msg("no %s", name);
-    return NULL;
-}
-
-static void assert_all_reproduced(const struct resource_model *model, const struct sets *sets)
-{
-    for (size_t i = 0; i < model->set_count; i++) {
-        assert_true(model->set[i].is_reproduced);
-        for (size_t f = 0; f < sets->item[i].flow_count; f++)
-            assert_true(fabs(model->set[i].predicted[f] / sets->item[i].flow[f].bytes_per_s - 1) <= RESOURCE_TOLERANCE);
-    }
 }
 
 /* Every gpu gets 25 alone, a module's port has room for 28 each way; both ways share nothing. */
@@ -415,90 +392,6 @@ static void what_is_not_reproduced_is_said(void **state)
     graph_unref(graph);
 }
 
-/* Pairs 110.7 GB/s into the host's memory, as much as alone; three 157, four 164.5; out of it four get 220.5 and lose nothing. */
-static void recorded_h200_host_copies(void **state)
-{
-    (void)state;
-    struct discovery node = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder("tests/nodes/h200x4-hand", &node, &err), BERTH_OK);
-    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
-    assert_non_null(model);
-    assert_all_reproduced(model, node.sets);
-    assert_int_equal(model->found_count, 1);
-    const struct resource_found *memory = found(model, "numa0:memory:write");
-    assert_int_equal(memory->user_count, 4);
-    assert_int_equal(memory->step_count, 2);
-    assert_int_equal(memory->step[0].flows, 3);
-    assert_float_equal(memory->step[0].bytes_per_s, 157.35 * GB, 0.3 * GB);
-    assert_true(memory->step[0].low <= 157.01 * GB && memory->step[0].high >= 157.4 * GB);
-    assert_int_equal(memory->step[1].flows, 4);
-    assert_float_equal(memory->step[1].bytes_per_s, 164.5 * GB, 0.01 * GB);
-    struct resource_limit limit = {.step_count = 2};
-    memcpy(limit.step, memory->step, sizeof limit.step);
-    assert_true(isinf(resource_capacity(&limit, 2)) && resource_capacity(&limit, 5) == resource_capacity(&limit, 4));
-    resource_model_free(model);
-    discovery_done(&node);
-}
-
-/* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends
- * it, and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
-static void recorded_four_h200(void **state)
-{
-    (void)state;
-    struct discovery node = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder("tests/nodes/h200x4", &node, &err), BERTH_OK);
-    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
-    assert_non_null(model);
-    /* What the host's memory gives and takes depends on how many copies there are; what all write to it is less. */
-    static const struct {
-        unsigned flows;
-        double rate;
-    } steps[] = {{2, 110 * GB}, {3, 147 * GB}, {4, 166 * GB}, {6, 178 * GB}, {8, 164 * GB}};
-    const struct resource_found *memory = found(model, "numa0:memory"), *written = found(model, "numa0:memory:write");
-    assert_int_equal(memory->user_count, 8);
-    assert_int_equal(memory->step_count, sizeof steps / sizeof *steps);
-    for (size_t i = 0; i < memory->step_count; i++) {
-        assert_int_equal(memory->step[i].flows, steps[i].flows);
-        assert_float_equal(memory->step[i].bytes_per_s, steps[i].rate, GB);
-    }
-    assert_int_equal(written->user_count, 4);
-    assert_float_equal(written->step[0].bytes_per_s, 135.4 * GB, GB);
-    for (int gpu = 0; gpu < 4; gpu++) {
-        char name[32];
-        snprintf(name, sizeof name, "gpu%d:in", gpu);
-        assert_float_equal(found(model, name)->step[0].bytes_per_s, 377.5 * GB, GB); /* of kernels that write */
-        snprintf(name, sizeof name, "gpu%d:port", gpu);
-        assert_float_equal(found(model, name)->step[0].bytes_per_s, 103 * GB, GB);
-    }
-    for (size_t i = 0; i < model->found_count; i++)
-        assert_null(strstr(model->found[i].name, "switch"));
-    resource_model_free(model);
-    discovery_done(&node);
-}
-
-/* Two H200 at an NVSwitch: what their copies into the host's memory share is that memory, because the switch has no way there. */
-static void recorded_h200_at_a_switch(void **state)
-{
-    (void)state;
-    struct discovery node = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder("tests/nodes/h200x2", &node, &err), BERTH_OK);
-    struct resource_model *model = resource_model_new(node.graph, node.sets, node.values);
-    assert_non_null(model);
-    const struct resource_found *memory = found(model, "numa0:memory"), *port = found(model, "gpu1:port");
-    assert_int_equal(memory->user_count, 4);
-    assert_int_equal(memory->twin_count, 0);
-    assert_float_equal(memory->step[0].bytes_per_s, 181 * GB, GB);
-    assert_int_equal(port->user_count, 2);
-    assert_float_equal(port->step[0].bytes_per_s, 103 * GB, GB);
-    for (size_t i = 0; i < model->found_count; i++)
-        assert_null(strstr(model->found[i].name, "switch"));
-    resource_model_free(model);
-    discovery_done(&node);
-}
-
 /* Water fills: the one with little takes it all, the others share the rest; who uses two limits is bound by the tighter one. */
 static void shares_are_max_min_fair(void **state)
 {
@@ -533,9 +426,6 @@ int main(void)
         cmocka_unit_test(a_port_that_structure_does_not_show_comes_before_the_memory),
         cmocka_unit_test(a_memory_that_carries_more_than_one_gets_is_a_memory),
         cmocka_unit_test(what_is_not_reproduced_is_said),
-        cmocka_unit_test(recorded_h200_host_copies),
-        cmocka_unit_test(recorded_four_h200),
-        cmocka_unit_test(recorded_h200_at_a_switch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
