@@ -359,6 +359,32 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
         assert "what they get of ordinary memory stands for it" in warnings, warnings
 
 
+def a_gpu_in_mig_mode_is_none_and_its_slices_are():
+    """Of the three questions, over the whole daemon: nothing is put on the device that is cut, and its slices count as gpus."""
+    with tempfile.TemporaryDirectory(prefix="berth-mig-") as folder:
+        node = pathlib.Path(shutil.copytree(NODES / "h200x4", pathlib.Path(folder) / "node"))
+        lines = [json.loads(line) for line in (node / "facts.jsonl").read_text().splitlines()]
+        whole = next(line for line in lines if line.get("gpu") == "gpu3")
+        whole["mig"] = "on"
+        slices = [{"record": "device", "gpu": f"gpu{4 + i}", "vendor": "nvidia", "pci": whole["pci"], "uuid": f"MIG-00000000-0000-0000-0000-00000000003{i}", "partition": "mig",
+                   "model": "NVIDIA H200 MIG 3g.71gb", "bytes": 71000000000} for i in range(2)]
+        at = lines.index(whole) + 1
+        (node / "facts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:at] + slices + lines[at:]))
+        with Daemon("--node", node) as daemon:
+            options, first, warnings = answer(daemon, GIB, by("gpu4", reads=GIB))
+            assert (first["memory"], first["kind"]) == ("gpu4", "device") and "gpu3" in warnings, (first, warnings)
+            assert not any(memory == "gpu3" for memory, _ in options) and ("gpu5", "device") in options, options.keys()
+            # Nothing was measured of a slice: what the whole device gets is not said of it.
+            assert first["predicted"] is None and "nothing known predicts these times" in warnings, (first, warnings)
+            too_much = answer(daemon, 100 * 10**9, by("gpu4", reads=GIB))[0]
+            assert ("gpu0", "device") in too_much and ("gpu4", "device") not in too_much, too_much.keys()
+            for interface, request in (("Allocate", {"bytes": GIB, "accesses": [by("gpu3", reads=GIB)]}), ("Route", {"from": "gpu0", "to": "gpu3", "bytes": GIB})):
+                error, reply = call(daemon.socket, f"io.berth.Placement.{interface}", {**request, "allowed": {}})
+                assert error and error.endswith("Unavailable") and "gpu3" in json.dumps(reply) and "slices" in json.dumps(reply), (interface, error, reply)
+            error, reply = call(daemon.socket, "io.berth.Placement.Bind", {"tasks": 5, "allowed": {}})
+            assert error is None and sorted(task["gpus"][0] for task in reply["tasks"]) == ["gpu0", "gpu1", "gpu2", "gpu4", "gpu5"], (error, reply)
+
+
 def bad_input_gets_a_named_error_that_says_what_there_is():
     with Daemon("--node", NODES / "h200x4") as daemon:
         cases = [
@@ -387,7 +413,8 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
-         on_reconstructed_nodes_cores_are_priced_by_what_was_published, bad_input_gets_a_named_error_that_says_what_there_is]
+         on_reconstructed_nodes_cores_are_priced_by_what_was_published, a_gpu_in_mig_mode_is_none_and_its_slices_are,
+         bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)
