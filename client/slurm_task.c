@@ -9,6 +9,7 @@
 #include "slurm_gres.h"
 #include "slurm_list.h"
 #include "slurm_share.h"
+#include "slurm_visible.h"
 
 struct task {
     struct slurm_call call;
@@ -80,13 +81,23 @@ static bool ask(struct task *task)
     return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }
 
-/* A value of several lines would be commands of its own. */
-static void put(FILE *text, const struct berth_task *berth)
+/* A value of several lines would be commands of its own. One that cannot be told inside the job stays as Slurm has set it. */
+static void put_value(FILE *text, const struct task *task, const struct berth_pair *pair)
+{
+    char inside[1024];
+    const char *value = strchr(pair->value, '\n') == NULL ? pair->value : NULL;
+    if (strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0 && slurm_visible_is_inside(getenv(pair->name), getenv("SLURM_STEP_GPUS")))
+        value = slurm_visible_inside(pair->value, task->node, task->gpus, task->gpu_count, inside, sizeof inside) ? inside : NULL;
+    if (value != NULL)
+        fprintf(text, "export %s=%s\n", pair->name, value);
+}
+
+static void put(FILE *text, const struct task *task, const struct berth_task *berth)
 {
     const unsigned parts = BERTH_PART_GPUS | BERTH_PART_ENVIRONMENT;
     for (size_t i = 0; i < berth->environment.count; i++)
-        if (lib_apply_wants(berth->environment.item[i].name, parts) && strchr(berth->environment.item[i].value, '\n') == NULL)
-            fprintf(text, "export %s=%s\n", berth->environment.item[i].name, berth->environment.item[i].value);
+        if (lib_apply_wants(berth->environment.item[i].name, parts))
+            put_value(text, task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
             fprintf(text, "unset %s\n", berth->unset.item[i]);
@@ -103,7 +114,7 @@ static bool print(struct task *task, FILE *output)
     FILE *text = open_memstream(&lines, &size);
     if (text == NULL)
         return fail(task, "out of memory");
-    put(text, berth);
+    put(text, task, berth);
     bool fine = !ferror(text);
     fine = fclose(text) == 0 && fine;
     if (fine)

@@ -17,6 +17,7 @@
 #include "slurm_gres.h"
 #include "slurm_share.h"
 #include "slurm_task.h"
+#include "slurm_visible.h"
 #include "spank_options.h"
 
 #define TIMEOUT_MS 1000
@@ -232,6 +233,18 @@ static bool find_out(struct task *task)
     return true;
 }
 
+/* A value that cannot be told inside the job stays as Slurm has set it. */
+static void set(struct task *task, const struct berth_pair *pair)
+{
+    char inside[1024];
+    const char *value = pair->value;
+    bool counts = strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0 && slurm_visible_is_inside(variable(pair->name, task->spank), variable("SLURM_STEP_GPUS", task->spank));
+    if (counts)
+        value = slurm_visible_inside(pair->value, task->node, task->gpus, (int)task->step->allowed.gpus.count, inside, sizeof inside) ? inside : NULL;
+    if (value != NULL)
+        spank_setenv(task->spank, pair->name, value, 1);
+}
+
 static bool take(struct task *task)
 {
     unsigned parts = 0;
@@ -242,7 +255,7 @@ static bool take(struct task *task)
         return fail(task, slurm_call_why(&task->call));
     for (size_t i = 0; i < berth->environment.count; i++)
         if (lib_apply_wants(berth->environment.item[i].name, parts))
-            spank_setenv(task->spank, berth->environment.item[i].name, berth->environment.item[i].value, 1);
+            set(task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
             spank_unsetenv(task->spank, berth->unset.item[i]);
