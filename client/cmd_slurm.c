@@ -70,7 +70,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_slurm = {
     .name = "slurm",
     .operands = "prolog | epilog | task | health",
-    .about = "what Slurm's hooks run: claim and release gpus, print a task's variables, drain a node",
+    .about = "what Slurm's hooks run: claim and release gpus, print a task's variables, drain",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,
