@@ -40,10 +40,11 @@ static bool covers_any(const json_t *claimed, const json_t *places)
 {
     size_t i, j;
     const json_t *one, *other;
-    json_array_foreach(json_object_get(claimed, "places"), i, one)
+    json_array_foreach(json_object_get(claimed, "places"), i, one) {
         json_array_foreach(places, j, other)
             if (json_equal(one, other))
                 return true;
+    }
     return false;
 }
 

@@ -24,6 +24,7 @@
 #define LINE_SIZE  512
 #define STEP_GPUS  "BERTH_STEP_GPUS" /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
 
+/* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(berth, 1)
 
 /* A word that is wrong is told before there is a job. */

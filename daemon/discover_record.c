@@ -308,7 +308,7 @@ enum berth_code discover_xml(const struct sysio *io, const char *folder, char **
     enum berth_code code = folder == NULL ? backend_hwloc_export(io, &xml, err) : backend_replay_open(folder, &replay, err);
     if (code == BERTH_OK && folder != NULL && replay.xml == NULL)
         code = err_set(err, BERTH_ABSENT, "this node is known without an hwloc XML");
-    if (code == BERTH_OK && folder != NULL)
+    if (code == BERTH_OK && replay.xml != NULL)
         xml = strdup(replay.xml);
     if (code == BERTH_OK)
         name = strdup(folder != NULL && replay.xml_name != NULL ? replay.xml_name : "topology.xml");

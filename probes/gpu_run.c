@@ -67,6 +67,7 @@ static bool join_set(const struct gpu_run *run, const struct gpu_cell *cell, con
 {
     struct probe_axes axes = cell->axes != NULL ? cell->axes(cell) : (struct probe_axes){0};
     size_t used = 0;
+    *text = '\0';
     for (size_t i = 0; i < count && used < size; i++) {
         char names[2][24];
         gpu_report_place(run->node, ends[i][0], names[0], sizeof names[0]);

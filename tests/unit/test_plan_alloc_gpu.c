@@ -94,9 +94,9 @@ static void first_touch_and_migration_are_paid_once(void **state)
 /* A curve of that transfer that begins with start_ns, by the values of its sizes. */
 static void curve(struct fixture *f, enum metric metric, place_id from, place_id to, double start_ns, double gb)
 {
-    for (double bytes = 65536; bytes <= 16777216; bytes *= 4) {
+    for (unsigned bytes = 65536; bytes <= 16777216; bytes *= 4) {
         char of_size[32];
-        snprintf(of_size, sizeof of_size, "bytes=%.0f", bytes);
+        snprintf(of_size, sizeof of_size, "bytes=%u", bytes);
         measured(f, metric, from, to, of_size, bytes * 1e9 / (start_ns + bytes / gb));
     }
 }
