@@ -75,6 +75,9 @@ static void claim_gpus(struct slurm_call *call, const char *key, const char *con
     for (int i = 0; i < count; i++)
         json_array_append_new(places, json_string(names[i]));
     int status = claim(call, key, places);
+    /* Of the same number, with other gpus: the job was requeued and its epilog found no daemon, or Slurm counts from the beginning again. */
+    if (status == BERTH_ERROR_KEY_MISMATCH && slurm_call(call, PLACEMENT "Release", json_pack("{s:s}", "key", key), NULL) == BERTH_DONE)
+        status = claim(call, key, places);
     if (status == BERTH_ERROR_ALREADY_CLAIMED && release_earlier(call, key, places))
         status = claim(call, key, places);
     if (status != BERTH_DONE)

@@ -99,6 +99,8 @@ int slurm_spank_user_init(spank_t spank, int count, char **words)
     (void)words;
     if (spank_getenv(spank, "SLURM_STEP_GPUS", gpus, sizeof gpus) == ESPANK_SUCCESS)
         spank_setenv(spank, STEP_GPUS, gpus, 1);
+    else
+        spank_unsetenv(spank, STEP_GPUS);
     return ESPANK_SUCCESS;
 }
 
@@ -139,11 +141,14 @@ static bool fail(struct task *task, const char *why)
 }
 
 /* What Slurm has given to the step: device files may be open to all, and tasks free to run anywhere. Numbers of VISIBLE_DEVICES count within the job where
- * devices are constrained and within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the task's alone once --gpu-bind has bound it. */
+ * devices are constrained and within the node where they are not; SLURM_STEP_GPUS always counts within the node, and is the task's alone once --gpu-bind has bound it.
+ * With --gpu-bind=none a task has none of these, and may use all that the step has. */
 static bool read_gpus(struct task *task, struct berth_allowed *ret)
 {
     const char *own = variable("SLURM_STEP_GPUS", task->spank), *all = variable(STEP_GPUS, task->spank);
     int count = 0;
+    if (own == NULL || *own == '\0')
+        own = all;
     if (own == NULL || *own == '\0')
         return true;
     struct slurm_gres *gres = malloc(sizeof *gres);
@@ -209,6 +214,8 @@ static bool ask(struct task *task)
         request.ranks = task->launcher->ranks;
         request.world = task->launcher->ranks != NULL ? task->launcher->world : -1;
     }
+    if (task->is_gpu_bound && request.gpus_per_task < 0)
+        request.gpus_per_task = task->own_count;
     slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
     return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }

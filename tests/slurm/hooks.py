@@ -195,6 +195,8 @@ def only_claims_of_slurms_jobs_are_taken_over():
         # On a loaded machine its time may be over before it is done; the next one is no worse off.
         said = [prolog(daemon, SLURM_JOB_ID="5", SLURM_JOB_GPUS="3,6") for _ in range(3)]
         assert "slurm/4" in said[0] and places_by_key(daemon) == {"slurm/5": ["gpu3", "gpu6"]}, (said, places_by_key(daemon))
+        said = [prolog(daemon, SLURM_JOB_ID="5", SLURM_JOB_GPUS="1,2") for _ in range(3)] # requeued, and its epilog found no daemon
+        assert places_by_key(daemon) == {"slurm/5": ["gpu1", "gpu2"]}, (said, places_by_key(daemon))
         call(daemon.socket, PLACEMENT + "Release", {"key": "slurm/5"})
         claimed(daemon, "gpu3", key="mine")
         said = prolog(daemon, SLURM_JOB_ID="5", SLURM_JOB_GPUS="2-3")
