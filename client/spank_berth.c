@@ -177,8 +177,8 @@ static bool read_given(struct task *task, struct berth_allowed *ret)
     return true;
 }
 
-/* The kernel writes lists in one way, Slurm's cores become another. */
-static bool is_same_set(const char *list, const char *other)
+/* Whether the cpus of a list are some of another's, not all. The kernel writes lists in one way, Slurm's cores become another. */
+static bool is_part_of(const char *list, const char *other)
 {
     bool in_one[4096] = {false}, in_other[4096] = {false};
     bool *const sets[] = {in_one, in_other};
@@ -191,7 +191,13 @@ static bool is_same_set(const char *list, const char *other)
                 sets[i][n] = true;
             at = *end == ',' ? end + 1 : "";
         }
-    return memcmp(in_one, in_other, sizeof in_one) == 0;
+    bool is_less = false;
+    for (int n = 0; n < 4096; n++) {
+        if (in_one[n] && !in_other[n])
+            return false;
+        is_less |= in_other[n] && !in_one[n];
+    }
+    return is_less;
 }
 
 static bool ask(struct task *task)
@@ -233,8 +239,8 @@ static bool find_out(struct task *task)
     if (berth_step_here(berth, task->launcher, &given, variable, task->spank, &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of its own. */
-    if (given.cpus != NULL && is_same_set(given.cpus, task->step->cpus))
-        task->step->cpus_bound = 0;
+    if (given.cpus != NULL)
+        task->step->cpus_bound = is_part_of(task->step->cpus, given.cpus);
     task->step->allowed.gpus = given.gpus;
     task->step->gpus = (struct berth_texts){.item = task->own_gpus, .count = (size_t)task->own_count};
     task->step->gpus_bound = task->is_gpu_bound;

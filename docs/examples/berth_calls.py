@@ -2,7 +2,7 @@
 """Calls libberth from Python, with nothing but ctypes: every method of the daemon by berth_call, parameters and replies as dictionaries.
 
 usage: berth_calls.py FROM TO SIZE: where a buffer of SIZE bytes that FROM reads belongs, and the way from FROM to TO.
-BERTH_LIBRARY names another libberth.so.0 than the installed one."""
+BERTH_LIBRARY names another libberth.so.1 than the installed one."""
 import ctypes
 import json
 import os
@@ -19,7 +19,7 @@ class BerthError(Exception):
 
 def load():
     """The library with the types of the few functions that are called. Without restype a pointer would be cut to an int."""
-    library = ctypes.CDLL(os.environ.get("BERTH_LIBRARY", "libberth.so.0"))
+    library = ctypes.CDLL(os.environ.get("BERTH_LIBRARY", "libberth.so.1"))
     handle, text = ctypes.c_void_p, ctypes.c_char_p
     for name, result, *arguments in (
             ("berth_new", handle), ("berth_free", None, handle), ("berth_connect", ctypes.c_int, handle, text), ("berth_set_timeout", None, handle, ctypes.c_int),

@@ -31,6 +31,7 @@ WHOLE = [f"SELECT count(*) FROM value HAVING count(*) < {VALUES}", "SELECT count
 PARAMETERS = {
     "org.varlink.service.GetInterfaceDescription": {"interface": "io.berth.Fabric"},
     "io.berth.Fabric.GetMatrix": {"metric": "memory_latency"},
+    "io.berth.Fabric.Export": {"format": "prometheus"},
     "io.berth.Fabric.GetCurves": {"metric": "cpu_copy"},
     "io.berth.Fabric.History": {"metric": "memory_latency", "from": "core0", "to": "numa0"},
     "io.berth.Health.GetBaseline": {"metric": "memory_latency", "from": "core0", "to": "numa0"},

@@ -47,7 +47,7 @@ if [ "$told $different" != "$cpus $cpus" ]; then cat "$work/out" "$work/live.log
 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1 BERTH_SOCKET=$work/none "$BIN/../examples/take" | grep -qx "no berth: no daemon at $work/none"
 "$BIN/../examples/take" | grep -qx "no berth: no launcher's variables are set"
 echo "ok 5 - take takes the berth of its task, or runs without one"
-library=$(realpath "$BIN/../lib/libberth.so.0")
+library=$(realpath "$BIN/../lib/libberth.so.1")
 python() { BERTH_LIBRARY=$library LD_PRELOAD=$runtime python3 docs/examples/berth_calls.py "$@"; }
 # A sanitizer's runtime has to be there before the library that needs it.
 runtime=$(ldd "$library" | awk '/lib[a-z]*san\.so/ && !/ubsan/ { print $3 }')
