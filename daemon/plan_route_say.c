@@ -48,7 +48,7 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         }
     }
     if (option->way_count > 1)
-        plan_warn(warnings, "the ways of a split were not measured together: they share what transfers that were show, use no other link or port for more than was seen to go over it, and memory for what nothing says it does not carry");
+        plan_warn(warnings, "the ways of a split were not measured together: they share what other transfers show, and go over no link or port with more than was seen there");
 }
 
 /* The most that copy engines get from a gpu to any other. */
