@@ -11,7 +11,7 @@
 
 #include "cmd.h"
 
-static bool write_all(int fd, const char *text, size_t length)
+bool cmd_file_write_all(int fd, const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t n = write(fd, text, length);
@@ -29,7 +29,7 @@ static bool write_all(int fd, const char *text, size_t length)
 static int write_into(const char *path, const char *text, size_t length)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && write_all(fd, text, length);
+    bool ok = fd >= 0 && cmd_file_write_all(fd, text, length);
     int number = errno;
     if (fd >= 0)
         close(fd);
@@ -48,7 +48,7 @@ int cmd_file_replace(const char *path, const char *text, size_t length)
     int number = errno;
     mode_t mask = umask(0);
     umask(mask);
-    bool ok = fd >= 0 && write_all(fd, text, length) && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
+    bool ok = fd >= 0 && cmd_file_write_all(fd, text, length) && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
     number = ok || fd < 0 ? number : errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         number = errno;

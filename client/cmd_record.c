@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd_file.h"
 #include "cmd_stream.h"
 #include "ui_answer.h"
 
@@ -56,20 +57,6 @@ static int open_parent(int folder, char *path, const char **ret_last)
     return at;
 }
 
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t n = write(fd, text, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        text += n;
-        length -= (size_t)n;
-    }
-    return true;
-}
-
 static int write_file(int folder, const char *path, const json_t *text)
 {
     char copy[PATH_MOST];
@@ -77,7 +64,7 @@ static int write_file(int folder, const char *path, const json_t *text)
     strcpy(copy, path);
     int parent = open_parent(folder, copy, &last);
     int fd = parent < 0 ? -1 : openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool fine = fd >= 0 && write_all(fd, json_string_value(text), json_string_length(text));
+    bool fine = fd >= 0 && cmd_file_write_all(fd, json_string_value(text), json_string_length(text));
     int number = errno;
     if (fd >= 0 && close(fd) != 0 && fine) {
         number = errno;

@@ -87,22 +87,11 @@ static int look_at_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
     return status;
 }
 
-static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
-{
-    if (texts->item == NULL)
-        return true;
-    json_t *array = json_array();
-    bool fine = json_object_set_new(object, key, array) == 0;
-    for (size_t i = 0; fine && i < texts->count; i++)
-        fine = json_array_append_new(array, json_string(texts->item[i])) == 0;
-    return fine;
-}
-
 static bool set_allowed(json_t *request, const struct berth_allowed *allowed)
 {
     json_t *object = json_object();
     return json_object_set_new(request, "allowed", object) == 0 && json_object_set_new(object, "cpus", json_string(allowed->cpus)) == 0 &&
-           set_texts(object, "memory", &allowed->memory) && set_texts(object, "gpus", &allowed->gpus);
+           cmd_set_texts(object, "memory", &allowed->memory) && cmd_set_texts(object, "gpus", &allowed->gpus);
 }
 
 /* Traffic is between the ranks of the whole job, where the launcher says which of them are here. */
