@@ -175,6 +175,7 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
     if (move.rate == NULL) {
         const struct resource_model *model = snapshot_resources(snap);
         move.bytes_per_s = model != NULL ? resource_structure_width(model->structure, from, to, NULL) : 0;
+        move.most = model != NULL ? resource_structure_cores(model->structure, from, to) : NULL;
     }
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
         return false;

@@ -20,7 +20,7 @@ struct move {
     bool is_like;               /* the curve, and what starting one costs, are another pair's (plan_like.h) */
     bool is_start_like;         /* there is no curve, and what starting one costs is another pair's */
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
-    const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move); NULL: no such */
+    const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move), or of cores over the link between two packages; NULL: no such */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
     double one;                 /* how much large transfers of that kind deviate from one to the next, relative (agree.h); 0 unknown */

@@ -11,6 +11,7 @@
 struct resource_pair {
     double bytes_per_s;
     uint32_t unstated;
+    const struct value *cores;
     uint16_t use[RESOURCE_STRUCTURE_USES];
     uint8_t use_count;
     bool several;
@@ -103,14 +104,44 @@ static double module_link(const struct graph *graph, place_id module, size_t *re
     return most;
 }
 
+static bool is_in(const struct graph *graph, place_id memory, place_id package)
+{
+    return graph_place(graph, memory)->kind == PLACE_NUMA && graph_place(graph, memory)->parent == package;
+}
+
+/* The most that cores of one package are known to get of the other's memory in that direction; NULL nothing is known. */
+static const struct value *by_cores(const struct making *making, place_id from, place_id to)
+{
+    const struct value *v, *most = NULL;
+    for (size_t left = values_range(making->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++) {
+        const char *axes = values_axes(making->values, v);
+        bool is_read = axes[0] == '\0', is_write = strcmp(axes, "how=write") == 0;
+        if (v->why_not != NULL || !(v->value > 0) || (most != NULL && v->value <= most->value) || (!is_read && !is_write))
+            continue;
+        if (is_in(making->graph, is_read ? v->to : v->from, from) && is_in(making->graph, is_read ? v->from : v->to, to))
+            most = v;
+    }
+    return most;
+}
+
+static uint16_t add_link(struct making *making, const struct link *link, int way)
+{
+    bool is_bare = link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0);
+    const struct value *cores = is_bare ? by_cores(making, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
+    double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s;
+    if (!(rate > 0) || link->kind == LINK_NETWORK || link->state == LINK_DOWN)
+        return NONE;
+    uint16_t item = add(making, RESOURCE_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, link->from, link->to, rate);
+    making->structure->item[item].cores = cores;
+    return item;
+}
+
 static void add_all(struct making *making)
 {
     const struct graph *graph = making->graph;
     for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        bool counts = link->nominal_bytes_per_s > 0 && link->kind != LINK_NETWORK && link->state != LINK_DOWN;
         for (int way = 0; way < 2; way++)
-            making->link[way][i] = counts ? add(making, RESOURCE_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, link->from, link->to, link->nominal_bytes_per_s) : NONE;
+            making->link[way][i] = add_link(making, &graph->links[i], way);
     }
     for (place_id p = 0; p < (place_id)graph->place_count; p++) {
         size_t gpus = 0;
@@ -150,6 +181,29 @@ static void use_port(const struct making *making, struct resource_pair *pair, pl
     use(pair, making->port[2][place->parent]);
 }
 
+/* The way's width: of links between packages that do not say theirs, what cores get over them. */
+static void fill_width(const struct making *making, const struct link_path *path, struct resource_pair *pair)
+{
+    pair->bytes_per_s = path->bytes_per_s;
+    for (size_t i = 0; path->unstated != LINK_PATH_STATED && i < path->step_count; i++) {
+        uint32_t number = path->step[i].link;
+        const struct link *link = &making->graph->links[number];
+        uint16_t item = making->link[path->step[i].back][number];
+        if (link->kind != LINK_SMP || link->nominal_bytes_per_s > 0)
+            continue;
+        if (item == NONE) {
+            pair->unstated = number;
+            pair->bytes_per_s = 0;
+            pair->cores = NULL;
+            return;
+        }
+        if (making->structure->item[item].bytes_per_s < pair->bytes_per_s) {
+            pair->bytes_per_s = making->structure->item[item].bytes_per_s;
+            pair->cores = making->structure->item[item].cores;
+        }
+    }
+}
+
 static void fill_pair(const struct making *making, place_id from, place_id to)
 {
     struct resource_pair *pair = pair_of(making->structure, from, to);
@@ -158,8 +212,7 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     if (from == to)
         return;
     if (link_path_find(making->structure->paths, from, to, &path)) {
-        pair->bytes_per_s = path.unstated == LINK_PATH_STATED ? path.bytes_per_s : 0;
-        pair->unstated = path.unstated;
+        fill_width(making, &path, pair);
         pair->several = path.is_one_of_several;
         for (size_t i = 0; i < path.step_count; i++)
             use(pair, making->link[path.step[i].back][path.step[i].link]);
@@ -342,6 +395,12 @@ double resource_structure_width(const struct resource_structure *structure, plac
     if (ret_several != NULL)
         *ret_several = pair != NULL && pair->several;
     return pair != NULL ? pair->bytes_per_s : 0;
+}
+
+const struct value *resource_structure_cores(const struct resource_structure *structure, place_id from, place_id to)
+{
+    const struct resource_pair *pair = pair_of(structure, from, to);
+    return pair != NULL ? pair->cores : NULL;
 }
 
 uint32_t resource_structure_unstated(const struct resource_structure *structure, place_id from, place_id to)

@@ -2,10 +2,10 @@
  * What transfers share by structure, with the capacities that structure states: each direction of each link on their way, the port to the host of a module of several
  * gpus, and reading and writing each memory. These stand where nothing was measured together.
  *
- * Made from a graph, the values and the sets on it; constant from then on. The graph outlives it.
+ * Made from a graph, the values and the sets on it; constant from then on. The graph and the values outlive it.
  *
  * Capacities, bytes per second:
- * - a link's is what it is said to carry;
+ * - a link's is what it is said to carry; of one between packages that does not say it, the most that cores of the one are known to get of the other's memory over it;
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most;
@@ -42,6 +42,7 @@ struct resource_nominal {
     double bytes_per_s;        /* 0 not known */
     unsigned together[RESOURCE_KINDS]; /* by kind: the most of it that use this in one set, if two do; 0 none: what so many share is what sets showed, and of more they say nothing */
     bool is_measured;          /* the capacity is one that sets of another kind showed */
+    const struct value *cores; /* of a link between packages that does not say how wide it is: what cores get over it, which stands for that; else NULL */
 };
 
 struct resource_structure {
@@ -63,10 +64,13 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
 /* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
 
-/* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
+/* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
 
-/* The link on the way, between packages, of which nobody states how wide it is, and whose width is therefore 0; LINK_PATH_STATED: none. */
+/* What cores get over the narrowest link on the way where that is what its width is from; NULL: links' own figures say it. */
+const struct value *resource_structure_cores(const struct resource_structure *structure, place_id from, place_id to);
+
+/* The link on the way, between packages, of which nobody states how wide it is or has seen what cores get over it, and whose width is therefore 0; LINK_PATH_STATED: none. */
 uint32_t resource_structure_unstated(const struct resource_structure *structure, place_id from, place_id to);
 
 /* NULL when there is none. */

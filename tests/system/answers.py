@@ -215,7 +215,7 @@ def twice_the_bytes_leave_the_choice():
                 compared += 1
             for _ in range(10):
                 start, target = draw.sample([f"gpu{g}" for g in node.gpus] + ["numa0"], 2)
-                if name in ("gh200-quad", "mi300a") and "numa0" in (start, target) and "gpu0" not in (start, target):
+                if name == "mi300a" and "numa0" in (start, target) and "gpu0" not in (start, target):
                     continue  # nothing says what goes between the processors
                 ways = [node.first_way(start, target, size) for size in (GIB, 2 * GIB, 4 * GIB)]
                 shape = [[(segment["mechanism"], segment["via"]) for segment in way["segments"]] for way in ways]

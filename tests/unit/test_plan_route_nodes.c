@@ -105,10 +105,36 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
         assert_near(least_ns, known_ns, 1e-9);
     }
     end(&f);
-    f = on("tests/nodes/gh200-quad");
+}
+
+/* From one processor to the other's gpu the bytes go over a link that does not say how wide it is: as wide as what cores are known to get over it, and nothing where nobody knows that. */
+static void what_cores_get_between_packages_stands_for_that_link(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/gh200-quad");
+    for (int back = 0; back < 2; back++) {
+        const struct route_option *best = best_of(&f, back ? gpu(&f, 1) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 1), 64 * MIB, false);
+        assert_near(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
+        const struct value *most = best->way[0].hop[0].most;
+        assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH && best->why_count == 1 && isnan(best->predicted.low_ns));
+        assert_true(graph_place(f.graph, most->from)->kind == PLACE_NUMA && graph_place(f.graph, most->to)->kind == PLACE_NUMA);
+    }
+    assert_near(best_of(&f, numa(&f, 0), gpu(&f, 0), 64 * MIB, false)->predicted.time_ns, 64 * MIB / 450.0, 0.2); /* no such link on the way */
+    end(&f);
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/gh200-quad", &found, &err), BERTH_OK);
+    struct values *none = values_new();
+    assert_non_null(none);
+    values_finish(none);
+    f = (struct fixture){.snap = snapshot_new(found.graph, none, NULL, 0, 0, 1), .graph = found.graph, .allowed.given = true};
+    assert_non_null(f.snap);
     assert_int_equal(ask(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 1), .bytes = 64 * MIB}), BERTH_NOT_MEASURED);
     assert_non_null(strstr(f.err.detail, ": nothing says what goes between package0 and package1"));
     end(&f);
+    graph_unref(found.graph);
+    values_free(found.values);
+    sets_free(found.sets);
 }
 
 /* What nobody measured both ways costs what it does while another transfer goes the other way. */
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test(four_h200_take_host_copies_over_all_their_ports),
         cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),
         cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
+        cmocka_unit_test(what_cores_get_between_packages_stands_for_that_link),
         cmocka_unit_test(both_directions_that_nobody_measured_are_as_two_transfers),
         cmocka_unit_test(several_ways_win_from_the_size_that_is_said),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
