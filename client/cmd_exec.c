@@ -84,6 +84,8 @@ static void say_berth(const struct cmd *cmd, const struct exec_plan *plan)
 /* CMD_DONE: the command may run, in its berth or as it is. */
 static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
 {
+    if (plan->who.task < 0 || plan->who.tasks < 0)
+        return without(cmd, CMD_USAGE, plan->who.missing);
     int usage = CMD_DONE, status = exec_plan_ask(cmd, plan, timeout_ms, &usage);
     if (usage != CMD_DONE)
         return usage;
@@ -139,7 +141,7 @@ const struct cmd_command cmd_exec = {
     .most_operands = SIZE_MAX,
     .takes_command = true,
     .run = run,
-    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux. All tasks of a step get their berths from one plan (under the step's key, or --key); "
+    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of a step get their berths from one plan (under the step's key, or --key); "
               "what the launcher has bound already stays, and the first task says so.",
               "Without an answer within the time COMMAND runs as it is, with one warning; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
               "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern ring --bytes 64M ./app"},

@@ -33,9 +33,12 @@ int exec_plan_who(struct cmd *cmd, struct exec_plan *plan)
         status = override(cmd, &cmd_bind_options[CMD_EXEC_TASK], 0, &who->task);
     if (status != CMD_DONE)
         return status;
-    if (who->task < 0 || who->tasks < 0)
-        return cmd_usage(cmd, "which task is this, and of how many? %s: give -n TASKS and -t TASK, or start it by a launcher", who->missing);
-    if (who->task >= who->tasks)
+    bool is_said = cmd_has(cmd, OPTION(TASKS)) || cmd_has(cmd, &cmd_bind_options[CMD_EXEC_TASK]);
+    if (who->name == NULL && !is_said) /* it was started by hand, and alone */
+        who->tasks = 1, who->task = 0;
+    if ((who->task < 0 || who->tasks < 0) && is_said)
+        return cmd_usage(cmd, "which task is this, and of how many? %s: give both -n TASKS and -t TASK", who->missing);
+    if (who->task >= who->tasks && who->tasks >= 0)
         return cmd_usage(cmd, "there is no task %d of %d: they count from 0", who->task, who->tasks);
     if (who->tasks != plan->said->tasks) /* the launcher speaks of other tasks */
         who->ranks = NULL;
@@ -121,15 +124,31 @@ static int make_request(struct cmd *cmd, const struct exec_plan *plan, json_t *r
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 
-static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+/* For the gpus that the launcher has chosen there is nothing to choose, nor is traffic what a choice would go by. */
+static bool ask_by_gpu(json_t *request, const struct exec_plan *plan)
+{
+    static const char *const of_choice[] = {"pattern", "flows", "bytes", "ranks", "world", "order", "mechanism", "tasks_per_gpu"};
+    const json_int_t gpus = (json_int_t)plan->step->gpus.count, cores = json_integer_value(json_object_get(request, "cores_per_task"));
+    for (size_t i = 0; i < sizeof of_choice / sizeof of_choice[0]; i++)
+        json_object_del(request, of_choice[i]);
+    return json_object_set_new(request, "tasks", json_integer((json_int_t)plan->step->allowed.gpus.count)) == 0 &&
+           json_object_set_new(request, "gpus_per_task", json_integer(1)) == 0 &&
+           (cores == 0 || json_object_set_new(request, "cores_per_task", json_integer((cores + gpus - 1) / gpus)) == 0);
+}
+
+static int ask(struct cmd *cmd, struct exec_plan *plan, bool by_gpu, int *ret_usage)
 {
     json_t *request = json_object();
     *ret_usage = request == NULL ? cmd_fail_memory() : make_request(cmd, plan, request);
+    if (*ret_usage == CMD_DONE && by_gpu && !ask_by_gpu(request, plan))
+        *ret_usage = cmd_fail_memory();
     char *text = *ret_usage == CMD_DONE ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     if (*ret_usage != CMD_DONE)
         return BERTH_ERROR_BAD_ARGUMENT;
     int status = BERTH_ERROR_OUT_OF_MEMORY;
+    free(cmd->reply);
+    cmd->reply = NULL;
     if (text != NULL)
         status = berth_call(cmd->berth, "io.berth.Placement.Bind", text, &cmd->reply);
     free(text);
@@ -137,6 +156,27 @@ static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
         return status;
     json_t *reply = json_loads(cmd->reply, 0, NULL); /* the library has found it to be an object */
     return reply != NULL ? lib_bind_read(cmd->berth, reply, &plan->binding) : BERTH_ERROR_OUT_OF_MEMORY;
+}
+
+/* Whether the daemon itself has said that there is no such plan. */
+static bool is_refusal(int status)
+{
+    return status == BERTH_ERROR_NOT_ENOUGH || status == BERTH_ERROR_NOTHING_ALLOWED || status == BERTH_ERROR_KEY_MISMATCH;
+}
+
+/* All tasks of a step ask the same, so that their cpus are of one plan. task stays NULL when the step has fewer cores than gpus. */
+static int ask_for_bound(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms, int *ret_usage)
+{
+    leave_time(cmd, end_ms);
+    int status = ask(cmd, plan, true, ret_usage);
+    if (status == BERTH_DONE && exec_together(plan->binding, &plan->step->gpus, &plan->together)) {
+        plan->task = &plan->together.task;
+        plan->parts = BERTH_PART_ALL & ~(unsigned)BERTH_PART_GPUS;
+        return BERTH_DONE;
+    }
+    berth_binding_free(plan->binding);
+    plan->binding = NULL;
+    return is_refusal(status) ? BERTH_DONE : status;
 }
 
 int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
@@ -151,15 +191,27 @@ int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *
     }
     if (status < 0 || (plan->step->cpus_bound && plan->step->gpus_bound))
         return status;
+    if (plan->step->gpus_bound && !cmd_has(cmd, OPTION(GPUS_EACH)))
+        status = ask_for_bound(cmd, plan, end_ms, ret_usage);
+    if (status < 0 || plan->task != NULL)
+        return status;
     leave_time(cmd, end_ms);
-    status = ask(cmd, plan, ret_usage);
+    status = ask(cmd, plan, false, ret_usage);
     if (status == BERTH_DONE)
         plan->task = berth_step_berth(plan->step, plan->who.task, plan->binding, &plan->parts);
+    if (status < 0 || plan->task == NULL || !(plan->parts & BERTH_PART_GPUS))
+        return status;
+    leave_time(cmd, end_ms);
+    status = exec_visible(cmd, plan->step, plan->task, &plan->visible);
+    if (plan->visible.pairs != NULL)
+        plan->task = &plan->visible.task;
     return status;
 }
 
 void exec_plan_done(struct exec_plan *plan)
 {
+    exec_visible_done(&plan->visible);
+    exec_together_done(&plan->together);
     berth_binding_free(plan->binding);
     berth_step_free(plan->step);
     berth_launcher_free(plan->said);

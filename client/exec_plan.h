@@ -3,18 +3,22 @@
  */
 #pragma once
 #include "cmd.h"
+#include "exec_together.h"
+#include "exec_visible.h"
 
 struct exec_plan {
     struct berth_launcher *said;   /* by the launcher's variables */
     struct berth_launcher who;     /* the same with what the options say instead; its pointers are said's */
     struct berth_step *step;       /* NULL before it is known */
     struct berth_binding *binding; /* NULL: none was asked for or given */
-    const struct berth_task *task; /* this task's berth, of binding; NULL none */
+    struct exec_together together; /* the berths of the gpus that the launcher has bound the task to */
+    struct exec_visible visible;   /* the berth with its gpus counted as they are here */
+    const struct berth_task *task; /* this task's berth, of binding, together or visible; NULL none */
     unsigned parts;                /* of it that are to be taken; enum berth_part */
 };
 
-/* Fills who in, from the options and the launcher's variables. CMD_DONE, or the exit status when neither says who this is, or they contradict
- * each other; the line has been printed. */
+/* Fills who in, from the options and the launcher's variables; without either this is the only task. CMD_DONE, also when a launcher is there that does not say enough: then
+ * who.task or who.tasks is -1, and who.missing says why. Else the exit status: the options are wrong, and the line has been printed. */
 int exec_plan_who(struct cmd *cmd, struct exec_plan *plan);
 
 /* Asks for the rest with cmd->berth, within timeout_ms in all; connects first. BERTH_DONE, also with task NULL: the launcher has bound all there is, or nothing of

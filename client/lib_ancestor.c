@@ -91,3 +91,20 @@ const char *lib_ancestor_variable(const struct lib_ancestor *ancestor, const cha
             return text + length + 1;
     return NULL;
 }
+
+bool lib_ancestor_parent(pid_t pid, pid_t *ret_parent)
+{
+    uint64_t unused;
+    return read_stat(pid, ret_parent, &unused);
+}
+
+bool lib_ancestor_name(pid_t pid, char *ret_name, size_t size)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    char *text = read_whole(path);
+    if (text != NULL)
+        snprintf(ret_name, size, "%.*s", (int)strcspn(text, "\n"), text);
+    free(text);
+    return text != NULL;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,3 +24,7 @@ void lib_ancestor_done(struct lib_ancestor *ancestor);
 
 /* The value of a variable of its, NULL when it has none or does not show them. */
 const char *lib_ancestor_variable(const struct lib_ancestor *ancestor, const char *name);
+
+/* Of any process: its parent, and the name of its program. False when it does not show itself. */
+bool lib_ancestor_parent(pid_t pid, pid_t *ret_parent);
+bool lib_ancestor_name(pid_t pid, char *ret_name, size_t size);

@@ -76,15 +76,19 @@ static bool is_of_gpus(const char *name)
 
 bool lib_apply_wants(const char *name, unsigned parts) { return parts & (is_of_gpus(name) ? BERTH_PART_GPUS : BERTH_PART_ENVIRONMENT); }
 
-static bool is_name(const char *name) { return *name != '\0' && strchr(name, '=') == NULL; }
+bool lib_apply_is_name(const char *name)
+{
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return length > 0 && name[length] == '\0' && strspn(name, "0123456789") == 0;
+}
 
 static int check_environment(struct berth *berth, const struct berth_task *task)
 {
     for (size_t i = 0; i < task->environment.count; i++)
-        if (!is_name(task->environment.item[i].name))
+        if (!lib_apply_is_name(task->environment.item[i].name))
             return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a variable cannot be called \"%.40s\"", task->environment.item[i].name);
     for (size_t i = 0; i < task->unset.count; i++)
-        if (!is_name(task->unset.item[i]))
+        if (!lib_apply_is_name(task->unset.item[i]))
             return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT, "a variable cannot be called \"%.40s\"", task->unset.item[i]);
     return BERTH_DONE;
 }

@@ -6,3 +6,6 @@
 
 /* Whether the variable is set or unset with these parts (enum berth_part). */
 bool lib_apply_wants(const char *name, unsigned parts);
+
+/* Whether a variable may be called so: letters, digits and _, no digit first. */
+bool lib_apply_is_name(const char *name);

@@ -13,10 +13,11 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void set_timeout(struct slurm_call *call)
+struct berth *slurm_call_left(struct slurm_call *call)
 {
     int64_t left = call->end_ms - now_ms();
     berth_set_timeout(call->berth, left > 0 ? (int)left : 0);
+    return call->berth;
 }
 
 int slurm_call_init(struct slurm_call *call, const char *socket, int budget_ms)
@@ -24,8 +25,7 @@ int slurm_call_init(struct slurm_call *call, const char *socket, int budget_ms)
     *call = (struct slurm_call){.berth = berth_new(), .end_ms = now_ms() + budget_ms};
     if (call->berth == NULL)
         return BERTH_ERROR_OUT_OF_MEMORY;
-    set_timeout(call);
-    return berth_connect(call->berth, socket);
+    return berth_connect(slurm_call_left(call), socket);
 }
 
 void slurm_call_done(struct slurm_call *call)
@@ -40,8 +40,7 @@ int slurm_call(struct slurm_call *call, const char *method, json_t *take_paramet
     json_decref(take_parameters);
     if (parameters == NULL)
         return BERTH_ERROR_OUT_OF_MEMORY;
-    set_timeout(call);
-    int status = berth_call(call->berth, method, parameters, &text);
+    int status = berth_call(slurm_call_left(call), method, parameters, &text);
     free(parameters);
     json_t *reply = status == BERTH_DONE && ret_reply != NULL ? json_loads(text, 0, NULL) : NULL;
     free(text);

@@ -16,6 +16,9 @@ struct slurm_call {
 int slurm_call_init(struct slurm_call *call, const char *socket, int budget_ms);
 void slurm_call_done(struct slurm_call *call);
 
+/* The handle, for one call of the library that may wait for as long as is left of the budget. */
+struct berth *slurm_call_left(struct slurm_call *call);
+
 /* Takes the parameters (NULL: out of memory) and waits for as long as is left. ret_reply (may be NULL): a new reference. Gives berth's status. */
 int slurm_call(struct slurm_call *call, const char *method, json_t *take_parameters, json_t **ret_reply);
 

@@ -1,16 +1,18 @@
 #include "slurm_gres.h"
 
-#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "slurm_list.h"
 
-#define FILE_MOST (1 << 20)
+#define FILE_MOST  (1 << 20)
+#define DEPTH_MOST 8 /* of files that include others */
 
 /* One line of gres.conf. */
 struct line {
@@ -109,47 +111,136 @@ static void take_line(struct slurm_gres *gres, char *text, const char *node)
         gres->count = adding.begun;
 }
 
-void slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret)
+/* Files that are read one inside the other. */
+struct reading {
+    struct slurm_gres *gres;
+    const char *node, *folder; /* folder: of files that others include; NULL: none are */
+    int depth;
+    char *why;
+    size_t size;
+};
+
+static bool fail(const struct reading *reading, const char *path, const char *reason)
 {
-    ret->count = 0;
-    ret->is_automatic = false;
-    char *copy = strdup(text), *next = copy;
-    while (next != NULL && *next != '\0') {
+    snprintf(reading->why, reading->size, "%.200s cannot be read: %s", path, reason);
+    return false;
+}
+
+static bool take_file(struct reading *reading, const char *path);
+
+/* "Include FILE", the file beside the one that includes it unless its path is whole. NULL: another line. Cuts the text. */
+static const char *included(char *line)
+{
+    line += strspn(line, " \t\r");
+    if (strncasecmp(line, "Include", 7) != 0 || strspn(line + 7, " \t") == 0)
+        return NULL;
+    char *path = line + 7 + strspn(line + 7, " \t");
+    path[strcspn(path, " \t\r")] = '\0';
+    return *path != '\0' ? path : NULL;
+}
+
+static bool take_included(struct reading *reading, const char *name)
+{
+    char path[4096];
+    if (reading->folder == NULL)
+        return true;
+    if (strchr(name, '%') != NULL)
+        return fail(reading, name, "what stands for % in it is not known here");
+    if (reading->depth == DEPTH_MOST)
+        return fail(reading, name, "files include each other");
+    snprintf(path, sizeof path, "%s%s", *name != '/' ? reading->folder : "", name);
+    reading->depth++;
+    bool fine = take_file(reading, path);
+    reading->depth--;
+    return fine;
+}
+
+static bool take_text(struct reading *reading, char *text)
+{
+    char *next = text;
+    bool fine = true;
+    while (fine && next != NULL && *next != '\0') {
         char *line = next, *end = line;
         for (end += strcspn(end, "\n"); *end == '\n' && end > line && end[-1] == '\\'; end += strcspn(end, "\n"))
             end[-1] = end[0] = ' '; /* the line goes on */
         next = *end != '\0' ? end + 1 : NULL;
         *end = '\0';
         line[strcspn(line, "#")] = '\0';
-        take_line(ret, line, node);
+        const char *name = included(line);
+        if (name != NULL)
+            fine = take_included(reading, name);
+        else
+            take_line(reading->gres, line, reading->node);
     }
-    free(copy);
+    return fine;
 }
 
+/* The text of a file, which the caller frees; NULL with errno. */
 static char *read_whole(const char *path)
 {
     FILE *file = fopen(path, "re");
-    char *text = file != NULL ? malloc(FILE_MOST) : NULL;
-    size_t length = text != NULL ? fread(text, 1, FILE_MOST - 1, file) : 0;
-    if (text != NULL)
-        text[length] = '\0';
-    if (file != NULL)
-        fclose(file);
+    if (file == NULL)
+        return NULL;
+    char *text = malloc(FILE_MOST + 1);
+    size_t length = text != NULL ? fread(text, 1, FILE_MOST, file) : 0;
+    int number = text == NULL ? ENOMEM : ferror(file) ? errno : length == FILE_MOST ? EFBIG : 0;
+    fclose(file);
+    if (number != 0) {
+        free(text);
+        errno = number;
+        return NULL;
+    }
+    text[length] = '\0';
     return text;
 }
 
-void slurm_gres_load(const char *path, struct slurm_gres *ret)
+static bool take_file(struct reading *reading, const char *path)
 {
-    const char *conf = getenv("SLURM_CONF"), *node = getenv("SLURMD_NODENAME");
-    char beside[4096] = "";
-    if (conf != NULL)
-        snprintf(beside, sizeof beside, "%.*sgres.conf", (int)(strrchr(conf, '/') != NULL ? strrchr(conf, '/') + 1 - conf : 0), conf);
-    const char *const paths[] = {beside, "/run/slurm/conf/gres.conf", "/etc/slurm/gres.conf"};
-    char *text = path != NULL ? read_whole(path) : NULL;
-    for (size_t i = 0; path == NULL && text == NULL && i < sizeof paths / sizeof paths[0]; i++)
-        text = read_whole(paths[i]);
-    slurm_gres_read(text != NULL ? text : "", node, ret);
+    char *text = read_whole(path);
+    if (text == NULL)
+        return fail(reading, path, strerror(errno));
+    bool fine = take_text(reading, text);
     free(text);
+    return fine;
+}
+
+bool slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret)
+{
+    char why[8], *copy = strdup(text);
+    struct reading reading = {.gres = ret, .node = node, .why = why, .size = sizeof why};
+    ret->count = 0;
+    ret->is_automatic = false;
+    bool fine = copy != NULL && take_text(&reading, copy);
+    free(copy);
+    return fine;
+}
+
+/* Where Slurm looks, and then nowhere else: a file that is there and cannot be read is no reason to take another. */
+static bool find_file(char *path, size_t size)
+{
+    const char *conf = getenv("SLURM_CONF");
+    snprintf(path, size, "%.*sgres.conf", conf != NULL && strrchr(conf, '/') != NULL ? (int)(strrchr(conf, '/') + 1 - conf) : 0, conf != NULL ? conf : "");
+    if (conf != NULL && (access(path, F_OK) == 0 || errno != ENOENT))
+        return true;
+    snprintf(path, size, "/run/slurm/conf/gres.conf");
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return true;
+    snprintf(path, size, "/etc/slurm/gres.conf");
+    return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+bool slurm_gres_load(const char *path, struct slurm_gres *ret, char *why, size_t size)
+{
+    char found[4096], folder[4096] = "";
+    ret->count = 0;
+    ret->is_automatic = false;
+    if (path == NULL && !find_file(found, sizeof found))
+        return true;
+    path = path != NULL ? path : found;
+    if (strrchr(path, '/') != NULL)
+        snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+    struct reading reading = {.gres = ret, .node = getenv("SLURMD_NODENAME"), .folder = folder, .why = why, .size = size};
+    return take_file(&reading, path);
 }
 
 static bool is_gpu(const json_t *place)

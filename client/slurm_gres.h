@@ -16,12 +16,13 @@ struct slurm_gres {
     bool is_automatic;               /* Slurm has sorted them */
 };
 
-/* Takes the gpus of this node (NULL: of lines for all nodes alone) from the text of a gres.conf. A line that is not understood is left out. */
-void slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret);
+/* Takes the gpus of this node (NULL: of lines for all nodes alone) from the text of a gres.conf. A line that is not understood is left out, and so is what it includes. False
+ * when out of memory. */
+bool slurm_gres_read(const char *text, const char *node, struct slurm_gres *ret);
 
-/* The same from gres.conf itself: path, else beside $SLURM_CONF, in Slurm's cache of a configuration that came from its controller, or in /etc/slurm. None
- * of them: no devices. */
-void slurm_gres_load(const char *path, struct slurm_gres *ret);
+/* The same from gres.conf itself, with the files that it includes: path, else beside $SLURM_CONF, in Slurm's cache of a configuration that came from its controller, or in
+ * /etc/slurm. None of them there: no devices. False with a line in why when one is there and cannot be read: which gpus Slurm means is not known then. */
+bool slurm_gres_load(const char *path, struct slurm_gres *ret, char *why, size_t size);
 
 /* The names of the gpus that numbers such as "0-3,7" mean, borrowed from node (what GetNode replied). How many; -1 with a line in why when one of them is not to be told. */
 int slurm_gres_names(const struct slurm_gres *gres, const json_t *node, const char *numbers, const char *ret_names[SLURM_GPUS_MOST], char *why,

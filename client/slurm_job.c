@@ -1,6 +1,5 @@
 #include "slurm_job.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static void claim_gpus(struct slurm_call *call, const char *key, const char *con
 void slurm_job_begin(struct slurm_call *call, const char *gres_conf)
 {
     const char *numbers = getenv("SLURM_JOB_GPUS"), *names[SLURM_GPUS_MOST];
-    char key[SLURM_JOB_KEY], why[256];
+    char key[SLURM_JOB_KEY], why[320];
     json_t *node = NULL;
     if (!slurm_job_key(key)) {
         slurm_call_log(LOG_WARNING, "no job is known: SLURM_JOB_ID is not set to its number");
@@ -102,8 +101,7 @@ void slurm_job_begin(struct slurm_call *call, const char *gres_conf)
         free(gres);
         return;
     }
-    slurm_gres_load(gres_conf, gres);
-    int count = slurm_gres_names(gres, node, numbers, names, why, sizeof why);
+    int count = slurm_gres_load(gres_conf, gres, why, sizeof why) ? slurm_gres_names(gres, node, numbers, names, why, sizeof why) : -1;
     if (count < 0)
         slurm_call_log(LOG_WARNING, "%s: the gpus of the job are not claimed: %s", key, why);
     else

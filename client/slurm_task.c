@@ -3,13 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <unistd.h>
 
+#include "lib_ancestor.h"
 #include "lib_apply.h"
 #include "slurm_call.h"
 #include "slurm_gres.h"
 #include "slurm_list.h"
 #include "slurm_share.h"
 #include "slurm_visible.h"
+
+#define ANCESTORS_MOST 8 /* shells and scripts of a site between a task and its prolog */
 
 struct task {
     struct slurm_call call;
@@ -19,7 +23,7 @@ struct task {
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST];
     int gpu_count;
-    char why[256];
+    char why[320];
 };
 
 static bool fail(struct task *task, const char *why)
@@ -34,8 +38,8 @@ static bool read_gpus(struct task *task, const char *gres_conf, const char *numb
     struct slurm_gres *gres = malloc(sizeof *gres);
     if (gres == NULL)
         return fail(task, "out of memory");
-    slurm_gres_load(gres_conf, gres);
-    task->gpu_count = slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why);
+    bool fine = slurm_gres_load(gres_conf, gres, task->why, sizeof task->why);
+    task->gpu_count = fine ? slurm_gres_names(gres, task->node, numbers, task->gpus, task->why, sizeof task->why) : -1;
     free(gres);
     return task->gpu_count >= 0;
 }
@@ -50,8 +54,7 @@ static bool is_for_all(const char *numbers)
 
 static bool find_out(struct task *task, const char *gres_conf, const char *numbers)
 {
-    struct berth *berth = task->call.berth;
-    if (berth_launcher_here(berth, NULL, NULL, &task->launcher) != BERTH_DONE)
+    if (berth_launcher_here(task->call.berth, NULL, NULL, &task->launcher) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     if (task->launcher->missing != NULL)
         return fail(task, task->launcher->missing);
@@ -61,7 +64,7 @@ static bool find_out(struct task *task, const char *gres_conf, const char *numbe
         return false;
     /* VISIBLE_DEVICES are renumbered inside a job: they say nothing. With no gpus of its own the library does not ask for the node again because of them. */
     const struct berth_allowed none = {.gpus = {.item = task->gpus, .count = 0}};
-    if (berth_step_here(berth, task->launcher, &none, NULL, NULL, &task->step) != BERTH_DONE)
+    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &none, NULL, NULL, &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     task->step->allowed.gpus = (struct berth_texts){.item = task->gpus, .count = (size_t)task->gpu_count};
     /* Nothing here has the cpus of the whole step: this process, and the one that becomes the task, may have been bound to those of this one. */
@@ -78,7 +81,19 @@ static bool ask(struct task *task)
     request.allowed = &task->step->allowed;
     request.key = task->step->key;
     slurm_share_gpus(task->gpu_count, &request);
-    return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+}
+
+/* What is no name could be a command of Slurm's own. */
+static bool has_names(const struct berth_task *berth)
+{
+    for (size_t i = 0; i < berth->environment.count; i++)
+        if (!lib_apply_is_name(berth->environment.item[i].name))
+            return false;
+    for (size_t i = 0; i < berth->unset.count; i++)
+        if (!lib_apply_is_name(berth->unset.item[i]))
+            return false;
+    return true;
 }
 
 /* A value of several lines would be commands of its own. One that cannot be told inside the job stays as Slurm has set it. */
@@ -86,8 +101,9 @@ static void put_value(FILE *text, const struct task *task, const struct berth_pa
 {
     char inside[1024];
     const char *value = strchr(pair->value, '\n') == NULL ? pair->value : NULL;
-    if (strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0 && slurm_visible_is_inside(getenv(pair->name), getenv("SLURM_STEP_GPUS")))
-        value = slurm_visible_inside(pair->value, task->node, task->gpus, task->gpu_count, inside, sizeof inside) ? inside : NULL;
+    const struct slurm_visible_job job = {.visible = getenv(pair->name), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = task->gpus, .count = task->gpu_count};
+    if (value != NULL && strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0)
+        value = slurm_visible_value(value, task->node, &job, inside, sizeof inside) ? inside : NULL;
     if (value != NULL)
         fprintf(text, "export %s=%s\n", pair->name, value);
 }
@@ -111,6 +127,8 @@ static bool print(struct task *task, FILE *output)
     const struct berth_task *berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
     if (berth == NULL)
         return fail(task, "the plan has no berth for this task");
+    if (!has_names(berth))
+        return fail(task, "the plan has a variable with a name that none has");
     FILE *text = open_memstream(&lines, &size);
     if (text == NULL)
         return fail(task, "out of memory");
@@ -138,10 +156,24 @@ static bool run(struct task *task, const char *socket, int budget_ms, const char
     return find_out(task, gres_conf, numbers) && ask(task) && print(task, output);
 }
 
+/* Whether the plugin has been here: it names the process that is to become the task, from which this one descends. */
+static bool is_placed(void)
+{
+    char name[sizeof SLURM_TASK_PLACED + 1];
+    pid_t pid = getppid();
+    for (int depth = 0; depth < ANCESTORS_MOST && pid > 1; depth++) {
+        if (lib_ancestor_name(pid, name, sizeof name) && strcmp(name, SLURM_TASK_PLACED) == 0)
+            return true;
+        if (!lib_ancestor_parent(pid, &pid))
+            return false;
+    }
+    return false;
+}
+
 void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, FILE *output)
 {
     const char *numbers = getenv("SLURM_STEP_GPUS");
-    if (getenv(SLURM_TASK_PLUGIN) != NULL || numbers == NULL || *numbers == '\0' || !is_for_all(numbers))
+    if (is_placed() || numbers == NULL || *numbers == '\0' || !is_for_all(numbers))
         return;
     struct task *task = calloc(1, sizeof *task);
     if (task == NULL)

@@ -1,9 +1,11 @@
 #include "slurm_visible.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "slurm_gres.h"
 #include "slurm_list.h"
@@ -68,4 +70,35 @@ bool slurm_visible_inside(const char *list, const json_t *node, const char *cons
         used += (size_t)snprintf(ret + used, size - used, "%s%d", i > 0 ? "," : "", its);
     }
     return used < size;
+}
+
+/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too. How many, and of how many. */
+static int find_openable(const json_t *places, const char *ret_gpus[SLURM_GPUS_MOST], int *ret_all)
+{
+    size_t i;
+    const json_t *place;
+    int count = 0, all = 0;
+    json_array_foreach(places, i, place)
+    {
+        const char *name = json_string_value(json_object_get(place, "name")), *device = json_string_value(json_object_get(place, "render_node"));
+        if (order_of(place) < 0 || name == NULL || all == SLURM_GPUS_MOST)
+            continue;
+        all++;
+        if (device == NULL || faccessat(AT_FDCWD, device, R_OK | W_OK, AT_EACCESS) == 0)
+            ret_gpus[count++] = name;
+    }
+    *ret_all = all;
+    return count;
+}
+
+bool slurm_visible_value(const char *list, const json_t *node, const struct slurm_visible_job *job, char *ret, size_t size)
+{
+    const char *openable[SLURM_GPUS_MOST];
+    int all = 0;
+    if (slurm_visible_is_inside(job->visible, job->numbers))
+        return slurm_visible_inside(list, node, job->gpus, job->count, ret, size);
+    int count = find_openable(json_object_get(node, "places"), openable, &all);
+    if (count > 0 && count < all)
+        return slurm_visible_inside(list, node, openable, count, ret, size);
+    return (size_t)snprintf(ret, size, "%s", list) < size;
 }

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "exec_together.h"
 #include "lib_apply.h"
 #include "slurm_call.h"
 #include "slurm_cores.h"
@@ -113,6 +115,7 @@ struct task {
     struct berth_launcher *launcher;
     struct berth_step *step;
     struct berth_binding *binding;
+    struct exec_together together; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST]; /* of the step, and of these what Slurm has bound the task to */
     bool is_gpu_bound;
@@ -154,7 +157,10 @@ static bool read_gpus(struct task *task, struct berth_allowed *ret)
     struct slurm_gres *gres = malloc(sizeof *gres);
     if (gres == NULL)
         return fail(task, "out of memory");
-    slurm_gres_load(task->setting.gres_conf, gres);
+    if (!slurm_gres_load(task->setting.gres_conf, gres, task->why, sizeof task->why)) {
+        free(gres);
+        return false;
+    }
     task->own_count = slurm_gres_names(gres, task->node, own, task->own_gpus, task->why, sizeof task->why);
     if (task->own_count >= 0)
         count = slurm_gres_names(gres, task->node, all != NULL ? all : own, task->gpus, task->why, sizeof task->why);
@@ -200,10 +206,35 @@ static bool is_part_of(const char *list, const char *other)
     return is_less;
 }
 
+/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of its own. All tasks of the step ask the same. False when there is no such
+ * plan, as with fewer cores than gpus. */
+static bool ask_by_gpu(struct task *task)
+{
+    struct berth_bind_request request;
+    berth_bind_request_init(&request);
+    request.tasks = (int)task->step->allowed.gpus.count;
+    request.gpus_per_task = 1;
+    request.allowed = &task->step->allowed;
+    request.key = task->step->key;
+    request.host_bytes = task->options.host_bytes;
+    request.visible = task->options.visible;
+    if (task->options.cores_per_task > 0)
+        request.cores_per_task = (task->options.cores_per_task + task->own_count - 1) / task->own_count;
+    if (berth_bind(slurm_call_left(&task->call), &request, &task->binding) != BERTH_DONE)
+        return false;
+    if (exec_together(task->binding, &task->step->gpus, &task->together))
+        return true;
+    berth_binding_free(task->binding);
+    task->binding = NULL;
+    return false;
+}
+
 static bool ask(struct task *task)
 {
     const struct spank_options *options = &task->options;
     struct berth_bind_request request;
+    if (task->is_gpu_bound && options->gpus_per_task < 0 && ask_by_gpu(task))
+        return true;
     berth_bind_request_init(&request);
     request.tasks = task->launcher->tasks;
     request.allowed = &task->step->allowed;
@@ -223,20 +254,19 @@ static bool ask(struct task *task)
     if (task->is_gpu_bound && request.gpus_per_task < 0)
         request.gpus_per_task = task->own_count;
     slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
-    return berth_bind(task->call.berth, &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
+    return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }
 
 static bool find_out(struct task *task)
 {
     struct berth_allowed given = {.cpus = NULL};
-    struct berth *berth = task->call.berth;
-    if (berth_launcher_here(berth, variable, task->spank, &task->launcher) != BERTH_DONE)
+    if (berth_launcher_here(task->call.berth, variable, task->spank, &task->launcher) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     if (task->launcher->missing != NULL)
         return fail(task, task->launcher->missing);
     if (!read_given(task, &given))
         return false;
-    if (berth_step_here(berth, task->launcher, &given, variable, task->spank, &task->step) != BERTH_DONE)
+    if (berth_step_here(slurm_call_left(&task->call), task->launcher, &given, variable, task->spank, &task->step) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     /* Slurm confines tasks to what it has given to the step; that binds none of them to anything of its own. */
     if (given.cpus != NULL)
@@ -252,9 +282,12 @@ static void set(struct task *task, const struct berth_pair *pair)
 {
     char inside[1024];
     const char *value = pair->value;
-    bool counts = strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0 && slurm_visible_is_inside(variable(pair->name, task->spank), variable("SLURM_STEP_GPUS", task->spank));
-    if (counts)
-        value = slurm_visible_inside(pair->value, task->node, task->gpus, (int)task->step->allowed.gpus.count, inside, sizeof inside) ? inside : NULL;
+    const struct slurm_visible_job job = {.visible = variable(pair->name, task->spank),
+                                          .numbers = variable("SLURM_STEP_GPUS", task->spank),
+                                          .gpus = task->gpus,
+                                          .count = (int)task->step->allowed.gpus.count};
+    if (strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0)
+        value = slurm_visible_value(pair->value, task->node, &job, inside, sizeof inside) ? inside : NULL;
     if (value != NULL)
         spank_setenv(task->spank, pair->name, value, 1);
 }
@@ -262,13 +295,17 @@ static void set(struct task *task, const struct berth_pair *pair)
 static bool take(struct task *task)
 {
     unsigned parts = 0;
-    const struct berth_task *berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
+    const struct berth_task *berth = &task->together.task;
+    if (task->together.cpus == NULL)
+        berth = berth_step_berth(task->step, task->launcher->task, task->binding, &parts);
+    else
+        parts = BERTH_PART_ALL & ~(unsigned)(BERTH_PART_GPUS | (task->step->cpus_bound ? BERTH_PART_CPUS | BERTH_PART_MEMORY : 0));
     if (berth == NULL)
         return fail(task, "no berth of the plan has just the gpus that Slurm has bound this task to");
     if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     for (size_t i = 0; i < berth->environment.count; i++)
-        if (lib_apply_wants(berth->environment.item[i].name, parts))
+        if (lib_apply_is_name(berth->environment.item[i].name) && lib_apply_wants(berth->environment.item[i].name, parts))
             set(task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
@@ -310,7 +347,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         return ESPANK_SUCCESS;
     }
     task->spank = spank;
-    spank_setenv(spank, SLURM_TASK_PLUGIN, "1", 1); /* the task prolog comes behind this */
+    prctl(PR_SET_NAME, SLURM_TASK_PLACED); /* the task prolog comes behind this; the program will have its own name */
     task->setting = read_setting(count, words);
     bool is_placed = read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
     if (is_placed && !task->options.is_off)
@@ -321,6 +358,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     if (number == 0 && (task->step != NULL || !is_placed))
         say(task, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
+    exec_together_done(&task->together);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

@@ -307,35 +307,57 @@ static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
     } while (claim_set_find(&keep->claims, id) != NULL);
 }
 
+static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *claim, struct berth_err *err)
+{
+    struct berth_err why = {0};
+    enum berth_code code = claim_watch_add(keep->watch, claim, &why);
+    if (code == BERTH_OK)
+        return code;
+    if (code != BERTH_ABSENT)
+        return err_set(err, code, "%s", why.detail);
+    err_text(err, 0, claim->owner.pid != 0 ? "owner_pid" : "owner_cgroup");
+    return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
+}
+
+static void tell(const struct claim *claim, const struct claim *before)
+{
+    char by[96];
+    claim_describe(claim, by, sizeof by);
+    if (before == NULL)
+        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
+    else if (strcmp(before->places, claim->places) != 0)
+        log_line(LOG_LEVEL_INFO, "claim %s: now of %.120s", by, claim->places);
+}
+
 enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s, bool is_exempt, const struct claim **ret_claim,
                                struct berth_err *err)
 {
     const struct config *config = keep->env.config;
     struct claim spec = *asked;
     struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, is_exempt};
-    const struct claim *claim;
-    size_t before = keep->claims.count;
+    const struct claim *claim, *stands = asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
+    struct claim *before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
     if (ttl_s > config->claim_ttl_max_s)
         ttl_s = config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
     make_id(keep, spec.id);
     enum berth_code code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits, &claim, err);
-    if (code != BERTH_OK)
-        return code;
-    bool is_new = keep->claims.count > before;
-    struct berth_err why = {0};
-    code = is_new ? claim_watch_add(keep->watch, claim, &why) : BERTH_OK;
     if (code != BERTH_OK) {
-        claim_set_take_back(&keep->claims, claim); /* nobody has seen it */
-        if (code != BERTH_ABSENT)
-            return err_set(err, code, "%s", why.detail);
-        err_text(err, 0, spec.owner.pid != 0 ? "owner_pid" : "owner_cgroup");
-        return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
+        claim_unref(before);
+        return code;
     }
-    char by[96];
-    claim_describe(claim, by, sizeof by);
-    if (is_new)
-        log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
+    bool is_watched = before != NULL && (before->owner.pid != 0 || before->owner.cgroup != NULL);
+    code = is_watched ? BERTH_OK : watch_owner(keep, claim, err);
+    if (code != BERTH_OK && before != NULL) { /* nobody has seen it */
+        claim_set_put_back(&keep->claims, claim, before);
+        return code;
+    }
+    if (code != BERTH_OK) {
+        claim_set_take_back(&keep->claims, claim);
+        return code;
+    }
+    tell(claim, before);
+    claim_unref(before);
     changed(keep);
     *ret_claim = claim;
     return BERTH_OK;

@@ -185,11 +185,31 @@ static bool append(struct claim_set *claims, struct claim *take_claim)
 
 static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
 
-/* The first thing in which a claim that stands differs from what is asked under its key; NULL nothing. */
+static bool names_place(const char *places, const char *wanted)
+{
+    char name[CLAIM_PLACE_SIZE];
+    while (claim_next_place(&places, name))
+        if (strcmp(name, wanted) == 0)
+            return true;
+    return false;
+}
+
+static bool names_all(const char *places, const char *of)
+{
+    char name[CLAIM_PLACE_SIZE];
+    while (claim_next_place(&of, name))
+        if (!names_place(places, name))
+            return false;
+    return true;
+}
+
+static bool has_owner(const struct claim *claim) { return claim->owner.pid != 0 || claim->owner.cgroup != NULL; }
+
+/* The first thing in which what is asked under a claim's key is not what stands, or that and more; NULL nothing. */
 static const char *difference(const struct claim *stands, const struct claim *asked)
 {
-    bool owner_pid = asked->owner.pid != 0, owner_cgroup = asked->owner.cgroup != NULL;
-    return strcmp(stands->places, asked->places) != 0                       ? "places"
+    bool owner_pid = asked->owner.pid != 0 && has_owner(stands), owner_cgroup = asked->owner.cgroup != NULL && has_owner(stands);
+    return !names_all(asked->places, stands->places)                      ? "places"
            : stands->purpose != asked->purpose                             ? "purpose"
            : !same_text(stands->configuration, asked->configuration)       ? "configuration"
            : owner_pid && (stands->owner.pid != asked->owner.pid || stands->owner.start_ticks != asked->owner.start_ticks) ? "owner_pid"
@@ -210,20 +230,6 @@ static enum berth_code replace(struct claim_set *claims, const struct claim *old
     return BERTH_OK;
 }
 
-static enum berth_code renew(struct claim_set *claims, const struct claim *stands, const struct claim *asked, const struct claim **ret_claim,
-                             struct berth_err *err)
-{
-    const char *field = difference(stands, asked);
-    if (field != NULL) {
-        err_text(err, 0, asked->key);
-        err_text(err, 1, field);
-        return err_set(err, BERTH_KEY_MISMATCH, "the claim under the key %.60s has other %s", asked->key, field);
-    }
-    struct claim spec = *stands;
-    spec.deadline_ns = asked->deadline_ns;
-    return replace(claims, stands, &spec, ret_claim, err);
-}
-
 static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec, const struct claim_limits *limits, struct berth_err *err)
 {
     size_t own = 0;
@@ -239,7 +245,9 @@ static enum berth_code check_room(const struct claim_set *claims, const struct c
                    full ? claims->count : own);
 }
 
-static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph, const struct claim *spec, struct berth_err *err)
+/* except: the claim itself, where it stands already; NULL none. */
+static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim *except,
+                                    struct berth_err *err)
 {
     struct cover cover;
     enum berth_code code = BERTH_OK;
@@ -251,11 +259,31 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
         return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
     for (size_t i = 0; code == BERTH_OK && i < claims->count; i++) {
         const struct claim *other = claims->item[i];
-        if (other->purpose == spec->purpose && other != spec)
+        if (other->purpose == spec->purpose && other != except)
             code = spec->purpose == CLAIM_COMPUTE ? check_compute(graph, &cover, spec, other, err) : check_profiling(graph, &cover, spec, other, err);
     }
     cover_done(&cover);
     return code;
+}
+
+static enum berth_code renew(struct claim_set *claims, const struct graph *graph, const struct claim *stands, const struct claim *asked,
+                             const struct claim **ret_claim, struct berth_err *err)
+{
+    const char *field = difference(stands, asked);
+    if (field != NULL) {
+        err_text(err, 0, asked->key);
+        err_text(err, 1, field);
+        return err_set(err, BERTH_KEY_MISMATCH, "the claim under the key %.60s has other %s", asked->key, field);
+    }
+    enum berth_code code = check_beside(claims, graph, asked, stands, err);
+    if (code != BERTH_OK)
+        return code;
+    struct claim spec = *stands;
+    spec.deadline_ns = asked->deadline_ns;
+    spec.places = asked->places;
+    if (!has_owner(stands))
+        spec.owner = asked->owner;
+    return replace(claims, stands, &spec, ret_claim, err);
 }
 
 enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim_limits *limits,
@@ -263,8 +291,8 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
 {
     const struct claim *stands = spec->key != NULL ? claim_set_find_key(claims, spec->uid, spec->key) : NULL;
     if (stands != NULL)
-        return renew(claims, stands, spec, ret_claim, err);
-    enum berth_code code = check_beside(claims, graph, spec, err);
+        return renew(claims, graph, stands, spec, ret_claim, err);
+    enum berth_code code = check_beside(claims, graph, spec, NULL, err);
     if (code == BERTH_OK)
         code = check_room(claims, spec, limits, err);
     if (code != BERTH_OK)
@@ -283,6 +311,13 @@ void claim_set_take_back(struct claim_set *claims, const struct claim *claim)
 {
     claim_set_remove(claims, claim);
     claims->generation -= 2; /* its coming and its going */
+}
+
+void claim_set_put_back(struct claim_set *claims, const struct claim *claim, struct claim *take_before)
+{
+    claims->item[index_of(claims, claim)] = take_before;
+    claims->generation--;
+    claim_unref((struct claim *)claim);
 }
 
 bool claim_set_restore(struct claim_set *claims, const struct claim *stored)
@@ -338,7 +373,7 @@ void claim_set_check(const struct claim_set *claims, const struct graph *graph)
         struct berth_err err = {0};
         bool is_right = claim->refs > 0 && claim->version <= claims->generation && claim_set_find(claims, claim->id) == claim &&
                         (claim->key == NULL || claim_set_find_key(claims, claim->uid, claim->key) == claim);
-        if (!is_right || (graph != NULL && check_beside(claims, graph, claim, &err) != BERTH_OK && err.code != BERTH_NO_MEMORY))
+        if (!is_right || (graph != NULL && check_beside(claims, graph, claim, claim, &err) != BERTH_OK && err.code != BERTH_NO_MEMORY))
             abort();
     }
 }

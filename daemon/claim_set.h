@@ -24,13 +24,16 @@ struct claim_set {
 void claim_set_done(struct claim_set *claims);
 
 /* Puts a claim like spec in: uid, places, purpose, configuration, key, owner, deadline_ns and id are taken from it. A claim of the same user
- * under the same key is renewed instead: it keeps its id, its places and its plan, and gets the new deadline. An owner may be left out then.
- * ret_claim is borrowed.
+ * under the same key is renewed instead: it keeps its id and its plan, and gets the new deadline, the places that are asked beside its own, which have to be among them, and,
+ * if it had none, the owner. An owner may be left out then. ret_claim is borrowed.
  *
  * Fails with KEY_MISMATCH (places, purpose, configuration, owner_pid, owner_cgroup), ALREADY_CLAIMED, NOT_ENOUGH (claims),
  * INVALID_PARAMETER for profiling a place without gpus, NO_MEMORY. Places that graph does not have are nowhere. */
 enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim_limits *limits,
                            const struct claim **ret_claim, struct berth_err *err);
+
+/* Undoes the claim_set_add that made this claim of another one, before anything else has changed. Takes the reference. */
+void claim_set_put_back(struct claim_set *claims, const struct claim *claim, struct claim *take_before);
 
 /* As stored: goes in as it is, whatever its places are now. False when out of memory. */
 bool claim_set_restore(struct claim_set *claims, const struct claim *stored);

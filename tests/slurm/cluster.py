@@ -161,7 +161,7 @@ exit $status
         wait(lambda: (self.folder / "munge" / "socket").exists(), "munged makes no socket")
         self.spawn("slurmctld", "-D")
         self.spawn("slurmd", "-D", "-N", NODE)
-        wait(lambda: self.node_state() == "IDLE", "the node does not become idle: " + self.logs())
+        self.wait_idle()
 
     def spawn(self, *command):
         output = open(self.folder / (command[0] + ".out"), "wb")
@@ -179,6 +179,10 @@ exit $status
 
     def node_state(self):
         return self.show_node().get("State")
+
+    def wait_idle(self):
+        """A job's end is not its node's: the controller hears of the epilog later."""
+        wait(lambda: self.node_state() == "IDLE", "the node is not idle")
 
     def __enter__(self):
         try:

@@ -102,13 +102,33 @@ def the_same_key_renews():
         again = claimed(daemon, "gpu0", "gpu1", key="job", ttl_s=500, purpose="profiling", configuration="c")
         assert again["claim"] == first["claim"] and 449 <= again["expires_at_s"] - first["expires_at_s"] <= 452, (first, again)
         for field, change in {"places": {"places": ["gpu0"]}, "purpose": {"purpose": "compute", "configuration": None},
-                              "configuration": {"configuration": "d"}, "owner_pid": {"owner_pid": os.getpid()}}.items():
+                              "configuration": {"configuration": "d"}}.items():
             request = {"places": ["gpu0", "gpu1"], "purpose": "profiling", "configuration": "c", "key": "job", "ttl_s": 9, **change}
             error, reply = call(daemon.socket, PLACEMENT + "Claim", request)
             assert error == PLACEMENT + "KeyMismatch" and reply == {
                 "key": "job", "field": field, "detail": f"the claim under the key job has other {field}"}, (field, error, reply)
         assert list(listed(daemon).values())[0]["expires_at_s"] - again["expires_at_s"] in (-1, 0, 1)
         assert release(daemon, key="job")[1]["released"] == 1 and not listed(daemon)
+
+
+def the_same_key_adds_places_and_an_owner():
+    """A job's prolog claims what it knows; its first step adds what it knows."""
+    with Daemon("--node", str(NODES / "mi250x")) as daemon, subprocess.Popen(["sleep", "60"]) as job:
+        first = claimed(daemon, "gpu0", key="job")
+        claimed(daemon, "core9")
+        more = {"places": ["gpu0", "core1", "core0"], "purpose": "compute", "key": "job", "ttl_s": 60}
+        error, reply = call(daemon.socket, PLACEMENT + "Claim", {**more, "owner_pid": 2**22 + 7})
+        assert error == PLACEMENT + "NoSuchOwner" and listed(daemon)[first["claim"]]["places"] == ["gpu0"], (error, reply)
+        error, reply = call(daemon.socket, PLACEMENT + "Claim", {**more, "places": ["gpu0", "core9"]})
+        assert error == PLACEMENT + "AlreadyClaimed" and listed(daemon)[first["claim"]]["places"] == ["gpu0"], (error, reply)
+        grown = claimed(daemon, *more["places"], key="job", owner_pid=job.pid)
+        assert grown["claim"] == first["claim"] and grown["places"] == ["core0", "core1", "gpu0"] and grown["owner_pid"] == job.pid, grown
+        assert {**claimed(daemon, *more["places"], key="job"), "expires_at_s": 0} == {**grown, "expires_at_s": 0}
+        error, reply = call(daemon.socket, PLACEMENT + "Claim", {**more, "owner_pid": os.getpid()})
+        assert error == PLACEMENT + "KeyMismatch" and reply["field"] == "owner_pid", (error, reply)
+        assert bind(daemon, allowed={"cpus": "0-3"})[1]["tasks"][0]["cpus"] == "2-3"
+        job.kill()
+        assert until(lambda: first["claim"] not in listed(daemon)), listed(daemon)
 
 
 def time_ends_a_claim():
@@ -395,7 +415,7 @@ TESTS = [
     gpus_of_nvidia_are_not_shared,
     a_gpu_that_is_profiled_is_not_probed,
     wrong_requests_name_what_is_wrong,
-    the_same_key_renews,
+    the_same_key_renews, the_same_key_adds_places_and_an_owner,
     time_ends_a_claim,
     a_long_ttl_is_cut,
     there_are_quotas,

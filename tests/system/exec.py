@@ -240,8 +240,8 @@ def what_is_asked_wrongly_is_refused():
     """Whatever the daemon: a wrong command line runs nothing."""
     with Daemon("--node", NODES / "mi250x") as daemon:
         for arguments, says in (
-                ((), "which command?"), (("-n", "2", "-t", "1"), "which command?"), (("true",), "which task is this, and of how many? no launcher's variables are set"),
-                (("-n", "2", "true"), "give -n TASKS and -t TASK"), (("-n", "2", "-t", "2", "true"), "no task 2 of 2"), (("-n", "0", "-t", "0", "true"), "--tasks takes"),
+                ((), "which command?"), (("-n", "2", "-t", "1"), "which command?"), (("-t", "0", "true"), "which task is this, and of how many? no launcher's variables are set"),
+                (("-n", "2", "true"), "give both -n TASKS and -t TASK"), (("-n", "2", "-t", "2", "true"), "no task 2 of 2"), (("-n", "0", "-t", "0", "true"), "--tasks takes"),
                 (("-n", "1", "-t", "-1", "true"), "--task takes"), (("-n", "1", "-t", "0", "--cpus", "x", "true"), "--cpus takes"), (("-n", "1", "-t", "0", "--gpus", "1-", "true"), "--gpus takes"),
                 (("-n", "1", "-t", "0", "--timeout", "0", "true"), "--timeout takes"), (("--nothing", "true"), "no option --nothing"),
                 (("-n", "1", "-t", "0", "--bytes", "1M", "true"), "--bytes is what"), (("-n", "1", "-t", "0", "--pattern", "star", "true"), "--pattern takes"),
@@ -249,10 +249,36 @@ def what_is_asked_wrongly_is_refused():
                 (("-n", "1", "-t", "0", "--node", str(NODES / "mi250x"), "true"), "no --node")):
             status, out, err = exec_(daemon.socket, *arguments)
             assert status == 64 and out == "" and says in err and err.count("\n") == 1 and err.startswith("berth: "), (arguments, status, out, err)
+
+
+def who_is_started_by_hand_is_alone():
+    """And a batch script, which is told a rank, is no task either."""
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for variables in {}, {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}:
+            found = inside(proxy.path, "--strict", variables=variables)
+            plan = daemon.call(BIND, proxy.bind())["tasks"]
+            assert proxy.bind()["tasks"] == 1 and len(plan) == 1
+            as_planned(plan[0], found, {})
+
+
+def a_launcher_that_does_not_say_enough_starts_the_command_unbound():
+    with Daemon("--node", NODES / "mi250x") as daemon:
         for variables, says in (({"PMIX_RANK": "3"}, "pmix does not tell"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
-                                ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}, "no launcher's variables are set")):
-            status, out, err = exec_(daemon.socket, "true", variables=variables)
-            assert status == 64 and says in err, (variables, status, err)
+                                ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, "SLURM_STEP_TASKS_PER_NODE is not set")):
+            status, out, err = exec_(daemon.socket, "--", *INSIDE, variables=variables)
+            assert status == 0 and json.loads(out)["cpus"] == CPUS and says in err and err.count("\n") == 1 and err.endswith("runs without a berth\n"), (variables, status, err)
+            status, out, err = exec_(daemon.socket, "--strict", "echo", "run", variables=variables)
+            assert status == 64 and out == "" and says in err and err.count("\n") == 1, (variables, status, err)
+
+
+def numbers_of_gpus_count_among_those_that_the_job_may_open():
+    """Where Slurm constrains devices its own variable counts within the job, and the berth's has to."""
+    step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_TASKS_PER_NODE": "1",
+            "SLURM_LOCALID": "0", "SLURM_PROCID": "0", "SLURM_STEP_GPUS": "4,5"}
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for slurms, berths in ({"ROCR_VISIBLE_DEVICES": "0,1"}, "0,1"), ({}, "4,5"):
+            found = inside(daemon.socket, "--gpus", "4-5", "-g", "2", "--order", "rank", variables={**step, **slurms})
+            assert found["environment"]["ROCR_VISIBLE_DEVICES"] == berths, (slurms, found["environment"])
 
 
 # ---- what the launcher has bound ----
@@ -299,6 +325,8 @@ def bound_gpus_stay():
         free = next(name for name in uuids if name not in plan[0]["gpus"] + plan[1]["gpus"])
         other = {**hydra(1, 2), "ROCR_VISIBLE_DEVICES": uuids[free]}
         found = inside(proxy.path, "--gpus", "0-7", says="no berth of the plan has just the gpus that this task was given", variables=other)
+        asked = [question["parameters"]["tasks"] for question in proxy.asked if question["method"] == BIND]
+        assert asked[-2:] == [8, 2], "a berth for each gpu would have one for it, but there are too few cpus"
         assert found["cpus"] == CPUS and found["environment"]["ROCR_VISIBLE_DEVICES"] == uuids[free]
         assert exec_(proxy.path, "--strict", "--gpus", "0-7", "true", variables=other)[0] == 65
         # Both: nothing is left to be planned, and nothing is asked.
@@ -358,7 +386,7 @@ def a_daemon_that_dies_in_the_middle():
 
 def a_berth_that_cannot_be_taken_is_not_taken_in_part():
     def elsewhere(_, reply):
-        for task in reply["tasks"]:
+        for task in reply.get("tasks", []):
             task["cpus"] = "0,4000"
         return reply
     with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon, elsewhere) as proxy:
@@ -458,6 +486,7 @@ def mpi_ranks_have_their_berths():
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
     every_launcher_says_who_this_is, ranks_are_those_of_the_step, options_win, what_is_asked_wrongly_is_refused,
+    who_is_started_by_hand_is_alone, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,
     the_command_is_as_without, mpi_ranks_have_their_berths,

@@ -141,6 +141,43 @@ static void a_key_renews_what_is_the_same(void **state)
     graph_unref(graph);
 }
 
+static void a_key_adds_places_and_an_owner(void **state)
+{
+    (void)state;
+    struct graph *graph = node();
+    struct claim_set set = {0};
+    struct berth_err err;
+    struct claim spec = spec_of("c1", 1, "job", "gpu0"), other = spec_of("c2", 2, NULL, "core1");
+    assert_int_equal(add(&set, graph, &spec, &err), BERTH_OK);
+    assert_int_equal(add(&set, graph, &other, &err), BERTH_OK);
+    assert_true(claim_set_keep_plan(&set, set.item[0], "{}", "{\"tasks\":[]}"));
+    struct claim more = spec_of("c3", 1, "job", "core0,gpu0");
+    more.owner = (struct claim_owner){.cgroup = (char *)"/sys/fs/cgroup/job"};
+    uint64_t before = set.generation;
+    struct claim *was = claim_ref(set.item[0]);
+    assert_int_equal(add(&set, graph, &more, &err), BERTH_OK);
+    claim_set_put_back(&set, set.item[0], was);
+    assert_string_equal(set.item[0]->places, "gpu0");
+    assert_int_equal(set.generation, before);
+    assert_int_equal(add(&set, graph, &more, &err), BERTH_OK);
+    assert_int_equal(set.count, 2);
+    assert_string_equal(set.item[0]->id, "c1");
+    assert_string_equal(set.item[0]->places, "core0,gpu0");
+    assert_string_equal(set.item[0]->owner.cgroup, "/sys/fs/cgroup/job");
+    assert_string_equal(set.item[0]->plan_answered, "{\"tasks\":[]}");
+    claim_set_check(&set, graph);
+
+    struct claim beyond = spec_of("c4", 1, "job", "core0,core1,gpu0"); /* which is another's */
+    assert_int_equal(add(&set, graph, &beyond, &err), BERTH_ALREADY_CLAIMED);
+    assert_string_equal(set.item[0]->places, "core0,gpu0");
+    assert_int_equal(add(&set, graph, &spec, &err), BERTH_KEY_MISMATCH); /* less than it has */
+    assert_string_equal(err.arg[1].text, "places");
+    more.owner = (struct claim_owner){.pid = 7, .start_ticks = 70};
+    assert_int_equal(add(&set, graph, &more, &err), BERTH_KEY_MISMATCH); /* it has one by now */
+    claim_set_done(&set);
+    graph_unref(graph);
+}
+
 static void quotas_count_users_and_all(void **state)
 {
     (void)state;
@@ -310,6 +347,7 @@ int main(void)
         cmocka_unit_test(purposes_do_not_meet),
         cmocka_unit_test(profiling_is_shared_where_the_vendor_shares),
         cmocka_unit_test(a_key_renews_what_is_the_same),
+        cmocka_unit_test(a_key_adds_places_and_an_owner),
         cmocka_unit_test(quotas_count_users_and_all),
         cmocka_unit_test(it_does_as_the_model_does),
         cmocka_unit_test(what_is_stored_goes_in_as_it_is),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -90,6 +91,58 @@ static void more_files_than_there_may_be_are_left_out(void **state)
     assert_string_equal(gres.file[255], "/dev/g255");
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The folder's gres.conf, or a line that has these words. */
+static void assert_loads(const char *path, int count, const char *words)
+{
+    struct slurm_gres gres;
+    char why[320] = "";
+    bool fine = slurm_gres_load(path, &gres, why, sizeof why);
+    if (fine != (words == NULL) || (fine && gres.count != count) || (!fine && strstr(why, words) == NULL))
+        fail_msg("%s: %d devices, \"%s\"; wanted: %d, %s", path, gres.count, why, count, words != NULL ? words : "no reason");
+}
+
+static void what_is_included_counts_where_it_is_included(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/berth-gres-XXXXXX", path[64];
+    struct slurm_gres gres;
+    char why[320];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/gres.conf", folder);
+    write_file(folder, "gres.conf", "Name=gpu File=/dev/a\ninclude more.conf # it\nName=gpu File=/dev/d\n");
+    write_file(folder, "more.conf", "Name=gpu File=/dev/b\nName=gpu File=/dev/c\n");
+    assert_true(slurm_gres_load(path, &gres, why, sizeof why));
+    assert_int_equal(gres.count, 4);
+    assert_string_equal(gres.file[1], "/dev/b");
+    assert_string_equal(gres.file[3], "/dev/d");
+    write_file(folder, "more.conf", "Include gres.conf\n");
+    assert_loads(path, 0, "include each other");
+    write_file(folder, "more.conf", "Include %h.conf\n");
+    assert_loads(path, 0, "%h.conf cannot be read");
+    write_file(folder, "more.conf", "Include none.conf\n");
+    assert_loads(path, 0, "none.conf cannot be read: No such file");
+    assert_loads("/nonexistent/gres.conf", 0, "No such file");
+    assert_loads(folder, 0, "Is a directory");
+    assert_int_equal(setenv("SLURM_CONF", path, 1), 0);
+    assert_loads(NULL, 0, "none.conf cannot be read");
+    assert_int_equal(unsetenv("SLURM_CONF"), 0);
+    write_file(folder, "more.conf", "");
+    assert_loads(path, 2, NULL);
+    assert_int_equal(remove(path), 0);
+    snprintf(path, sizeof path, "%s/more.conf", folder);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(remove(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +151,7 @@ int main(void)
         cmocka_unit_test(files_of_gpus_that_slurm_finds_itself_are_in_pci_order),
         cmocka_unit_test(a_minor_number_of_several_gpus_says_nothing),
         cmocka_unit_test(more_files_than_there_may_be_are_left_out),
+        cmocka_unit_test(what_is_included_counts_where_it_is_included),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
