@@ -86,9 +86,10 @@ static void put_predictions(struct ui *ui, const json_t *reply)
     }
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");
-    if (ours > 0 && json_is_true(json_object_get(reply, "proven_optimal")))
-        ui_put(ui, "Proven: no other assignment is predicted to be better.\n");
-    else if (json_is_number(gap))
+    bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
+    if (is_proven)
+        ui_put(ui, ours > 0 ? "Proven: no other assignment is predicted to be better.\n" : "There is nothing to choose.\n");
+    else if (ours > 0 && json_is_number(gap))
         ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
 }
 

@@ -185,7 +185,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_cores(work, err);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++)
-        code = plan_bind_memory(work->snap, request->allowed, &work->cores, t, answer, err);
+        code = plan_bind_memory(work->snap, request->allowed, &work->cores, t, work->traffic.is_chosen ? work->traffic.task_numa[t] : PLACE_NONE, answer, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     size_t places = answer->evidence.count;

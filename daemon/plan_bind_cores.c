@@ -6,10 +6,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "memkind.h"
+#include "plan_bind_share.h"
 
 /* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
 #define SAME_RATE 1.05
@@ -32,112 +34,6 @@ struct hand {
     struct plan_evidence *evidence;
     struct plan_warnings *warnings;
 };
-
-/* Where sub-NUMA clustering is on, a package's llc lies around several NUMA nodes and says nothing about which gpu is near. */
-static bool lies_around(const struct graph *graph, place_id llc, place_id numa)
-{
-    const struct cpuset *outer = graph_place(graph, llc)->cpus, *inner = graph_place(graph, numa)->cpus;
-    return outer != NULL && inner != NULL && cpuset_contains(outer, inner) && !cpuset_equal(outer, inner);
-}
-
-static place_id group_place(const struct graph *graph, place_id core)
-{
-    place_id llc = plan_above(graph, core, PLACE_LLC), numa = plan_numa(graph, core);
-    if (llc != PLACE_NONE && (numa == PLACE_NONE || !lies_around(graph, llc, numa)))
-        return llc;
-    if (numa != PLACE_NONE)
-        return numa;
-    place_id package = plan_above(graph, core, PLACE_PACKAGE);
-    return package != PLACE_NONE ? package : 0;
-}
-
-static int compare_cores(const void *a, const void *b, void *arg)
-{
-    const struct graph *graph = arg;
-    int32_t x = graph_place(graph, ((const struct bind_core *)a)->id)->number, y = graph_place(graph, ((const struct bind_core *)b)->id)->number;
-    return (x > y) - (x < y);
-}
-
-static unsigned group_of(const struct graph *graph, struct bind_cores *cores, place_id core)
-{
-    place_id place = group_place(graph, core);
-    for (unsigned i = 0; i < cores->group_count; i++)
-        if (cores->group[i].place == place)
-            return i;
-    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = plan_numa(graph, place)};
-    return (unsigned)cores->group_count++;
-}
-
-/* At most threads of the cpus, the lowest; 0 all. */
-static struct cpuset lowest(const struct cpuset *cpus, int64_t threads)
-{
-    struct cpuset use = {0};
-    int64_t n = 0;
-    for (int c = cpuset_next(cpus, 0); c >= 0 && (threads == 0 || n < threads); c = cpuset_next(cpus, (unsigned)c + 1), n++)
-        cpuset_add(&use, (unsigned)c);
-    return use;
-}
-
-enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpuset *cpus, int64_t threads_per_core, struct bind_cores *ret,
-                                     struct berth_err *err)
-{
-    size_t count = graph_count(graph, PLACE_CORE), too_thin = 0, widest = 0;
-    struct bind_cores cores = {.core = calloc(count + 1, sizeof *cores.core), .group = calloc(count + 1, sizeof *cores.group)};
-    if (cores.core == NULL || cores.group == NULL) {
-        plan_bind_cores_done(&cores);
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
-    }
-    enum berth_code code = BERTH_OK;
-    if (count == 0)
-        code = err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: nothing says where tasks could run");
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
-        if (graph_place(graph, c)->cpus == NULL)
-            continue;
-        struct cpuset mine = *graph_place(graph, c)->cpus;
-        cpuset_and(&mine, cpus);
-        size_t threads = cpuset_count(&mine);
-        widest = threads > widest ? threads : widest;
-        if (threads > 0 && threads >= (size_t)threads_per_core)
-            cores.core[cores.count++] = (struct bind_core){.id = c, .use = lowest(&mine, threads_per_core)};
-        else
-            too_thin += threads > 0;
-    }
-    if (code == BERTH_OK && cores.count == 0)
-        code = too_thin > 0 ? plan_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
-                                              "no core has %" PRId64 " allowed threads; the widest has %zu", threads_per_core, widest)
-                            : err_set(err, BERTH_NOTHING_ALLOWED, "no core of this node is allowed (allowed.cpus)");
-    if (code != BERTH_OK) {
-        plan_bind_cores_done(&cores);
-        return code;
-    }
-    qsort_r(cores.core, cores.count, sizeof *cores.core, compare_cores, (void *)graph);
-    for (size_t i = 0; i < cores.count; i++) {
-        cores.core[i].group = group_of(graph, &cores, cores.core[i].id);
-        cores.group[cores.core[i].group].cores++;
-        cores.group[cores.core[i].group].free++;
-    }
-    *ret = cores;
-    return BERTH_OK;
-}
-
-void plan_bind_cores_done(struct bind_cores *cores)
-{
-    free(cores->core);
-    free(cores->group);
-    *cores = (struct bind_cores){0};
-}
-
-unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place)
-{
-    const struct cpuset *next_to = graph_place(snap->graph, place)->cpus;
-    place_id numa = plan_numa(snap->graph, place);
-    unsigned sharing = 0, same_numa = 0;
-    for (size_t i = 0; i < cores->count; i++) {
-        sharing += next_to != NULL && cpuset_intersects(next_to, &cores->core[i].use);
-        same_numa += numa != PLACE_NONE && plan_numa(snap->graph, cores->core[i].id) == numa;
-    }
-    return sharing > 0 ? sharing : same_numa;
-}
 
 /* Host memory to gpu, as measured. */
 static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
@@ -256,25 +152,36 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_c
     return code;
 }
 
-/* With gpus: the least that any task gets when the cores nearest to gpus are shared evenly by the tasks nearest to them. */
-static int64_t even_share(const struct hand *hand)
+static void say_share(const struct hand *hand, const struct bind_share *share)
 {
-    const struct bind_cores *cores = hand->cores;
-    size_t tasks = hand->request->tasks;
-    double least = floor((double)cores->count / (double)tasks);
-    for (size_t t = 0; hand->near != NULL && t < tasks; t++) {
-        double share = 0;
-        for (size_t g = 0; g < cores->group_count; g++) {
-            unsigned sharers = 0;
-            for (size_t u = 0; u < tasks && is_nearest(hand, t, g); u++)
-                sharers += is_nearest(hand, u, g);
-            if (sharers > 0)
-                share += (double)cores->group[g].cores / sharers;
-        }
-        /* Thirds of cores add up to a little less than they are. */
-        least = fmin(least, floor(share + 1e-9));
+    const struct bind_cores_request *request = hand->request;
+    const char *gpu = graph_place(hand->snap->graph, request->gpus[share->short_task * request->gpus_per_task])->name;
+    char more[60] = "";
+    if (share->others == share->each)
+        return;
+    if (share->short_count > 1)
+        snprintf(more, sizeof more, " and of %zu more tasks", share->short_count - 1);
+    plan_warn(hand->warnings, "%" PRId64 " core%s a task: there %s %" PRId64 " next to the gpus of task %zu (%s)%s; the others would have %" PRId64 " each (cores_per_task says how many all get)", share->each,
+              share->each == 1 ? "" : "s", share->short_cores == 1 ? "is" : "are", share->short_cores, share->short_task, gpu, more, share->others);
+}
+
+/* With gpus as many as every task finds next to its own. */
+static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct berth_err *err)
+{
+    size_t tasks = hand->request->tasks, groups = hand->cores->group_count;
+    struct bind_share share = {.each = (int64_t)(hand->cores->count / tasks)};
+    bool *near = hand->near != NULL ? calloc(tasks * groups, sizeof *near) : NULL;
+    enum berth_code code = hand->near == NULL || near != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    for (size_t i = 0; near != NULL && i < tasks * groups; i++)
+        near[i] = is_nearest(hand, i / groups, i % groups);
+    if (near != NULL) {
+        code = plan_bind_share(&(struct bind_share_request){hand->cores, tasks, near}, &share, err);
+        if (code == BERTH_OK)
+            say_share(hand, &share);
     }
-    return least < 1 ? 1 : (int64_t)least;
+    free(near);
+    *ret = share.each;
+    return code;
 }
 
 /* Gives a task its missing cores from a group, as many as are free. */
@@ -336,28 +243,63 @@ static void take_what_is_left(struct hand *hand, size_t task)
 {
     const struct bind_cores *cores = hand->cores;
     size_t best = SIZE_MAX;
-    for (size_t g = 0; g < cores->group_count; g++)
-        if (cores->group[g].free > 0 && (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
+    for (size_t g = 0; g < cores->group_count; g++) {
+        int order = best == SIZE_MAX ? -1 : compare_nearness(near_of(hand, task, g), near_of(hand, task, best));
+        if (cores->group[g].free > 0 && (order < 0 || (order == 0 && is_wanted(hand, task, g) && !is_wanted(hand, task, best))))
             best = g;
+    }
     take(hand, task, best);
 }
 
-static void hand_out_by_gpus(struct hand *hand)
+/* A task and how many cores are nearest to it. */
+struct turn {
+    size_t task, cores;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->cores != y->cores)
+        return x->cores < y->cores ? -1 : 1;
+    return (x->task > y->task) - (x->task < y->task);
+}
+
+/* Who has less to choose from chooses first. */
+static struct turn *find_turns(const struct hand *hand)
+{
+    size_t tasks = hand->request->tasks;
+    struct turn *turn = calloc(tasks, sizeof *turn);
+    for (size_t t = 0; turn != NULL && t < tasks; t++) {
+        turn[t].task = t;
+        for (size_t g = 0; g < hand->cores->group_count; g++)
+            turn[t].cores += is_nearest(hand, t, g) ? hand->cores->group[g].cores : 0;
+    }
+    if (turn != NULL)
+        qsort(turn, tasks, sizeof *turn, compare_turns);
+    return turn;
+}
+
+static bool hand_out_by_gpus(struct hand *hand)
 {
     size_t tasks = hand->request->tasks, waiting = 0;
-    for (size_t t = 0; t < tasks; t++)
-        take_nearest(hand, t);
-    for (size_t t = 0; t < tasks; t++)
-        if (hand->missing[t] > 0)
-            take_same_numa(hand, t);
+    struct turn *turn = find_turns(hand);
+    if (turn == NULL)
+        return false;
+    for (size_t i = 0; i < tasks; i++)
+        take_nearest(hand, turn[i].task);
+    for (size_t i = 0; i < tasks; i++)
+        if (hand->missing[turn[i].task] > 0)
+            take_same_numa(hand, turn[i].task);
     do {
         waiting = 0;
-        for (size_t t = 0; t < tasks; t++)
-            if (hand->missing[t] > 0) {
-                take_what_is_left(hand, t);
-                waiting += hand->missing[t] > 0;
+        for (size_t i = 0; i < tasks; i++)
+            if (hand->missing[turn[i].task] > 0) {
+                take_what_is_left(hand, turn[i].task);
+                waiting += hand->missing[turn[i].task] > 0;
             }
     } while (waiting > 0);
+    free(turn);
+    return true;
 }
 
 /* How busy the NUMA node of a group would be with one task more. */
@@ -391,15 +333,26 @@ static size_t least_loaded(const struct hand *hand, unsigned room)
     return best;
 }
 
+/* Berth's own default number is no reason for a warning where no group is that large. */
+static bool is_split_needlessly(const struct hand *hand, unsigned each)
+{
+    bool fits = hand->request->cores_per_task > 0;
+    for (size_t g = 0; g < hand->cores->group_count && !fits; g++)
+        fits = hand->cores->group[g].cores >= each;
+    return fits;
+}
+
 static void hand_out_evenly(struct hand *hand)
 {
     const struct bind_cores *cores = hand->cores;
+    bool is_told = is_split_needlessly(hand, hand->missing[0]);
     for (size_t t = 0; t < hand->request->tasks; t++) {
         size_t group = least_loaded(hand, hand->missing[t]);
         if (group == SIZE_MAX) {
             group = least_loaded(hand, 1);
             enum place_kind kind = graph_place(hand->snap->graph, cores->group[group].place)->kind;
-            plan_warn_task(hand->warnings, t, kind == PLACE_NUMA ? "no NUMA node has enough free cores for it: they come from several" : "no llc has enough free cores for it: they come from several");
+            if (is_told)
+                plan_warn_task(hand->warnings, t, kind == PLACE_NUMA ? "no NUMA node has enough free cores for it: they come from several" : "no llc has enough free cores for it: they come from several");
         }
         place_id start = cores->group[group].place;
         for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {
@@ -430,15 +383,18 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     enum berth_code code = find_nearness(hand, err);
     if (code != BERTH_OK)
         return code;
-    int64_t each = request->cores_per_task > 0 ? request->cores_per_task : even_share(hand);
+    int64_t each = request->cores_per_task;
+    code = each > 0 ? BERTH_OK : even_share(hand, &each, err);
+    if (code != BERTH_OK)
+        return code;
     if (each > available / tasks)
         return plan_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
                                "%" PRId64 " tasks of %" PRId64 " cores do not fit on the %" PRId64 " that are allowed", tasks, each, available);
     for (size_t t = 0; t < request->tasks; t++)
         hand->missing[t] = (unsigned)each;
-    if (hand->near != NULL)
-        hand_out_by_gpus(hand);
-    else
+    if (hand->near != NULL && !hand_out_by_gpus(hand))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
+    if (hand->near == NULL)
         hand_out_evenly(hand);
     if (hand->near == NULL)
         qsort(hand->cpus, request->tasks, sizeof *hand->cpus, compare_cpus);

@@ -13,8 +13,8 @@ struct work {
     const struct bind_cores *cores;
 };
 
-/* The NUMA node with most of the task's cores; the first of equals. */
-static place_id home_numa(const struct work *work, const struct bind_task *task, unsigned *in_numa)
+/* The NUMA node with most of the task's cores; of equals the wanted one, else the first. */
+static place_id home_numa(const struct work *work, const struct bind_task *task, place_id wanted, unsigned *in_numa)
 {
     place_id best = PLACE_NONE;
     for (size_t i = 0; i < work->cores->count; i++) {
@@ -25,7 +25,7 @@ static place_id home_numa(const struct work *work, const struct bind_task *task,
         if (best == PLACE_NONE || in_numa[numa] > in_numa[best])
             best = numa;
     }
-    return best;
+    return wanted != PLACE_NONE && best != PLACE_NONE && in_numa[wanted] == in_numa[best] ? wanted : best;
 }
 
 static bool is_gpu_memory(const struct place *numa)
@@ -112,14 +112,14 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
     return code;
 }
 
-enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, const struct bind_cores *cores, size_t t, struct bind_answer *answer,
-                                 struct berth_err *err)
+enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, const struct bind_cores *cores, size_t t, place_id wanted,
+                                 struct bind_answer *answer, struct berth_err *err)
 {
     struct work work = {snap, allowed, cores};
     unsigned *in_numa = calloc(snap->graph->place_count, sizeof *in_numa);
     if (in_numa == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
-    enum berth_code code = choose(&work, t, home_numa(&work, &answer->task[t], in_numa), answer, err);
+    enum berth_code code = choose(&work, t, home_numa(&work, &answer->task[t], wanted, in_numa), answer, err);
     free(in_numa);
     return code;
 }

@@ -54,6 +54,24 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
     return BERTH_OK;
 }
 
+/* "this node has no gpu9; of that kind it has gpu0 to gpu7", the kind as the name begins; else as err_no_such_place. */
+static enum berth_code no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
+{
+    const char *first = NULL, *last = NULL;
+    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    for (size_t i = 0; i < graph->place_count && letters > 0; i++) {
+        const char *name = graph->places[i].name;
+        if (strncmp(name, text, letters) != 0 || strspn(name + letters, "0123456789") == 0)
+            continue;
+        first = first == NULL ? name : first;
+        last = name;
+    }
+    if (first == NULL)
+        return err_no_such_place(err, text);
+    err_text(err, 0, text);
+    return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s%s%s (berth topo)", text, first, last != first ? " to " : "", last != first ? last : "");
+}
+
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)
 {
     const char *text = json_string_value(name);
@@ -61,7 +79,7 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
         return err_invalid(err, parameter, "a place is named by a string");
     place_id id = graph_find(graph, text);
     if (id == PLACE_NONE)
-        return err_no_such_place(err, text);
+        return no_such_place(graph, text, err);
     *ret = id;
     return BERTH_OK;
 }
@@ -95,7 +113,7 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
         if (!json_is_string(name))
             return err_invalid(err, "allowed.gpus", "a gpu is named by a string");
         if (!mark_gpus(graph, json_string_value(name), ret->gpus))
-            return err_no_such_place(err, json_string_value(name));
+            return no_such_place(graph, json_string_value(name), err);
     }
     return BERTH_OK;
 }
@@ -139,11 +157,16 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
         return err_invalid(err, "allowed.cpus", "it is no string");
     if (cpuset_parse(text, &asked, &why) != BERTH_OK)
         return err_invalid(err, "allowed.cpus", "%s", why.detail);
-    bool is_known = !cpuset_is_empty(&ret->cpus);
+    struct cpuset there = ret->cpus;
     cpuset_and(&ret->cpus, &asked);
-    if (is_known && cpuset_is_empty(&ret->cpus))
-        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.cpus has no cpu of this node: \"%.60s\"", text);
-    return BERTH_OK;
+    if (cpuset_is_empty(&there) || !cpuset_is_empty(&ret->cpus))
+        return BERTH_OK;
+    char *list = cpuset_list_new(&there);
+    if (list == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for cpus");
+    err_set(err, BERTH_NOTHING_ALLOWED, "allowed.cpus has no cpu of this node: \"%.60s\"; there are %.80s", text, list);
+    free(list);
+    return BERTH_NOTHING_ALLOWED;
 }
 
 enum berth_code request_allowed(const struct graph *graph, const json_t *params, struct allowed *ret, struct berth_err *err)

@@ -52,8 +52,8 @@ static bool kfd_node(const struct place *gpu, long *ret_node)
     return *end == '\0';
 }
 
-/* ROCr counts gpus in the order of their KFD nodes. */
-static bool rocr_index(const struct graph *graph, place_id gpu, char name[NAME_SIZE])
+/* ROCr counts gpus in the order of their KFD nodes, but only those whose devices it may open: those before it must be visible where the task runs. */
+static bool rocr_index(const struct graph *graph, const struct allowed *allowed, place_id gpu, char name[NAME_SIZE])
 {
     long mine, other;
     unsigned index = 0;
@@ -62,7 +62,7 @@ static bool rocr_index(const struct graph *graph, place_id gpu, char name[NAME_S
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         if (visible_vendor(graph_place(graph, g)) != VENDOR_AMD)
             continue;
-        if (!kfd_node(graph_place(graph, g), &other))
+        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) || (other < mine && !plan_allows_gpu(allowed, g)))
             return false;
         index += other < mine;
     }
@@ -120,7 +120,7 @@ static bool gpu_name(const struct graph *graph, const struct allowed *allowed, p
 {
     const struct place *gpu = graph_place(graph, id);
     switch (naming) {
-    case NAMING_ROCR: return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) || rocr_index(graph, id, name);
+    case NAMING_ROCR: return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) || rocr_index(graph, allowed, id, name);
     case NAMING_CUDA_UUID: return cuda_uuid(graph, id, name);
     case NAMING_CUDA_INDEX: return cuda_index(graph, allowed, id, name);
     }

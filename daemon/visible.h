@@ -1,8 +1,8 @@
 /**
  * What a task's environment must say so that its runtime sees its gpus and no others, or its own first: AMD's
  * ROCR_VISIBLE_DEVICES alone, because the variables of the layers above it count within what it leaves; NVIDIA's
- * CUDA_VISIBLE_DEVICES. By UUID, because every runtime counts in an order of its own; NVIDIA's gpus without one by their place among all in the order of PCI addresses, which
- * CUDA_DEVICE_ORDER asks for, where it is the same whether or not those that are not allowed are hidden.
+ * CUDA_VISIBLE_DEVICES. By UUID, because every runtime counts in an order of its own; gpus without one of their own by their place among all, NVIDIA's in the order of PCI addresses, which
+ * CUDA_DEVICE_ORDER asks for, AMD's in that of KFD nodes, where it is the same whether or not those that are not allowed are hidden.
  *
  * Pure; any thread.
  */

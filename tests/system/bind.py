@@ -184,6 +184,11 @@ def gpus_are_named_where_that_is_surely_right():
         assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in answer["warnings"]), answer
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0", "gpu3"]}, visible="own")
         assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
+    with Node("mi250x") as node:
+        for gpus, wanted in (([4, 5, 6, 7], 4 * [None]), ([0, 1], ["0", "1"]), ([0, 1, 3], ["0", "1", None])):
+            answer = node.bind(tasks=len(gpus), order="rank", allowed={"gpus": [f"gpu{i}" for i in gpus]})
+            assert [task["environment"].get("ROCR_VISIBLE_DEVICES") for task in answer["tasks"]] == wanted, answer["tasks"]
+            assert any("no uuid of its own" in line for line in answer["warnings"]) == (None in wanted), answer["warnings"]
 
 
 def a_device_that_is_cut_gives_place_to_its_slices():
@@ -215,6 +220,23 @@ def cores_away_from_their_gpu_are_told():
             assert [line for line in answer["warnings"] if "next to these" in line] == wanted, answer["warnings"]
 
 
+def every_task_gets_its_share_of_what_is_near():
+    with Node("mi250x") as node:
+        for cpus, gpus, wanted in (("0-31", 8, 8), ("0-15", 4, 4), ("0-47", 8, 8), ("8-15,24-31", 8, 4), ("0-63", 8, 8)):
+            allowed = {"cpus": cpus, "gpus": [f"gpu{i}" for i in range(0, 8, 8 // gpus)]}
+            answer = node.bind(tasks=4, host_bytes=GIB, allowed=allowed)
+            assert [len(re.findall(r"\d+", task["cpus"])) > 0 and sum(int(b or a) - int(a) + 1 for a, b in re.findall(r"(\d+)(?:-(\d+))?", task["cpus"])) for task in answer["tasks"]] == 4 * [wanted], (cpus, answer["tasks"])
+            assert not any("cores a task" in line for line in answer["warnings"]), answer["warnings"]
+        # One task finds less than the others.
+        answer = node.bind(tasks=8, order="rank", allowed={"cpus": "0-49,56-63"})
+        assert "2 cores a task: there are 2 next to the gpus of task 0 (gpu0); the others would have 8 each (cores_per_task says how many all get)" in answer["warnings"], answer["warnings"]
+        assert answer["tasks"][0]["cpus"].startswith("48-49") and not any("next to these" in line for line in answer["warnings"]), answer
+    with Node("epyc-2s") as node:
+        for tasks in (1, 2, 3, 4):
+            assert not any("enough free cores" in line for line in node.bind(tasks=tasks)["warnings"]), tasks
+        assert any("enough free cores" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
+
+
 def what_is_wrong_with_a_request_is_named():
     huge, pattern = 1 << 62, {"pattern": "ring", "bytes": 1}
     cases = [
@@ -227,8 +249,9 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "allowed": {"gpus": []}, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, "NothingAllowed", "8 gpus are there and none is allowed"),
         *(({"tasks": 2, **wrong}, "InvalidParameter", "'" + name + "'") for name, wrong in (("host_bytes", {"host_bytes": 1 << 63}), ("host_bytes", {"host_bytes": -(1 << 63) - 1}), ("tasks", {"tasks": 1 << 64}),
           ("bytes", {"pattern": "ring", "bytes": 1 << 63}), ("flows[0].bytes", {"flows": [{"from": 0, "to": 1, "bytes": 10 ** 400}]}), ("ranks[1]", {"ranks": [0, 1 << 63]}))),
-        ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "gpu8"),
-        ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", "4000"),
+        ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "no place gpu8; of that kind it has gpu0 to gpu7"), ({"tasks": 1, "allowed": {"memory": ["numa4"]}}, "NoSuchPlace", "it has numa0 to numa3"),
+        ({"tasks": 1, "allowed": {"gpus": ["0000:00:00.0"]}}, "NoSuchPlace", "berth topo"),
+        ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", '"4000"; there are 0-127'),
         ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "1 are allowed"),
         ({"tasks": 2, "cores_per_task": 100}, "NotEnough", "64"), ({"tasks": 1, "threads_per_core": 3}, "NotEnough", "widest has 2"),
         ({"tasks": 2, "flows": [{"from": 0, "to": 2, "bytes": 1}]}, "InvalidParameter", "rank 0 to rank 2; there are ranks 0 to 1"),
@@ -274,5 +297,5 @@ def numbers_beyond_64_bits_are_answered():
 if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
-               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, what_is_wrong_with_a_request_is_named,
+               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, numbers_beyond_64_bits_are_answered])
