@@ -132,6 +132,23 @@ void agree_find(const struct graph *graph, const struct values *values, const st
     }
 }
 
+double agree_own(const struct graph *graph, const struct values *values, enum metric metric)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const struct value *v;
+        for (size_t n = values_range_to(values, metric, g, g, &v); n > 0; v++, n--) {
+            double its = v->source == VALUE_MEASURED && v->low > 0 ? spread_deviation(log(v->high / v->low) / 2, v->n) : NAN;
+            if (its > 0) {
+                sum += log(its);
+                count++;
+            }
+        }
+    }
+    return count > 0 ? exp(sum / (double)count) : 0;
+}
+
 const struct agreement *agree_of(const struct agreement all[AGREE_KINDS], unsigned kind)
 {
     int index = index_of(kind);

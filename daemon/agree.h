@@ -21,5 +21,8 @@ struct agreement {
 /* By kind, ascending. sets NULL: none. */
 void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, struct agreement ret[AGREE_KINDS]);
 
+/* Deviation of one repetition from the next in gpus' own memory, relative, of such a metric (memory_bandwidth, gpu_stream): the mean by factors of what was measured there; 0 nothing was. */
+double agree_own(const struct graph *graph, const struct values *values, enum metric metric);
+
 /* Of one kind (one bit of enum resource_kind); NULL for nics, of which nothing is measured. */
 const struct agreement *agree_of(const struct agreement all[AGREE_KINDS], unsigned kind);

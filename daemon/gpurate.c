@@ -175,31 +175,12 @@ static struct start start_of(const struct gpurate *at, enum metric metric)
     return (struct start){most, isinf(least) ? 0 : most - least};
 }
 
-/* How far one repetition is from the next in gpus' own memory: the mean by factors of what was measured there; 0 nothing was. */
-static double own_deviation(const struct snapshot *snap, enum metric metric)
-{
-    const struct graph *graph = snap->graph;
-    double sum = 0;
-    size_t count = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct value *v;
-        for (size_t n = values_range_to(snap->values, metric, g, g, &v); n > 0; v++, n--) {
-            double its = v->source == VALUE_MEASURED && v->low > 0 ? spread_deviation(log(v->high / v->low) / 2, v->n) : NAN;
-            if (its > 0) {
-                sum += log(its);
-                count++;
-            }
-        }
-    }
-    return count > 0 ? exp(sum / (double)count) : 0;
-}
-
-/* The same of the transfers that a value is one of. */
+/* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
 static double deviation_of(const struct gpurate *at, enum metric metric)
 {
-    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
-        return own_deviation(at->snap, metric);
     const struct resource_model *resources = snapshot_resources(at->snap);
+    if (resources != NULL && (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM))
+        return resources->own[metric == METRIC_GPU_STREAM];
     const struct agreement *alike = resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
     return alike != NULL ? alike->one : 0;
 }
@@ -259,7 +240,7 @@ static double known_ns(const struct gpurate *at, place_id numa, const char *how,
 }
 
 /* What the gpu is known to get of the nearest host memory, else the most that it is known to get of any; NAN nothing is. */
-static double least_ns(const struct gpurate *at, place_id nearest, const char *how, double bytes, const struct value **ret)
+static double find_least_ns(const struct gpurate *at, place_id nearest, const char *how, double bytes, const struct value **ret)
 {
     const struct graph *graph = at->snap->graph;
     const struct value *v;
@@ -274,6 +255,25 @@ static double least_ns(const struct gpurate *at, place_id nearest, const char *h
         *ret = v;
     }
     return least;
+}
+
+/* The same, looked for once. */
+static double least_ns(const struct gpurate *at, place_id nearest, const char *how, double bytes, const struct value **ret)
+{
+    struct gpurate_memo *memo = at->memo;
+    const struct gpurate_least asked = {.gpu = at->gpu, .kind = at->place->kind, .is_read = is_read(how), .bytes = bytes};
+    for (size_t i = 0; i < memo->least_count; i++) {
+        const struct gpurate_least *its = &memo->least[i];
+        if (its->gpu != asked.gpu || its->kind != asked.kind || its->is_read != asked.is_read || its->bytes != asked.bytes)
+            continue;
+        *ret = its->value;
+        return its->time_ns;
+    }
+    struct gpurate_least *its = &memo->least[memo->least_count < GPURATE_LEAST ? memo->least_count++ : 0];
+    *its = asked;
+    its->time_ns = find_least_ns(at, nearest, how, bytes, &its->value);
+    *ret = its->value;
+    return its->time_ns;
 }
 
 /* By the links between, which are said to carry so much. Of host memory in no less than what is known of such takes, and not faster than the nearest. */
@@ -309,6 +309,27 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
     return most != NULL ? memrate_cite(basis, most, err) : BERTH_OK;
 }
 
+/* Once for an answer: sentences cost more than what they are about. */
+static void warn_of(const struct gpurate *at, const char *how, const char *stands_for, struct memrate_basis *basis)
+{
+    struct gpurate_memo *memo = at->memo;
+    for (size_t i = 0; i < memo->said_count; i++)
+        if (memo->said[i].gpu == at->gpu && memo->said[i].is_read == is_read(how) && memo->said[i].stands_for == stands_for)
+            return;
+    plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how, stands_for);
+    if (memo->said_count < GPURATE_SAID)
+        memo->said[memo->said_count++] = (struct gpurate_said){at->gpu, is_read(how), stands_for, basis->warnings->count - 1};
+}
+
+void gpurate_forget(struct gpurate_memo *memo, size_t warnings)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < memo->said_count; i++)
+        if (memo->said[i].line < warnings)
+            memo->said[kept++] = memo->said[i];
+    memo->said_count = kept;
+}
+
 static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
                                 struct memtime *ret, struct berth_err *err)
 {
@@ -322,8 +343,7 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
     if (try == NULL)
         return nominal(at, &tries->item[tries->count - 1], how, bytes, basis, ret, err);
     if (try->stands_for != NULL)
-        plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how,
-                  try->stands_for);
+        warn_of(at, how, try->stands_for, basis);
     *ret = time_of(at, try, v, bytes);
     if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && strcmp(try->stands_for, READS) == 0))
         *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
@@ -332,9 +352,10 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
 
 static const struct value *touch_of(const struct gpurate *at, const char *how, place_id numa)
 {
-    char axes[64];
-    snprintf(axes, sizeof axes, "how=%s;kind=%s%s", how, at->place->kind == MEMKIND_MANAGED ? "migrating" : "system", at->xnack ? ";xnack=on" : "");
-    const struct value *v = values_find(at->snap->values, METRIC_HOST_GPU_KERNEL, is_read(how) ? numa : at->gpu, is_read(how) ? at->gpu : numa, axes);
+    static const char *const axes[2][2][2] = {{{"how=write;kind=system", "how=write;kind=system;xnack=on"}, {"how=write;kind=migrating", "how=write;kind=migrating;xnack=on"}},
+                                              {{"how=read;kind=system", "how=read;kind=system;xnack=on"}, {"how=read;kind=migrating", "how=read;kind=migrating;xnack=on"}}};
+    const char *its = axes[is_read(how)][at->place->kind == MEMKIND_MANAGED][at->xnack];
+    const struct value *v = values_find(at->snap->values, METRIC_HOST_GPU_KERNEL, is_read(how) ? numa : at->gpu, is_read(how) ? at->gpu : numa, its);
     return v != NULL && v->value > 0 ? v : NULL;
 }
 
@@ -343,6 +364,9 @@ static const struct value *touch_of(const struct gpurate *at, const char *how, p
 static const struct value *first_of(const struct gpurate *at, const char *how)
 {
     const struct graph *graph = at->snap->graph;
+    const struct value *any;
+    if (values_range(at->snap->values, METRIC_HOST_GPU_KERNEL, PLACE_NONE, &any) == 0)
+        return NULL;
     bool is_managed = at->place->kind == MEMKIND_MANAGED;
     place_id nearest = plan_numa(graph, at->gpu), numa = is_managed ? nearest : at->place->memory;
     if (numa == PLACE_NONE || (!is_managed && at->place->kind != MEMKIND_SYSTEM))

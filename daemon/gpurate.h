@@ -11,6 +11,38 @@
 #include "memrate.h"
 #include "memtime.h"
 
+#define GPURATE_SAID 16
+
+/* A warning that was given, and the number of its line, or a later one. */
+struct gpurate_said {
+    place_id gpu;
+    bool is_read;
+    const char *stands_for;
+    size_t line;
+};
+
+#define GPURATE_LEAST 16
+
+/* What such a transfer takes with host memory of which something is known. */
+struct gpurate_least {
+    place_id gpu;
+    enum memkind kind;
+    bool is_read;
+    double bytes, time_ns;
+    const struct value *value;
+};
+
+/* What is found, or said, once for an answer. Zero-initialise. */
+struct gpurate_memo {
+    struct gpurate_least least[GPURATE_LEAST];
+    size_t least_count;
+    struct gpurate_said said[GPURATE_SAID];
+    size_t said_count;
+};
+
+/* Warnings from that number of lines on were taken back. */
+void gpurate_forget(struct gpurate_memo *memo, size_t warnings);
+
 /* A gpu and what it touches. */
 struct gpurate {
     struct snapshot *snap;
@@ -19,6 +51,7 @@ struct gpurate {
     place_id gpu;
     bool xnack;  /* page faults of AMD's gpus are switched on */
     double span; /* bytes of the buffer */
+    struct gpurate_memo *memo;
 };
 
 /* The time of reading (how is "read") or writing ("write") that many bytes, once around the buffer and again. Memory that is touched for the first time by

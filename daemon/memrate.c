@@ -140,9 +140,18 @@ static struct memrate of_value(const struct value *v) { return (struct memrate){
 
 static uint32_t fewer(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
+/* Whether a value like that was cited before, and so said to be no measured one. */
+static bool is_said(const struct plan_evidence *evidence, const struct value *v)
+{
+    for (size_t i = 0; i < evidence->count; i++)
+        if (evidence->item[i] != NULL && evidence->item[i]->metric == v->metric && evidence->item[i]->source == v->source)
+            return true;
+    return false;
+}
+
 enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *v, struct berth_err *err)
 {
-    if (v->source != VALUE_MEASURED)
+    if (v->source != VALUE_MEASURED && !is_said(basis->evidence, v))
         plan_warn(basis->warnings, "not every %s here is measured: why says which are %s", metric_info(v->metric)->name,
                   value_source_name(v->source));
     if (!plan_evidence_add(basis->evidence, basis->start, v))

@@ -90,19 +90,23 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 
 void memuse_done(struct memuse *use) { memrate_done(&use->who); }
 
-enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
+enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
                                   struct plan_warnings *warnings, bool *ret_xnack)
 {
     const char *kind = memkind_names[place->kind];
     if (use->gpu == PLACE_NONE) {
         enum memkind_reach reach = memkind_cores_reach(node, place);
-        if (reach == MEMKIND_UNREACHED)
+        if (reach == MEMKIND_UNREACHED && !use->said[place->kind])
             plan_warn(warnings, "%s memory is left out: cores do not reach what a gpu's own allocator gives", kind);
+        use->said[place->kind] |= reach == MEMKIND_UNREACHED;
         return reach;
     }
     struct memkind_reached found = memkind_gpu_reaches(&use->reached, snap, place);
     const char *gpu = graph_place(node->graph, use->gpu)->name;
     *ret_xnack |= found.xnack;
+    if (place->kind != MEMKIND_DEVICE && use->said[place->kind])
+        return found.reach;
+    use->said[place->kind] = true;
     if (found.reach == MEMKIND_UNREACHED && place->kind == MEMKIND_DEVICE)
         plan_warn(warnings, "%s memory of %s is left out for %s: %s", kind, graph_place(node->graph, place->gpu)->name, gpu, found.why);
     else if (found.reach == MEMKIND_UNREACHED)

@@ -23,6 +23,7 @@ struct memuse {
     place_id near;       /* the NUMA node with most of the cores, or the gpu; PLACE_NONE when structure does not say where the cores are */
     double read_bytes, write_bytes;
     bool random;
+    bool said[MEMKIND_COUNT]; /* that it does not reach such memory, or that nobody knows */
 };
 
 /* INVALID_PARAMETER (accesses), NOT_ENOUGH (cores of a place), NOTHING_ALLOWED (no core is), UNAVAILABLE (a gpu that stopped answering or is in MIG mode; the node's cores are not
@@ -31,7 +32,7 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 void memuse_done(struct memuse *use);
 
 /* Whether it reaches an allocation; a warning says why one that it does not reach is left out. ret_xnack is set, never cleared, where it takes HSA_XNACK=1. */
-enum memkind_reach memuse_reaches(const struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
+enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
                                   struct plan_warnings *warnings, bool *ret_xnack);
 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing known predicts it. NO_MEMORY. */

@@ -90,7 +90,7 @@ static bool is_fought_over(const struct alloc_work *work, const struct memkind_p
 /* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind. */
 static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
-    struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes};
+    struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes, &work->memo};
     if (option->is_unsure || is_fought_over(work, &option->place))
         *total = memtime_unknown();
     for (size_t i = 0; i < work->use_count && !isnan(total->time_ns); i++) {
@@ -176,6 +176,7 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     struct alloc_answer *answer = &work->answer;
     answer->evidence.count = option->why;
     answer->warnings.count = warnings;
+    gpurate_forget(&work->memo, warnings);
     work->cores.numa = PLACE_NONE;
     option->by_links = option->by_least = false;
     place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;

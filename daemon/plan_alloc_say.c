@@ -47,15 +47,22 @@ static size_t list(const struct alloc_work *work, concerns is, enum memkind kind
         const struct alloc_option *option = &answer->option[i];
         bool is_new = is(option, kind);
         for (size_t k = 0; k < i && is_new; k++)
-            is_new = !is(&answer->option[k], kind) || answer->option[k].place.memory != option->place.memory;
+            is_new = answer->option[k].place.memory != option->place.memory || !is(&answer->option[k], kind);
         if (!is_new)
             continue;
         const char *name = name_of(work, option->place.memory);
+        size_t length = strlen(name);
         count++;
-        if (used + strlen(name) + PLAN_TEXT_SIZE < LIST_SIZE)
-            used += (size_t)snprintf(text + used, LIST_SIZE - used, "%s%s", used > 0 ? ", " : "", name);
-        else
+        if (used + length + PLAN_TEXT_SIZE >= LIST_SIZE) {
             left_out++;
+            continue;
+        }
+        if (used > 0) {
+            memcpy(text + used, ", ", 2);
+            used += 2;
+        }
+        memcpy(text + used, name, length + 1);
+        used += length;
     }
     if (left_out > 0)
         snprintf(text + used, LIST_SIZE - used, " and %zu more", left_out);

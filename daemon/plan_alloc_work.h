@@ -24,6 +24,7 @@ struct alloc_work {
     bool has_gpus;      /* one of them is a gpu */
     place_id allocator; /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
     struct alloc_cores_price cores;
+    struct gpurate_memo memo;
     double *least;                    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */
     size_t with_setup, without_setup; /* options with a known price of getting them, and without one */
     struct alloc_answer answer;

@@ -26,12 +26,14 @@ static bool is_slice(const struct place *gpu)
 
 static bool has_slices(const struct graph *graph, const struct place *device)
 {
-    bool found = false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && device->pci != NULL && !is_slice(device); g = graph_next(graph, PLACE_GPU, g + 1)) {
+    if (device->pci == NULL || is_slice(device))
+        return false;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *other = graph_place(graph, g);
-        found = found || (is_slice(other) && other->pci != NULL && strcmp(other->pci, device->pci) == 0);
+        if (other != device && other->pci != NULL && strcmp(other->pci, device->pci) == 0 && is_slice(other))
+            return true;
     }
-    return found;
+    return false;
 }
 
 bool plan_ends_is_cut(const struct graph *graph, place_id gpu)

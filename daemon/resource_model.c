@@ -402,6 +402,8 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
         find_uneven(model, graph, sets);
     }
     agree_find(graph, values, sets, model->agree);
+    model->own[0] = agree_own(graph, values, METRIC_MEMORY_BANDWIDTH);
+    model->own[1] = agree_own(graph, values, METRIC_GPU_STREAM);
     return ok && mix(model, sets);
 }
 

@@ -48,6 +48,7 @@ struct resource_model {
     size_t alone_count;
     struct resource_structure *structure; /* what stands where nothing was measured together */
     struct agreement agree[AGREE_KINDS]; /* how well agrees what was measured twice */
+    double own[2];             /* agree_own of kernels that read or write gpus' own memory, and of streaming copies */
     struct resource_nominal *mixed; /* for each of found: what stands where copies by engine and by kernel use it together, which no set has; bytes_per_s 0 nothing */
 };
 
