@@ -49,19 +49,23 @@ def measure(daemon):
     daemon.wait_ready(60)
 
 
-def judge_one(node, run, noisy, asker, method, request, draw, options):
+def judge_one(node, run, noisy, asker, name, options):
+    """The request of that name, which is drawn by itself: the same whatever else is asked."""
+    number = int(name.rsplit("/", 1)[1])
+    draw = random.Random(f"{options['seed']} {name}")
+    method = list(ASKED)[number % len(ASKED)]
+    request = METHODS[method](draw, node)
     begin = time.monotonic()
     error, answer = asker.call(PLACEMENT + ASKED[method][0], request)
-    row = {"method": method, "request": request, "answer_s": time.monotonic() - begin}
+    row = {"name": name, "method": method, "request": request, "answer_s": time.monotonic() - begin}
     if error is not None:
         return {**row, "error": f"{error}: {answer}"}
-    return {**row, **ASKED[method][1](node, run, noisy, request, answer, draw, options["repeats"])}
+    return {**row, "answer": answer, **ASKED[method][1](node, run, noisy, request, answer, draw, options["repeats"])}
 
 
-def judge_node(name, discipline, count, options):
-    """All rows of a node under a way of sharing."""
+def judge_node(name, discipline, numbers, options):
+    """The rows of those requests of a node under a way of sharing."""
     described = advice_nodes.listed()[name]
-    draw = random.Random(f"{options['seed']} {name} {discipline}")
     with tempfile.TemporaryDirectory(prefix="berth-advice-") as folder:
         folder = pathlib.Path(folder)
         measured = advice_nodes.description(described, discipline, options["noise"], options["seed"] + 1)
@@ -71,27 +75,31 @@ def judge_node(name, discipline, count, options):
             run = Virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))
             noisy = Virtual(folder / "noisy.node", advice_nodes.description(described, discipline, options["noise"], options["seed"] + 2))
             with Connection(daemon.socket, timeout=60) as asker:
-                rows = []
-                for i in range(count):
-                    method = options["methods"][i % len(options["methods"])]
-                    rows.append(judge_one(node, run, noisy, asker, method, METHODS[method](draw, node), draw, options))
+                rows = [judge_one(node, run, noisy, asker, f"{name}/{discipline}/{number}", options) for number in numbers]
             steps = run.steps() + noisy.steps()
             run.close()
             noisy.close()
-    return [{"node": name, "discipline": discipline, **row} for row in rows], steps
+    return rows, steps
 
 
-def spread(total, nodes, disciplines):
-    """How many requests each node and discipline gets: as even as can be."""
-    jobs = [(node, discipline) for node in nodes for discipline in disciplines]
-    return [(node, discipline, total // len(jobs) + (i < total % len(jobs))) for i, (node, discipline) in enumerate(jobs)]
+def jobs_of(args):
+    """(node, discipline, numbers of requests) of all that is asked: each node and discipline as many as can be, requests of all questions in turn; or those named."""
+    if args.only:
+        named = [name.rsplit("/", 1) for name in args.only]
+        return [(*pair.split("/"), [int(number) for other, number in named if other == pair]) for pair in dict.fromkeys(pair for pair, _ in named)]
+    pairs = [(node, discipline) for node in args.nodes for discipline in args.disciplines]
+    kept = [i for i, method in enumerate(ASKED) if method in args.methods]
+    result = []
+    for i, pair in enumerate(pairs):
+        count = args.requests // len(pairs) + (i < args.requests % len(pairs))
+        result.append((*pair, [k // len(kept) * len(ASKED) + kept[k % len(kept)] for k in range(count)]))
+    return [job for job in result if job[2]]
 
 
-def judged(total, nodes, disciplines, options, workers):
+def judged(jobs, options, workers):
     """All rows, and how many steps were carried out."""
     with concurrent.futures.ProcessPoolExecutor(workers) as pool:
-        jobs = [pool.submit(judge_node, *job, options) for job in spread(total, nodes, disciplines) if job[2] > 0]
-        results = [job.result() for job in jobs]
+        results = [job.result() for job in [pool.submit(judge_node, *job, options) for job in jobs]]
     return [row for rows, _ in results for row in rows], sum(steps for _, steps in results)
 
 
@@ -105,14 +113,21 @@ def main():
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--only", type=lambda text: text.split(","), help="just these requests, by name, as mi250x/maxmin/17")
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst requests are shown")
-    parser.add_argument("--rows", help="a file for all rows, one JSON object a line")
+    parser.add_argument("--missed", action="store_true", help="all requests that miss a target, by which they miss")
+    parser.add_argument("--answers", action="store_true", help="with what was answered to each request that is shown")
+    parser.add_argument("--rows", type=pathlib.Path, help="a file for all rows, one JSON object a line")
+    parser.add_argument("--again", type=pathlib.Path, help="show the rows of such a file; nothing is asked")
     args = parser.parse_args()
-    begin = time.monotonic()
-    options = {key: getattr(args, key) for key in ("noise", "repeats", "seed", "methods")}
-    rows, steps = judged(args.requests, args.nodes, args.disciplines, options, args.workers)
+    begin, steps = time.monotonic(), 0
+    options = {key: getattr(args, key) for key in ("noise", "repeats", "seed")}
+    if args.again:
+        rows = [json.loads(line) for line in args.again.read_text().splitlines()]
+    else:
+        rows, steps = judged(jobs_of(args), options, args.workers)
     if args.rows:
-        pathlib.Path(args.rows).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        args.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
     advice_report.show(rows, steps, time.monotonic() - begin, args)
     return 0 if all("error" not in row for row in rows) else 1
 

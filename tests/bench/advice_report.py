@@ -98,13 +98,37 @@ def cause(row):
     return "predicted right; the best one was judged worse or not considered"
 
 
+def misses(rows):
+    """(title, rows) of those that miss a target, the worst first."""
+    rows = [row for row in rows if "error" not in row]
+    behind = [row for row in rows if row["took_ns"] > row["rivals"]["in order"] * WORSE]
+    outside = [row for row in rows if covered(row) and not all(covered(row))]
+    yield "Regret over 10 %:", sorted((row for row in rows if regret(row) > TARGETS["worst regret"]), key=regret, reverse=True)
+    yield "Slower than in order:", sorted(behind, key=lambda row: row["rivals"]["in order"] / row["took_ns"])
+    yield "Predicted more than 10 % wrong:", sorted((row for row in rows if (error(row) or 0) > TARGETS["error, 95th percentile"]), key=error, reverse=True)
+    yield "Repeats outside the interval:", sorted(outside, key=lambda row: sum(covered(row)))
+
+
+def show_row(row, answers):
+    inside, predicted = covered(row), row["predicted"] or {"time_ns": float("nan"), "low_ns": None, "high_ns": None}
+    bounds = "" if not inside else f" ({predicted['low_ns'] / 1e3:.2f} to {predicted['high_ns'] / 1e3:.2f})"
+    print(f"  {100 * regret(row):.1f} %  {row['name']} {row['method']} {json.dumps(row['request'])}")
+    print(f"          chose {row['chosen'][:150]} ({row['took_ns'] / 1e3:.2f} us), best {row['best'][:150]} ({row['best_ns'] / 1e3:.2f} us), in order {row['rivals']['in order'] / 1e3:.2f} us; {cause(row)}")
+    print(f"          predicted {predicted['time_ns'] / 1e3:.2f} us{bounds}, again {' '.join(f'{ns / 1e3:.2f}' for ns in row['again_ns'])}" + (f"; {sum(inside)} of {len(inside)} inside" if inside else ""))
+    for option in row["answer"].get("options", [])[:4] if answers else ():
+        print("          option", json.dumps({key: option[key] for key in ("segments", "memory", "kind", "call", "predicted") if key in option}))
+    for key in ("reasons", "warnings") if answers else ():
+        for text in row["answer"].get(key) or ():
+            print(f"          {key[:-1]}: {text}")
+
+
 def show(rows, steps, seconds, args):
     print("Advice on virtual nodes: a consistency check. The stand-in driver was written apart from the planner, but shares assumptions with it; real GPUs are the judge.")
-    print(f"{len(rows)} requests (seed {args.seed}), {len(args.nodes)} nodes, {len(args.disciplines)} ways of sharing, noise {100 * args.noise:g} % when measured and when carried out {args.repeats} times;")
+    print(f"{len(rows)} requests (seed {args.seed}), {len({row['name'].split('/')[0] for row in rows})} nodes, {len({row['name'].split('/')[1] for row in rows})} ways of sharing, noise {100 * args.noise:g} % when measured and when carried out {args.repeats} times;")
     print(f"regret from times without noise, of {steps} steps carried out; {seconds:.0f} s. behind: slower than in order. medians: of the {args.repeats} repeats.")
     print()
     print(HEAD)
-    for title, key in (("node", lambda r: r["node"]), ("sharing", lambda r: r["discipline"]), ("question", lambda r: r["method"])):
+    for title, key in (("node", lambda r: r["name"].split("/")[0]), ("sharing", lambda r: r["name"].split("/")[1]), ("question", lambda r: r["method"])):
         for name, group in grouped(rows, key).items():
             print(line(f"{title} {name}", group))
         print()
@@ -112,11 +136,10 @@ def show(rows, steps, seconds, args):
     print()
     for name, value, target, met in verdicts(rows):
         print(f"{name:<36}{share(value)} %   target {target:<8} {'met' if met else 'NOT met'}")
-    worst = sorted((row for row in rows if "error" not in row), key=regret, reverse=True)[:args.worst]
-    if worst:
-        print("\nWorst:")
-    for row in worst:
-        print(f"  {100 * regret(row):.1f} %  {row['node']} {row['discipline']} {row['method']} {json.dumps(row['request'])}")
-        print(f"          chose {row['chosen'][:150]} ({row['took_ns'] / 1e3:.1f} us), best {row['best'][:150]} ({row['best_ns'] / 1e3:.1f} us); {cause(row)}")
+    sections = misses(rows) if args.missed else [("Worst:", sorted((row for row in rows if "error" not in row), key=regret, reverse=True)[:args.worst])]
+    for title, group in sections:
+        print(f"\n{title}" if group else f"\n{title} none")
+        for row in group:
+            show_row(row, args.answers)
     for row in (row for row in rows if "error" in row):
-        print(f"  FAILED {row['node']} {row['discipline']} {row['method']} {json.dumps(row['request'])}: {row['error']}")
+        print(f"  FAILED {row['name']} {row['method']} {json.dumps(row['request'])}: {row['error']}")
