@@ -13,9 +13,6 @@ struct map {
     size_t *of_switches; /* what a gpu has to switches; by place id */
     uint32_t *from_start, *to_end; /* links on the way, by place id */
     double *width;
-    plan_lanes_memory *carries;
-    const void *data;
-    double *bytes_per_s;
 };
 
 static bool joins_gpus(const struct graph *graph, const struct link *link)
@@ -138,12 +135,6 @@ static void with_host(const struct map *map, place_id gpu, place_id numa, bool o
         set(ret, map->of_place[near] + (out ? 0 : 1));
         set(ret, map->of_place[there] + (out ? 1 : 0));
     }
-    double carries = map->carries(map->data, numa, out);
-    if (!isinf(carries)) {
-        size_t lane = map->of_place[numa] + (out ? 1 : 0);
-        map->bytes_per_s[lane] = fmax(map->bytes_per_s[lane], carries);
-        set(ret, lane);
-    }
     ret->is_known = true;
 }
 
@@ -167,12 +158,12 @@ static void find_all(struct map *map, const place_id *memory, size_t count, stru
     }
 }
 
-bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, plan_lanes_memory *carries, const void *data, struct lanes *ret_lanes, double *ret_bytes_per_s)
+bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, struct lanes *ret_lanes)
 {
     size_t places = graph->place_count, next = 2 * graph->link_count;
     struct map map = {.graph = graph, .of_place = calloc(places + 1, sizeof *map.of_place), .of_switches = calloc(places + 1, sizeof *map.of_switches),
                       .from_start = calloc(places + 1, sizeof *map.from_start), .to_end = calloc(places + 1, sizeof *map.to_end),
-                      .width = calloc(places + 1, sizeof *map.width), .carries = carries, .data = data, .bytes_per_s = ret_bytes_per_s};
+                      .width = calloc(places + 1, sizeof *map.width)};
     bool ok = map.of_place != NULL && map.of_switches != NULL && map.from_start != NULL && map.to_end != NULL && map.width != NULL;
     for (size_t p = 0; p < places && ok; p++) {
         enum place_kind kind = graph->places[p].kind;

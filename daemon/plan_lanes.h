@@ -1,11 +1,9 @@
 /**
  * Lanes: what bytes go over on their way from one memory to another, as structure shows it: each direction of each link between gpus, of a gpu's links to
- * switches, of each port to the host, of what a package has to the others, and of each NUMA node's memory. Two transfers without a lane in common do not share what structure knows of.
+ * switches, of each port to the host, and of what a package has to the others. Two transfers without a lane in common share none of these.
  *
  * Between gpus the driver takes the widest way, and of these the shortest. Where there are several such, all of their links count, because which one it
- * takes is not known. Between a gpu and the host there is one way where it is known which package the gpu is at. A NUMA node's memory is no lane
- * where transfers of several gpus were measured together in it, so that what they share is known (plan_share.h), nor where nothing says what it carries: copies through several ports are
- * what memories are wide enough for.
+ * takes is not known. Between a gpu and the host there is one way where it is known which package the gpu is at. What a NUMA node's memory carries is no lane: it is shared (plan_share.h).
  *
  * Pure; any thread.
  */
@@ -23,12 +21,9 @@ struct lanes {
     bool is_known; /* else the way may be any */
 };
 
-/* What is said to go in or out of a NUMA node's memory, bytes per second; INFINITY where that is no lane. */
-typedef double plan_lanes_memory(const void *data, place_id numa, bool written);
-
 /* Of every ordered pair of count memories (gpus and NUMA nodes): ret_lanes[from * count + to]. Nothing is known of a node with more lanes than there are bits. False
- * when out of memory. ret_bytes_per_s, by bit, is raised to what memories are said to carry. */
-bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, plan_lanes_memory *carries, const void *data, struct lanes *ret_lanes, double *ret_bytes_per_s);
+ * when out of memory. */
+bool plan_lanes_make(const struct graph *graph, const place_id *memory, size_t count, struct lanes *ret_lanes);
 
 /* True, too, where either is not known. */
 static inline bool plan_lanes_meet(const struct lanes *a, const struct lanes *b)

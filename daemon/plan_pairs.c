@@ -1,5 +1,6 @@
 #include "plan_pairs.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct plan_pairs {
     struct lanes *lanes; /* from * memory_count + to */
     const struct value **most; /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is known */
     struct pair *item;
-    const struct resource_found *found; /* of the snapshot */
+    const struct resource_model *model; /* of the snapshot */
     double lane_bytes_per_s[64 * LANES_WORDS];
 };
 
@@ -88,6 +89,19 @@ static bool uses(const struct snapshot *snap, const struct move *move, const str
     return (its & host) != 0 && (kind & host) != 0 && found->has_role && resource_structure_has(found->structure, snap->graph, &found->role, move->from, move->to);
 }
 
+/* Host memory of which no sets show what it carries: what the cores get of it, or what is stated. Sets of fewer transfers by engine than would be held up say nothing. */
+static void add_stated(const struct resource_model *model, struct pair *pair)
+{
+    uint16_t use[RESOURCE_STRUCTURE_USES];
+    size_t count = resource_structure_uses(model->structure, pair->move.from, pair->move.to, use);
+    for (size_t u = 0; u < count && !pair->is_peer; u++) {
+        const struct resource_nominal *item = &model->structure->item[use[u]];
+        bool is_told = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] == UINT_MAX;
+        if (item->role.part == RESOURCE_MEMORY && item->bytes_per_s > 0 && !is_told && pair->limit_count < PAIRS_LIMITS_MAX)
+            pair->limit[pair->limit_count++] = (uint16_t)(model->found_count + use[u]);
+    }
+}
+
 static void find_limits(const struct snapshot *snap, const struct resource_model *model, struct pair *pair)
 {
     for (size_t r = 0; r < model->found_count; r++) {
@@ -99,6 +113,7 @@ static void find_limits(const struct snapshot *snap, const struct resource_model
         }
         pair->limit[pair->limit_count++] = (uint16_t)r;
     }
+    add_stated(model, pair);
 }
 
 /* A lane carries what was seen to go over it, which may be less than what it is said to. */
@@ -200,19 +215,11 @@ static size_t list_memories(const struct graph *graph, place_id *memory)
     return count;
 }
 
-/* No lane where copy engines of several gpus were measured in it at once. */
-static double carried_by(const void *data, place_id numa, bool written)
-{
-    const struct resource_role role = {RESOURCE_MEMORY, written ? RESOURCE_IN : RESOURCE_OUT, numa, PLACE_NONE};
-    const struct resource_nominal *item = resource_structure_find(data, &role);
-    return item == NULL || item->together[resource_kind_index(RESOURCE_HOST_ENGINE)] > 0 || !(item->bytes_per_s > 0) ? INFINITY : item->bytes_per_s;
-}
-
 static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, size_t count, const struct move *moves, const uint32_t *at, size_t found)
 {
     const struct graph *graph = snap->graph;
     struct plan_pairs *pairs = make_room(graph->place_count, count, found);
-    if (pairs == NULL || !plan_lanes_make(graph, memory, count, carried_by, snapshot_resources(snap)->structure, pairs->lanes, pairs->lane_bytes_per_s)) {
+    if (pairs == NULL || !plan_lanes_make(graph, memory, count, pairs->lanes)) {
         free(pairs);
         return NULL;
     }
@@ -225,7 +232,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
     const struct resource_model *model = snapshot_resources(snap);
-    pairs->found = model->found;
+    pairs->model = model;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];
         if (!take(snap, &moves[i], pair)) {
@@ -291,7 +298,15 @@ bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id) { return pai
 
 double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pairs->lane_bytes_per_s[lane]; }
 
-const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit) { return &pairs->found[limit]; }
+struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit)
+{
+    const struct resource_model *model = pairs->model;
+    if (limit < model->found_count)
+        return (struct pair_limit){.name = model->found[limit].name, .step = model->found[limit].step, .step_count = model->found[limit].step_count};
+    const struct resource_nominal *item = &model->structure->item[limit - model->found_count];
+    unsigned together = item->together[resource_kind_index(RESOURCE_HOST_ENGINE)];
+    return (struct pair_limit){.name = item->name, .stated = item->bytes_per_s, .stated_from = together > 1 ? together + 1 : 2, .is_both = item->role.direction == RESOURCE_BOTH};
+}
 
 /* One end of a transfer. */
 static const struct value *most_at(const struct plan_pairs *pairs, place_id end, bool into, bool other_is_gpu, enum move_by by)

@@ -27,7 +27,7 @@ struct pair {
     double more_ns;               /* what the caller's clock sees on top of a queued one */
     double launch_ns;             /* what each one costs the caller's thread: no less than one that is queued takes; 0 not known */
     const struct lanes *lanes;    /* not known where it has more limits than there is room for */
-    uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share (plan_pairs_limit) */
+    uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share, and host memory of which none did (plan_pairs_limit) */
     unsigned limit_count;
     bool is_peer;                 /* between gpus */
 };
@@ -46,8 +46,18 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
 /* The most that any one transfer over the lane gets, whose number is its bit's. */
 double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane);
 
-/* One of those in pair->limit. Of the snapshot's resources. */
-const struct resource_found *plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit);
+/* Something that transfers share: what it carries by how many use it, as concurrent runs showed; or, where none did, what is known of it otherwise. */
+struct pair_limit {
+    const char *name; /* of the snapshot's resources, as step is */
+    const struct resource_step *step;
+    size_t step_count;
+    double stated;        /* bytes per second; 0: step says */
+    unsigned stated_from; /* so many users share it */
+    bool is_both;         /* what goes the other way meanwhile uses it, too */
+};
+
+/* One of those in pair->limit. */
+struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit);
 
 /* What a transfer is priced by: what is measured or published of it; else what the links between are said to carry, but no more than the most that is known (move->most) at either
  * end of transfers with the same kind of memory, by that mechanism and in that direction, or, where nothing is, in the other one; with the host, where nothing is of that mechanism, of the other

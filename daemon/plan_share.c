@@ -40,11 +40,11 @@ static struct limit *find_limit(struct work *work, uint16_t number)
     return limit;
 }
 
-static double capacity_of(const struct resource_found *found, unsigned users)
+static double capacity_of(const struct pair_limit *limit, unsigned users)
 {
-    double capacity = INFINITY;
-    for (size_t i = 0; i < found->step_count && found->step[i].flows <= users; i++)
-        capacity = found->step[i].bytes_per_s;
+    double capacity = limit->stated > 0 && users >= limit->stated_from ? limit->stated : INFINITY;
+    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+        capacity = limit->step[i].bytes_per_s;
     return capacity;
 }
 
@@ -58,8 +58,9 @@ static void find_limits(struct work *work)
             const struct pair *pair = work->way[w].pair[i];
             for (unsigned l = 0; l < pair->limit_count; l++) {
                 struct limit *limit = find_limit(work, pair->limit[l]);
-                limit->users++;
-                limit->of[w]++;
+                uint8_t times = work->ends->both && plan_pairs_limit(work->ends->pairs, pair->limit[l]).is_both ? 2 : 1;
+                limit->users += times;
+                limit->of[w] = (uint8_t)(limit->of[w] + times);
             }
         }
     for (size_t i = 0; i < work->limit_count; i++) {
@@ -67,7 +68,8 @@ static void find_limits(struct work *work)
         double wanted = 0;
         for (size_t w = 0; w < work->count; w++)
             wanted += limit->of[w] * work->alone[w];
-        limit->left = capacity_of(plan_pairs_limit(work->ends->pairs, limit->number), limit->users);
+        const struct pair_limit its = plan_pairs_limit(work->ends->pairs, limit->number);
+        limit->left = capacity_of(&its, limit->users);
         if (wanted > limit->left * (1 + SAME))
             work->limit[kept++] = *limit;
     }
@@ -288,7 +290,7 @@ bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
         slow_hops(&work, w);
         if (work.by[w] != NULL && work.alone[w] > most * work.rate[w] * (1 + SAME)) {
             most = work.alone[w] / work.rate[w];
-            shared = plan_pairs_limit(ends->pairs, work.by[w]->number)->name;
+            shared = plan_pairs_limit(ends->pairs, work.by[w]->number).name;
         }
     }
     *ret_shared = shared;

@@ -3,7 +3,7 @@
  *
  * A way's hops follow each other in pieces, so that all of them move at the rate of the slowest; a hop that could do more uses no more of what it shares. Over a *lane* (plan_lanes.h)
  * several ways go only where it is known, and was seen to carry as much as they get together. What concurrent runs showed (resource_model.h) is shared max-min fairly:
- * nobody gets less than another who could do with less.
+ * nobody gets less than another who could do with less. So is host memory of which they showed nothing: by what its cores get of it, or is stated; both directions together, where both are asked for.
  *
  * Where as many bytes go the other way meanwhile, over the same places, the run in which just these transfers with the host were measured says what they get, and what they
  * get once the faster direction has ended follows from the above; without such a run no more than two ways with the host are weighed.

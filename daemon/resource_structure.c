@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "apu.h"
+#include "values.h"
 
 #define NONE UINT16_MAX
+
+/* What goes one way is held up by what is for that way: of both ways together so much more counts as what was seen, so that what measuring is uncertain by makes that no limit of them. */
+#define SAME_WAY 1.05
 
 struct resource_pair {
     double bytes_per_s;
@@ -69,22 +73,26 @@ static uint16_t add(struct making *making, enum resource_part part, enum resourc
     return (uint16_t)structure->count++;
 }
 
-/* A memory's highest known rate of that kind; 0 none. */
-static double memory_rate(const struct values *values, place_id memory, const char *axes)
+/* The highest known rate at which anybody reads, writes or copies in a memory ("" any of them), however many do; 0 none. */
+static double memory_rate(const struct values *values, place_id memory, const char *how)
 {
     const struct value *v;
     double most = 0;
-    for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++)
-        if (v->to == memory && v->why_not == NULL && v->value > most && strcmp(values_axes(values, v), axes) == 0)
+    for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++) {
+        char text[16];
+        const char *its = axes_get(v->metric, values_axes(values, v), "how", text, sizeof text);
+        if (v->to == memory && v->why_not == NULL && v->value > most && its != NULL && (*how == '\0' || strcmp(its, how) == 0))
             most = v->value;
+    }
     return most;
 }
 
-/* What a copy within it gets at most, of a memory that a gpu has in common with a processor: it reads and writes. 0 it is no such, or not known. */
-static double one_memory_rate(const struct making *making, place_id memory)
+/* What it carries of both directions together: what was seen of either, or of copies, which read and write. Of a memory that a gpu has in common with a processor what a copy within it
+ * gets at most, as that uses it twice. 0 not known. */
+static double both_rate(const struct making *making, place_id memory)
 {
     place_id gpu = apu_at(making->graph, memory);
-    return gpu != PLACE_NONE ? fmax(memory_rate(making->values, gpu, ""), memory_rate(making->values, gpu, "how=copy")) / 2 : 0;
+    return gpu == PLACE_NONE ? memory_rate(making->values, memory, "") : fmax(memory_rate(making->values, gpu, "read"), memory_rate(making->values, gpu, "copy")) / 2;
 }
 
 /* What one gpu of the module has to the host, and how many gpus it has. */
@@ -148,11 +156,11 @@ static void add_all(struct making *making)
         double rate = graph_place(graph, p)->kind == PLACE_MODULE ? module_link(graph, p, &gpus) : 0;
         for (int way = 0; way < 3; way++) {
             static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
-            static const char *const axes[] = {"", "how=write"};
+            static const char *const how[] = {"read", "write"};
             making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, directions[way], p, PLACE_NONE, way < 2 ? rate : 0) : NONE;
             making->memory[way][p] = NONE;
             if (graph_place(graph, p)->kind == PLACE_NUMA)
-                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, axes[way]) : one_memory_rate(making, p));
+                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, how[way]) : both_rate(making, p));
         }
     }
 }
@@ -295,6 +303,28 @@ static void look_at_values(const struct making *making, bool ports)
     }
 }
 
+static uint16_t port_used(const struct resource_structure *structure, const struct resource_pair *pair)
+{
+    for (size_t u = 0; pair != NULL && u < pair->use_count; u++)
+        if (structure->item[pair->use[u]].role.part == RESOURCE_HOST_PORT)
+            return pair->use[u];
+    return NONE;
+}
+
+/* Whether one before it in the set goes through the same port and then the same part: what both get the port decides, and says nothing of how many that part carries. */
+static bool is_behind_port(const struct making *making, const struct set *set, size_t flow, uint16_t item)
+{
+    const struct resource_structure *structure = making->structure;
+    uint16_t port = port_used(structure, pair_of(structure, set->flow[flow].from, set->flow[flow].to));
+    bool found = false;
+    for (size_t i = 0; i < flow && port != NONE && port != item && !found; i++) {
+        const struct resource_pair *pair = pair_of(structure, set->flow[i].from, set->flow[i].to);
+        for (size_t u = 0; port_used(structure, pair) == port && u < pair->use_count && !found; u++)
+            found = pair->use[u] == item;
+    }
+    return found;
+}
+
 static void look_at_set(const struct making *making, const struct set *set)
 {
     struct resource_structure *structure = making->structure;
@@ -305,15 +335,15 @@ static void look_at_set(const struct making *making, const struct set *set)
         const struct resource_pair *pair = pair_of(structure, set->flow[i].from, set->flow[i].to);
         for (size_t u = 0; pair != NULL && u < pair->use_count; u++) {
             struct load *load = &making->load[pair->use[u]];
-            load->users++;
+            load->users += structure->item[pair->use[u]].role.part != RESOURCE_MEMORY || !is_behind_port(making, set, i, pair->use[u]);
             if (u > 0 && structure->item[pair->use[u]].role.direction == RESOURCE_BOTH)
                 load->ways |= 1u << structure->item[pair->use[u - 1]].role.direction; /* what is both follows the way that is gone */
             load->bytes_per_s += set->flow[i].bytes_per_s;
         }
     }
     for (size_t i = 0; i < structure->count; i++) {
-        raise_capacity(&structure->item[i], making->load[i].bytes_per_s);
         bool is_both = structure->item[i].role.direction == RESOURCE_BOTH, there_and_back = (making->load[i].ways & (making->load[i].ways - 1)) != 0;
+        raise_capacity(&structure->item[i], making->load[i].bytes_per_s * (is_both && !there_and_back ? SAME_WAY : 1));
         if (making->load[i].users < 2 || (is_both && !there_and_back))
             continue;
         unsigned *most = &structure->item[i].together[resource_kind_index(kind)];

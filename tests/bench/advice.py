@@ -31,14 +31,19 @@ PLACEMENT = "io.berth.Placement."
 ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}
 
 
-def daemon_over(folder, described, text):
+def write_probe(path, line):
+    path.write_text(f"#!/bin/bash\n{line}\n")
+    path.chmod(0o755)
+
+
+def daemon_over(folder, described, text, noise, seed):
     """A daemon that discovers the node's folder, and whose gpu probe measures what the text describes. folder is empty, and the daemon's alone."""
     advice_nodes.write_folder(described, text, folder / "node")
     (folder / "probes").mkdir()
     (folder / "measured.node").write_text(text)
-    program = folder / "probes/berth-probe-gpu"
-    program.write_text(f"#!/bin/bash\nSTANDIN={BUILD}/standin exec {HERE.parent}/standin/run.sh {folder}/measured.node {BIN}/berth-probe-gpu \"$@\"\n")
-    program.chmod(0o755)
+    (folder / "cores.jsonl").write_text("".join(json.dumps(record) + "\n" for record in advice_nodes.core_records(text, noise, seed)))
+    write_probe(folder / "probes/berth-probe-gpu", f"STANDIN={BUILD}/standin exec {HERE.parent}/standin/run.sh {folder}/measured.node {BIN}/berth-probe-gpu \"$@\"")
+    write_probe(folder / "probes/berth-probe-cpu", f"exec cat {folder}/cores.jsonl")
     return Daemon("--node", folder / "node", "--no-probe", config=f"probe_dir = {folder}/probes\n")
 
 
@@ -69,7 +74,7 @@ def judge_node(name, discipline, numbers, options):
     with tempfile.TemporaryDirectory(prefix="berth-advice-") as folder:
         folder = pathlib.Path(folder)
         measured = advice_nodes.description(described, discipline, options["noise"], options["seed"] + 1)
-        with daemon_over(folder, described, measured) as daemon:
+        with daemon_over(folder, described, measured, options["noise"], options["seed"]) as daemon:
             measure(daemon)
             node = Node(daemon.call("io.berth.Fabric.GetNode"), measured)
             run = Virtual(folder / "exact.node", advice_nodes.description(described, discipline, 0, 0))

@@ -4,6 +4,7 @@ advice/nodes.json lists them. "base" is a folder in tests/nodes, and the descrip
 "nvswitch" is what NVML would say of each GPU's links to the NVSwitches, bytes per second. "without" takes devices out and numbers the others anew; "links" sets what a link carries, of which the folder says nothing: only measuring shows it."""
 import json
 import pathlib
+import random
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -74,6 +75,28 @@ def devices(text):
             if words[0] == "device":
                 found.append({**common, **pairs})
     return found
+
+
+def capacity(words):
+    """Of a resource's line: with as many users as it says anything of."""
+    return float(words[-1].split(":")[-1])
+
+
+def core_records(text, noise, seed):
+    """What a probe of the cores would find host memory to carry, all of them at once, where the description says what that is: the driver stands in for gpus only, and daemons know it of real nodes."""
+    draw, found = random.Random(seed), {}
+    numas = [words[1] for words in map(str.split, text.splitlines()) if words[0] == "numa"]
+    for words in (line.split() for line in text.splitlines() if line.startswith("resource ")):
+        for how in ("read", "write"):
+            if re.fullmatch(r"ddr\{.*\}", words[1]) or words[1] == f"host{how}s":
+                first, last = re.findall(r"\d+", words[1].partition("{")[2]) or (0, 0)
+                found.update({(numa, how): capacity(words) for numa in numas if int(first) <= int(numa) <= int(last)})
+    yield {"record": "run", "schema": 1, "probe": "cpu", "backend": "cpu", "started_at": 1790000000, "conditions": {}}
+    for (numa, how), rate in found.items():
+        rate *= draw.gauss(1, noise)
+        place = f"numa{numa}"
+        yield {"record": "value", "metric": "memory_bandwidth", "from": place, "to": place, "axes": {"how": how}, "value": rate, "low": rate * (1 - noise), "high": rate * (1 + noise), "n": 9}
+    yield {"record": "end", "status": "complete", "elapsed_ns": 1000000}
 
 
 def bits(text):

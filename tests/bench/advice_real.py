@@ -52,7 +52,7 @@ def machine(args):
         folder = pathlib.Path(folder)
         described = advice_nodes.listed()[args.virtual] if args.virtual else None
         text = advice_nodes.description(described, "maxmin", 0.01, 1) if described else None
-        daemon = stack.enter_context(daemon_over(folder, described, text) if described else Daemon("--no-probe"))
+        daemon = stack.enter_context(daemon_over(folder, described, text, 0.01, 1) if described else Daemon("--no-probe"))
         measure(daemon)
         node = Node(daemon.call("io.berth.Fabric.GetNode"), text)
         run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(MOST)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)

@@ -86,6 +86,30 @@ static void more_than_were_measured_together_share_what_is_stated(void **state)
     end(&f);
 }
 
+/* Two gpus behind one port were measured, which let them have 20 GB/s together: that says nothing of the memory, of which cores read 30 GB/s and write 10. What gpus of two modules read and write
+ * then is 30 together, both ways, and of writes as much as one was seen to get. */
+static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    for (size_t g = 0; g < 4; g++) {
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, NUMA(0), g, 20);
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, g, NUMA(0), 20);
+    }
+    rate(&f, METRIC_MEMORY_BANDWIDTH, NUMA(0), NUMA(0), 30);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, f.place[NUMA(0)], f.place[NUMA(0)], "how=write;threads=4", 10 * GB, NAN, NAN);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)}, (size_t[]){0, 1}, (double[]){10, 10});
+    make(&f, LOAD_COPY_ENGINE);
+    const struct load_flow reads[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}}, writes[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}}, ways[] = {{NUMA(0), 0, GB, 0}, {2, NUMA(0), GB, 0}};
+    struct load_prediction both = predict(&f, ways, 2);
+    assert_ms(predict(&f, reads, 2).step.time_ns, 2 / 0.030);
+    assert_ms(predict(&f, writes, 2).step.time_ns, 2 / 0.020);
+    assert_ms(both.step.time_ns, 2 / 0.030);
+    assert_true(both.shared != NULL && both.shared->is_nominal);
+    assert_string_equal(both.shared->name, "numa0:memory");
+    end(&f);
+}
+
 /* In these four transfers reads of numa0 get less than writes, which no fair share of anything gives: the reads end when the set says. */
 static void those_that_were_measured_together_take_what_they_took(void **state)
 {
@@ -195,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_than_were_measured_together_share_what_is_stated),
+        cmocka_unit_test(what_a_port_holds_up_says_nothing_of_the_memory),
         cmocka_unit_test(those_that_were_measured_together_take_what_they_took),
         cmocka_unit_test(both_ways_within_one_memory_share_it),
         cmocka_unit_test(how_it_is_shared_is_in_the_interval_where_it_is_not_known),
