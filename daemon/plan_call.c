@@ -15,6 +15,8 @@ struct writer {
     size_t used;
     bool engines_between; /* some hop between gpus is one of AMD's copy engines, so that no variable may turn them off */
     bool engines_to_host; /* the same of the host */
+    bool shares;          /* some gpu runs several kernels at once: the program's own, because the runtime's would fill it */
+    unsigned kernels;     /* that the gpu of this hop runs at once */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
@@ -69,7 +71,7 @@ static bool set_variables(struct writer *writer, const struct move *hop)
     } else if (was_under(writer, hop, "sdma", "off") && !writer->engines_between && !writer->engines_to_host) {
         set_variable(writer, "HSA_ENABLE_SDMA", "0", false);
         is_copy = true;
-    } else if (between && !writer->engines_between) {
+    } else if (between && !writer->engines_between && !writer->shares) {
         set_variable(writer, "HSA_ENABLE_PEER_SDMA", "0", false);
         is_copy = true;
     }
@@ -104,10 +106,16 @@ static void put_shape(struct writer *writer, const struct move *hop)
     if (writer->shapes != NULL && driver->model != NULL &&
         find_shape(writer->shapes, driver->model, is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid, &unroll)) {
         if (grid > 0)
-            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", grid, block, unroll);
+            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each", writer->kernels > 1 ? grid / writer->kernels : grid, block, unroll);
         else
             put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need", block, unroll);
     }
+}
+
+static void put_part(struct writer *writer)
+{
+    if (writer->kernels > 1)
+        put(writer, " with 1/%u of the blocks that fill the gpu", writer->kernels);
 }
 
 static void put_hop(struct writer *writer, const struct move *hop)
@@ -117,7 +125,12 @@ static void put_hop(struct writer *writer, const struct move *hop)
     const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda", *driver = graph_place(graph, hop->driver)->name;
     bool between = is_between_gpus(graph, hop), is_copy = set_variables(writer, hop);
     if (vendor == VENDOR_UNKNOWN) {
-        put(writer, "%s%s", hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel on ", driver);
+        put(writer, "%s", hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
+        if (hop->by == MOVE_KERNEL) {
+            put_part(writer);
+            put(writer, " on ");
+        }
+        put(writer, "%s", driver);
         return;
     }
     if (is_copy)
@@ -126,6 +139,7 @@ static void put_hop(struct writer *writer, const struct move *hop)
         return;
     put(writer, is_copy ? ", or a copy kernel there" : "a copy kernel");
     put_shape(writer, hop);
+    put_part(writer);
     if (!is_copy)
         put(writer, " on %s", driver);
     if (between)
@@ -152,12 +166,15 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     call.variable_count = 0;
     call.needs_restart = false;
     for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++) {
             note_engine(&writer, &option->way[w].hop[i]);
+            writer.shares = writer.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) > 1;
+        }
     for (size_t w = 0; w < option->way_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
+            writer.kernels = (unsigned)plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver);
             put_hop(&writer, &option->way[w].hop[i]);
         }
     }

@@ -20,6 +20,7 @@ struct plan_pairs {
     bool *passes;      /* memory_count: whether bytes on their way to elsewhere may stop there */
     struct lanes *lanes; /* from * memory_count + to */
     const struct value **most; /* ((memory * 2 + into it) * 2 + the other end is a gpu) * BY_COUNT + by; NULL nothing is known */
+    void **slot; /* (from * memory_count + to) * PAIRS_SLOTS + number */
     struct pair *item;
     const struct resource_model *model; /* of the snapshot */
     double lane_bytes_per_s[64 * LANES_WORDS];
@@ -189,8 +190,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
 {
     size_t head = align(sizeof(struct plan_pairs)), memory = align(memories * sizeof(place_id)), number = align(places * sizeof(int32_t));
     size_t at = align(memories * memories * BY_COUNT * sizeof(uint32_t)), passes = align(memories * sizeof(bool)), lanes = align(memories * memories * sizeof(struct lanes));
-    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *));
-    char *block = calloc(1, head + memory + number + at + passes + lanes + most + items * sizeof(struct pair));
+    size_t most = align(memories * 4 * BY_COUNT * sizeof(struct value *)), slots = align(memories * memories * PAIRS_SLOTS * sizeof(void *));
+    char *block = calloc(1, head + memory + number + at + passes + lanes + most + slots + items * sizeof(struct pair));
     struct plan_pairs *pairs = (struct plan_pairs *)(void *)block;
     if (block == NULL)
         return NULL;
@@ -200,7 +201,8 @@ static struct plan_pairs *make_room(size_t places, size_t memories, size_t items
     pairs->passes = (bool *)(void *)(block + head + memory + number + at);
     pairs->lanes = (struct lanes *)(void *)(block + head + memory + number + at + passes);
     pairs->most = (const struct value **)(void *)(block + head + memory + number + at + passes + lanes);
-    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes + most);
+    pairs->slot = (void **)(void *)(block + head + memory + number + at + passes + lanes + most);
+    pairs->item = (struct pair *)(void *)(block + head + memory + number + at + passes + lanes + most + slots);
     pairs->memory_count = memories;
     pairs->item_count = items;
     return pairs;
@@ -295,6 +297,12 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
 }
 
 bool plan_pairs_passes(const struct plan_pairs *pairs, place_id id) { return pairs->number[id] >= 0 && pairs->passes[pairs->number[id]]; }
+
+void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id to, unsigned number)
+{
+    int32_t f = pairs->number[from], t = pairs->number[to];
+    return f >= 0 && t >= 0 ? &pairs->slot[((size_t)f * pairs->memory_count + (size_t)t) * PAIRS_SLOTS + number] : NULL;
+}
 
 double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pairs->lane_bytes_per_s[lane]; }
 

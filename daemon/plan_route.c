@@ -150,8 +150,8 @@ static void add_around(struct work *work, enum move_by by)
         add_way(work, &way);
 }
 
-/* The direct way with the highest rate, which is one of the first count options, with others beside it. */
-static void add_split(struct work *work, size_t count)
+/* The direct way with the highest rate, which is one of the first count options, with others beside it. False when out of memory. */
+static bool add_split(struct work *work, size_t count)
 {
     struct route_answer *answer = work->answer;
     const struct route_option *direct = NULL;
@@ -163,14 +163,18 @@ static void add_split(struct work *work, size_t count)
             direct = option;
     }
     if (direct == NULL)
-        return;
+        return true;
     ways[0] = direct->way[0];
-    size_t found = plan_split_find(&work->ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, &shared);
+    size_t found;
+    if (!plan_split_find(&work->ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, &found, &shared))
+        return false;
     if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < direct->predicted.time_ns)
         add_option(work, ways, found, shared);
+    return true;
 }
 
-static void add_options(struct work *work)
+/* False when out of memory. */
+static bool add_options(struct work *work)
 {
     struct route_answer *answer = work->answer;
     struct way way;
@@ -179,7 +183,7 @@ static void add_options(struct work *work)
     place_id from = work->ends.from, to = work->ends.to;
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to)) {
         add_between_vendors(work);
-        return;
+        return true;
     }
     for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
         if (plan_way_direct(&work->ends, (enum move_by)by, &way))
@@ -190,11 +194,11 @@ static void add_options(struct work *work)
         add_kernel_by_links(work);
     size_t direct = answer->count;
     if (!is_known)
-        return;
+        return true;
     add_around(work, MOVE_COPY_ENGINE);
     if (!work->request.overlap)
         add_around(work, MOVE_KERNEL);
-    add_split(work, direct);
+    return add_split(work, direct);
 }
 
 /* ---- what moves meanwhile ---- */
@@ -426,7 +430,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         code = find_meanwhile(work, err);
     if (code != BERTH_OK)
         return code;
-    add_options(work);
+    if (!add_options(work))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for ways");
     if (answer->count == 0)
         return not_measured(work, err);
     for (size_t i = 0; code == BERTH_OK && i < answer->count && request->meanwhile_count > 0; i++)

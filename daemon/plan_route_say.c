@@ -120,9 +120,11 @@ static const char *source_of(const struct move *hop) { return hop->rate != NULL 
 static const struct move *slowest_hop(const struct way *way)
 {
     const struct move *slowest = &way->hop[0];
-    for (size_t i = 1; i < way->hop_count; i++)
-        if (way->hop[i].bytes_per_s / way->hop[i].slowdown < slowest->bytes_per_s / slowest->slowdown)
+    for (size_t i = 1; i < way->hop_count; i++) {
+        double rate = way->hop[i].bytes_per_s / way->hop[i].slowdown, least = slowest->bytes_per_s / slowest->slowdown;
+        if (rate < 0.99 * least || (rate < 1.01 * least && way->hop[i].bytes_per_s < slowest->bytes_per_s)) /* where several are slowed to the same, the one that is slowest alone */
             slowest = &way->hop[i];
+    }
     return slowest;
 }
 
@@ -142,6 +144,20 @@ static void say_way(const struct route_said *said, const struct route_option *op
     else
         plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
+}
+
+/* A kernel that fills a gpu keeps the next one waiting. */
+static void say_kernels(const struct route_said *said, const struct route_option *option)
+{
+    const struct graph *graph = said->snap->graph;
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++) {
+            const struct move *hop = &option->way[w].hop[i];
+            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) : 0;
+            if (kernels > 1)
+                plan_warn(&said->answer->reasons, "%zu kernels of %s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and it takes longer", kernels,
+                          graph_place(graph, hop->driver)->name);
+        }
 }
 
 static void say_starting(const struct route_said *said, const struct route_option *option)
@@ -173,6 +189,7 @@ void plan_route_say_reasons(const struct route_said *said)
     for (size_t w = 0; w < best->way_count; w++)
         say_way(said, best, w);
     say_starting(said, best);
+    say_kernels(said, best);
     if (best->shared != NULL)
         plan_warn(&said->answer->reasons, "it shares %s, and moves %.1f GB/s", best->shared, bytes / best->predicted.time_ns);
     for (size_t i = 1; i < said->answer->count; i++) {

@@ -9,12 +9,6 @@
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
 
-/* Every set of what eight gpus have between two of them. */
-#define WITHOUT_MAX 6
-#define TRIES       64
-
-#define MANY_BYTES   1073741824.0 /* where starting counts for nothing */
-
 /* What goes by one of the ways. */
 struct part {
     double rate, launch_ns; /* bytes per second of very many; of each piece */
@@ -25,17 +19,6 @@ struct part {
 };
 
 static double pieces_of(const struct part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
-
-/* The caller waits for the end of each way: a call's time for each that is not the first. */
-static double waiting_ns(const struct way *way, size_t count)
-{
-    double ns = 0;
-    for (size_t i = 1; i < count; i++) {
-        const struct move *last = &way[i].hop[way[i].hop_count - 1];
-        ns += isnan(last->t0_call_ns) ? 0 : last->t0_call_ns;
-    }
-    return ns;
-}
 
 /* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started: those of the ways before, as far ahead as there are buffers for them. */
 static double queued_before_ns(const struct way *way, const struct part *part, size_t index)
@@ -93,17 +76,32 @@ static void find_shares(const struct way *way, size_t count, double bytes, bool 
     measure(way, count, sum, part);
 }
 
+/* Whether kernels that share a gpu get all that they get alone nobody measured: it may be as little as their parts of its blocks. */
+static double high_shared_ns(const struct way *way, size_t count, size_t index, double bytes, double behind_ns)
+{
+    struct way slowed = way[index];
+    size_t most = 1;
+    for (size_t i = 0; i < slowed.hop_count; i++) {
+        size_t kernels = slowed.hop[i].by == MOVE_KERNEL ? plan_way_kernels(way, count, slowed.hop[i].driver) : 1;
+        slowed.hop[i].slowdown *= (double)kernels;
+        most = kernels > most ? kernels : most;
+    }
+    return most > 1 ? plan_way_time(&slowed, bytes, behind_ns, NULL).high_ns : 0;
+}
+
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
 {
     struct part part[SPLIT_WAYS_MAX] = {{.bytes = bytes}};
     struct prediction all = {0, 0, 0};
-    double more_ns = waiting_ns(way, count);
+    double more_ns = plan_chain_waiting_ns(way, count);
     if (count > 1)
         find_shares(way, count, bytes, false, part);
     for (size_t i = 0; i < count; i++) {
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
         double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
         struct prediction one = plan_way_time(&way[i], counted, part[i].behind_ns, &part[i].chunk);
+        if (!is_direct && !isnan(one.high_ns))
+            one.high_ns = fmax(one.high_ns, high_shared_ns(way, count, i, counted, part[i].behind_ns));
         double before = part[i].before_ns + more_ns; /* as long as that is, as unsure it is */
         one = (struct prediction){one.time_ns + before, one.time_ns + before - hypot(one.time_ns - one.low_ns, before), one.time_ns + before + hypot(one.high_ns - one.time_ns, before)};
         all.time_ns = fmax(all.time_ns, one.time_ns);
@@ -126,35 +124,7 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes)
     find_shares(way, count, bytes, true, part);
     for (size_t i = 0; i < count; i++)
         time_ns = fmax(time_ns, part[i].end_ns);
-    return time_ns + waiting_ns(way, count);
-}
-
-/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. Where as many bytes go the other way, only what was measured so. */
-static bool find_next(const struct way_ends *ends, bool kernels, enum way_through longest, const struct way *way, size_t count, struct way *ret)
-{
-    struct way_room room;
-    double best_ns = INFINITY;
-    bool found = false;
-    plan_share_room(ends, way, count, &room);
-    if (!room.used.is_known)
-        return false;
-    for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
-        struct way next;
-        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(&next, &room) && (!ends->both || plan_way_knows_both(&next));
-        if (may_be && plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
-            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
-            *ret = next;
-            found = true;
-        }
-        for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
-            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns, &next))
-                continue;
-            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
-            *ret = next;
-            found = true;
-        }
-    }
-    return found;
+    return time_ns + plan_chain_waiting_ns(way, count);
 }
 
 double plan_split_rate(const struct way *way, size_t count)
@@ -165,131 +135,65 @@ double plan_split_rate(const struct way *way, size_t count)
     return rate;
 }
 
-/* Ways that are taken one after the other, and of these the best so far. */
-struct chain {
-    struct way_ends ends;          /* for very many bytes, without some gpus */
-    place_id without[WITHOUT_MAX]; /* of ends */
-    double bytes;                  /* asked for */
-    bool kernels;
-    double enough; /* the rate of what may lead */
-    struct way first;
-    struct way *best;
-    size_t best_count;
-    double best_ns;
-    bool is_enough;
-    const char *shared;
-    unsigned tried; /* sets of gpus left out */
-};
-
-/* Whether they are the best so far: every share is large enough, and they take least of those that very many bytes get enough by. No bytes go faster than very many. */
-static void weigh(struct chain *chain, const struct way *way, size_t count, const char *shared)
+/* The time of the set for so many bytes, if every share is large enough and it is less than limit_ns; else INFINITY. */
+static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
 {
     struct part part[SPLIT_WAYS_MAX];
-    double time_ns = waiting_ns(way, count), rate = plan_split_rate(way, count), end_ns = 0;
-    bool is_enough = rate > chain->enough;
-    if (is_enough < chain->is_enough || (is_enough == chain->is_enough && chain->bytes / rate * 1e9 + time_ns >= chain->best_ns))
-        return;
-    find_shares(way, count, chain->bytes, true, part);
-    for (size_t i = 0; i < count; i++) {
+    double end_ns = 0;
+    find_shares(way, set->count, bytes, true, part);
+    for (size_t i = 0; i < set->count; i++) {
         if (part[i].bytes < SPLIT_LEAST)
-            return;
+            return INFINITY;
         end_ns = fmax(end_ns, part[i].end_ns);
     }
-    time_ns += end_ns;
-    if (is_enough == chain->is_enough && !(time_ns < chain->best_ns))
-        return;
-    chain->is_enough = is_enough;
-    chain->best_ns = time_ns;
-    chain->best_count = count;
-    chain->shared = shared;
-    memcpy(chain->best, way, count * sizeof *way);
+    return end_ns + set->waiting_ns < limit_ns ? end_ns + set->waiting_ns : INFINITY;
 }
 
-/* Gpus; more than those between eight ways are not looked at. */
-struct gpus {
-    place_id gpu[2 * SPLIT_WAYS_MAX];
-    size_t count;
-};
-
-static void add_gpu(struct gpus *gpus, place_id gpu)
+/* The fastest of those that very many bytes get enough by, or of those that they do not; no bytes take less than a set's least, and those with the least of it are looked at first. */
+static const struct chain_set *fastest(const struct chain_list *list, bool both, double bytes, double enough, bool is_enough, struct way *ret)
 {
-    for (size_t i = 0; i < gpus->count; i++)
-        if (gpus->gpu[i] == gpu)
-            return;
-    if (gpus->count < sizeof gpus->gpu / sizeof gpus->gpu[0])
-        gpus->gpu[gpus->count++] = gpu;
-}
-
-static void add_between(const struct graph *graph, const struct way *way, struct gpus *gpus)
-{
-    for (size_t i = 1; i < way->hop_count; i++)
-        if (graph_place(graph, way->hop[i].from)->kind == PLACE_GPU)
-            add_gpu(gpus, way->hop[i].from);
-}
-
-/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. ret_between: and the gpus that any lead through,
- * also the one that was too little to be taken and with which it ended. */
-static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
-{
-    struct way way[SPLIT_WAYS_MAX];
-    double rate = plan_way_rate(&chain->first);
-    enum way_through longest = last ? WAY_GPU : WAY_TWO_GPUS;
-    bool any = false;
-    way[0] = chain->first;
-    for (size_t count = 2; count <= SPLIT_WAYS_MAX && chain->bytes >= (double)count * SPLIT_LEAST;) {
-        const char *shared;
-        bool is_found = find_next(&chain->ends, chain->kernels, longest, way, count - 1, &way[count - 1]);
-        if (is_found)
-            add_between(chain->ends.graph, &way[count - 1], ret_between);
-        bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && SPLIT_WORTH * plan_split_rate(way, count) > rate;
-        if (!is_better && longest == WAY_TWO_GPUS)
-            break;
-        if (!is_better) {
-            longest = WAY_TWO_GPUS;
-            (void)plan_share_ways(&chain->ends, way, count - 1, &shared);
-            continue;
+    const struct chain_set *best = NULL;
+    double best_ns = INFINITY, before_ns = -INFINITY;
+    size_t before = 0;
+    for (size_t looked = 0; looked < list->count; looked++) {
+        const struct chain_set *next = NULL;
+        double next_ns = INFINITY;
+        for (size_t i = 0; i < list->count; i++) {
+            const struct chain_set *set = &list->set[i];
+            double least_ns = bytes / set->rate * 1e9 + set->least_ns;
+            bool is_left = least_ns > before_ns || (least_ns == before_ns && i > before);
+            if (is_left && least_ns < next_ns && (set->rate > enough) == is_enough && bytes >= (double)set->count * SPLIT_LEAST) {
+                next_ns = least_ns;
+                next = set;
+            }
         }
-        rate = plan_split_rate(way, count);
-        any = any || way[count - 1].hop_count == WAY_HOPS_MAX;
-        weigh(chain, way, count++, shared);
+        if (next == NULL || next_ns >= best_ns)
+            break;
+        before_ns = next_ns;
+        before = (size_t)(next - list->set);
+        struct way way[SPLIT_WAYS_MAX];
+        plan_chain_ways(next, both, way);
+        double time_ns = time_of(next, way, bytes, best_ns);
+        if (time_ns < best_ns) {
+            best_ns = time_ns;
+            best = next;
+            memcpy(ret, way, next->count * sizeof *way);
+        }
     }
-    return any;
+    return best;
 }
 
-/* With all gpus but those left out already; and then, in turn, without each of those that matter, but the kept ones. So every set of gpus is tried, each once: where one that does not
- * matter is missing the ways are the same. */
-static void search(struct chain *chain, struct gpus kept)
+bool plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, size_t *ret_count, const char **ret_shared)
 {
-    struct gpus between = kept;
-    chain->tried++;
-    if (follow(chain, false, &between))
-        (void)follow(chain, true, &between);
-    for (size_t i = kept.count; i < between.count && chain->tried < TRIES && chain->ends.without_count < WITHOUT_MAX; i++) {
-        chain->without[chain->ends.without_count++] = between.gpu[i];
-        search(chain, kept);
-        chain->ends.without_count--;
-        add_gpu(&kept, between.gpu[i]);
-    }
-}
-
-size_t plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, const char **ret_shared)
-{
-    struct chain chain;
-    chain.ends = *ends; /* places to be left out need not be anything yet */
-    chain.ends.bytes = MANY_BYTES;
-    chain.ends.without = chain.without;
-    chain.bytes = ends->bytes;
-    chain.kernels = kernels;
-    chain.enough = least * plan_way_rate(way);
-    chain.first = way[0];
-    chain.best = way;
-    chain.best_count = 1;
-    chain.best_ns = INFINITY;
-    chain.is_enough = false;
-    chain.shared = NULL;
-    chain.tried = 0;
-    search(&chain, (struct gpus){.count = 0});
-    if (chain.best_count > 1)
-        *ret_shared = chain.shared;
-    return chain.best_count;
+    const struct chain_list *list = plan_chain_list(ends, kernels, way);
+    double enough = least * plan_way_rate(way);
+    if (list == NULL)
+        return false;
+    const struct chain_set *best = fastest(list, ends->both, ends->bytes, enough, true, way);
+    if (best == NULL)
+        best = fastest(list, ends->both, ends->bytes, enough, false, way);
+    *ret_count = best != NULL ? best->count : 1;
+    *ret_shared = best != NULL ? best->shared : NULL;
+    plan_chain_done(list);
+    return true;
 }

@@ -7,12 +7,11 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan_share.h"
+#include "plan_chain.h"
 
 #define SPLIT_WAYS_MAX   SHARE_WAYS_MAX
 #define SPLIT_LEAST      65536 /* fewer bytes are not worth a way of their own */
 #define SPLIT_AHEAD      4     /* pieces that a program has buffers for between two hops */
-#define SPLIT_WORTH      0.95  /* of the time for very many bytes without one more way */
 
 /* Of count ways; one takes all. ret_share (adding up to 1) and ret_chunk (0: in one piece) may be NULL. */
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk);
@@ -23,9 +22,7 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes);
 /* Bytes per second that very many approach. */
 double plan_split_rate(const struct way *way, size_t count);
 
-/* Ways beside way[0], one after the other, each time the one with the highest rate of those that find room beside the ones before (plan_share.h), as long as very many bytes get SPLIT_WORTH
- * faster by that; and of the first two, three, ... of these those that take so many bytes fastest, of those that very many get least times faster than way[0], if there are any. Only by
- * copy engines when kernels are false. Where one goes through two gpus, the same is tried with such last; and all that without each set of the gpus that are in the way of others, up to six of
- * them and 64 sets, so that one gpu more is no loss (but for what the times compared are off). Which there are does not depend on the bytes, so that more of them never take less. Returns how many are
- * in way then, each as slow as together; 1: no other. ret_shared: as plan_share_ways has it. */
-size_t plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, const char **ret_shared);
+/* Of the sets of ways beside way[0] (plan_chain.h) that which takes so many bytes fastest, of those that very many get least times faster than way[0], if there are any. Only by copy engines
+ * when kernels are false. Which there are does not depend on the bytes, so that more of them never take less. ret_count: how many are in way then, each as slow as together; 1: no other.
+ * ret_shared: as plan_share_ways has it. False when out of memory. */
+bool plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, size_t *ret_count, const char **ret_shared);

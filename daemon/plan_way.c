@@ -187,6 +187,15 @@ bool plan_way_knows_both(const struct way *way)
     return true;
 }
 
+size_t plan_way_kernels(const struct way *way, size_t count, place_id gpu)
+{
+    size_t kernels = 0;
+    for (size_t w = 0; w < count; w++)
+        for (size_t i = 0; i < way[w].hop_count; i++)
+            kernels += way[w].hop[i].by == MOVE_KERNEL && way[w].hop[i].driver == gpu;
+    return kernels;
+}
+
 double plan_way_counted(const struct way *way, double bytes)
 {
     for (size_t i = 0; i < way->hop_count; i++)
@@ -233,9 +242,13 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     const struct lanes *lanes = pair->lanes;
     if (!lanes->is_known || !room->used.is_known)
         return false;
-    for (size_t i = 0; i < room->taken_count; i++)
-        if (room->taken[i] == pair || (pair->move.by == MOVE_KERNEL && room->taken[i]->move.by == MOVE_KERNEL && room->taken[i]->move.driver == pair->move.driver))
+    size_t kernels = pair->move.by == MOVE_KERNEL ? 2 : 0; /* this hop's, and the other's of its way */
+    for (size_t i = 0; i < room->taken_count; i++) {
+        bool is_same_gpus = pair->move.by == MOVE_KERNEL && room->taken[i]->move.by == MOVE_KERNEL && room->taken[i]->move.driver == pair->move.driver;
+        kernels += is_same_gpus;
+        if (room->taken[i] == pair || (is_same_gpus && (i >= room->own_count || kernels > WAY_KERNELS_MAX)))
             return false;
+    }
     for (size_t b = 0; b < LANES_WORDS; b++)
         for (uint64_t bits = lanes->bit[b] & room->used.bit[b]; bits != 0; bits &= bits - 1)
             if (room->left[64 * b + (size_t)__builtin_ctzll(bits)] < bytes_per_s)
@@ -284,8 +297,6 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
         if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
-            return;
-        if (i > 0 && pairs[i]->move.by == MOVE_KERNEL && pairs[i]->move.driver == pairs[i - 1]->move.driver) /* it would run both at once */
             return;
         add_pair(&hops, pairs[i], slowdown);
     }
@@ -343,8 +354,6 @@ bool plan_way_through(const struct way_ends *ends, enum way_through through, enu
 {
     struct search search;
     struct between between[BETWEEN_MAX];
-    if (by == MOVE_KERNEL && ends->both) /* the gpu between would have to copy both directions at once */
-        return false;
     search.ends = ends; /* the best way is none yet, and large */
     search.by = by;
     search.room = room;

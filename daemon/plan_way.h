@@ -21,12 +21,12 @@ struct way_ends {
     const struct plan_pairs *pairs;
     place_id from, to;
     double bytes;
-    const struct snapshot *snap;
+    struct snapshot *snap;
     bool both;                     /* as many bytes go the other way meanwhile */
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */
     size_t without_count;
-    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its gpus no second kernel; NULL when there is nothing */
+    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its gpus no kernel; NULL when there is nothing */
     size_t busy_count;             /* at most WAY_BUSY_MAX */
 };
 
@@ -53,12 +53,18 @@ double plan_way_counted(const struct way *way, double bytes);
 /* Whether what both directions get at once was measured of each hop. */
 bool plan_way_knows_both(const struct way *way);
 
+/* One program's kernels on one gpu share the blocks that it holds, launched with fewer each (plan_bind_mechanism.c says the same of a step's): a part must be enough to fill a link. */
+#define WAY_KERNELS_MAX 4
+
+/* How many kernels that gpu runs at once for those ways. */
+size_t plan_way_kernels(const struct way *way, size_t count, place_id gpu);
+
 #define WAY_ROOM_HOPS (24 + WAY_BUSY_MAX)
 
 /* What ways that are taken leave of the lanes that they use. */
 struct way_room {
     const struct pair *taken[WAY_ROOM_HOPS]; /* their hops, which no other way may have, too */
-    size_t taken_count;
+    size_t own_count, taken_count; /* first those of the ways, then what moves meanwhile */
     struct lanes used;
     double left[64 * LANES_WORDS]; /* bytes per second, by lane; of those that are used */
 };
@@ -72,5 +78,5 @@ enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
  * and not those for which there is no room (NULL: nothing else is taken). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret);
 
-/* Whether it finds room for all that it gets alone, and no gpu in it copies by kernel that does so already: its kernels fill the multiprocessors, and what two of them get nobody measured. */
+/* Whether it finds room for all that it gets alone, and no gpu in it copies by kernel for what moves meanwhile, whose kernels fill it, nor by more than WAY_KERNELS_MAX kernels at once. */
 bool plan_way_fits(const struct way *way, const struct way_room *room);

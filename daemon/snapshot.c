@@ -65,6 +65,13 @@ const struct resource_model *snapshot_resources(struct snapshot *snapshot)
     return others;
 }
 
+void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take)
+{
+    take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&snapshot->kept, &take->next, take, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
     unsigned before = __atomic_fetch_add(&snapshot->refs, 1, __ATOMIC_RELAXED);
@@ -84,6 +91,10 @@ void snapshot_unref(struct snapshot *snapshot)
     resource_model_free(snapshot->resources);
     sets_free(snapshot->sets);
     free(snapshot->pairs);
+    for (struct snapshot_kept *kept = snapshot->kept, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);

@@ -33,6 +33,11 @@ struct opened {
     int64_t since_s;
 };
 
+/* What a planner works out once of a snapshot and keeps with it: one block that begins with this. */
+struct snapshot_kept {
+    struct snapshot_kept *next;
+};
+
 struct snapshot {
     unsigned refs;               /* atomic, private */
     uint64_t claims;             /* atomic, private: see snapshot_claims */
@@ -44,6 +49,7 @@ struct snapshot {
     struct sets *sets;           /* owned; NULL none */
     struct resource_model *resources; /* atomic, private: of sets; NULL not made yet */
     void *pairs;                 /* atomic, private, one block: what planners know of each pair of memories (plan_pairs.h); NULL not made yet */
+    struct snapshot_kept *kept;  /* atomic, private, owned */
     struct note *notes;          /* owned */
     size_t note_count;
     int64_t last_probe_at_s;     /* 0 never */
@@ -76,6 +82,9 @@ bool snapshot_has_curves(const struct snapshot *snapshot);
 /* What transfers share, as the sets show it; likewise, in some ms for hundreds of sets. */
 const struct resource_model *snapshot_resources(struct snapshot *snapshot);
 bool snapshot_has_resources(const struct snapshot *snapshot);
+
+/* From then on the block, which malloc gave, is the snapshot's, and ends with it. Any thread. */
+void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take);
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is fine */

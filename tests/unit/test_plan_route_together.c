@@ -1,6 +1,8 @@
 /* What goes on at the same time: ways of a split, both directions, and what moves meanwhile; and how wide the interval of one call is. */
 #include "plan_routes.h"
 
+#include "plan_call.h"
+
 static void join(struct fixture *f, int a, int b, double gb_per_s)
 {
     struct link *link = graph_add_link(f->graph, gpu(f, a), gpu(f, b), LINK_XGMI);
@@ -44,8 +46,8 @@ static bool passes(const struct route_option *option, place_id via)
     return false;
 }
 
-/* Kernels are twice as fast, but gpu0's fill it already: the second way is its engine's. */
-static void a_gpu_runs_one_kernel_of_a_split(void **state)
+/* Kernels are twice as fast, and one program's share the gpu; each may get as little as half. */
+static void kernels_of_a_split_share_a_gpu(void **state)
 {
     (void)state;
     struct fixture f = begin();
@@ -55,8 +57,35 @@ static void a_gpu_runs_one_kernel_of_a_split(void **state)
     const struct route_option *best = first(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->way[1].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(plan_way_kernels(best->way, 2, gpu(&f, 0)), 2);
+    assert_int_equal(plan_way_kernels(best->way, 2, gpu(&f, 4)), 1);
+    assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
+    assert_true(best->predicted.high_ns > 1024 * MIB / 90.0 * 0.98);
+    assert_true(says(&f.answer.reasons, "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
+    struct plan_call call;
+    plan_call_make(f.graph, f.values, NULL, best, &call);
+    assert_int_equal(call.variable_count, 0);
+    assert_non_null(strstr(call.text, "a copy kernel with 1/2 of the blocks that fill the gpu on gpu0"));
+    end(&f);
+}
+
+/* Another program's kernel fills it: the second way is the engine's. */
+static void a_kernel_that_moves_meanwhile_fills_its_gpu(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    pair(&f, 0, 1, 50, 90);
+    pair(&f, 0, 4, 50, 90);
+    pair(&f, 4, 1, 50, 90);
+    pair(&f, 0, 5, 50, 90);
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 5), 16 * MIB};
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    request.meanwhile = &other;
+    request.meanwhile_count = 1;
+    const struct route_option *best = first(&f, request);
+    assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[1].hop[0].by, MOVE_COPY_ENGINE);
-    assert_near(best->predicted.time_ns, 1024 * MIB / 140.0, 0.02);
     end(&f);
 }
 
@@ -202,7 +231,8 @@ static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_runs_one_kernel_of_a_split),
+        cmocka_unit_test(kernels_of_a_split_share_a_gpu),
+        cmocka_unit_test(a_kernel_that_moves_meanwhile_fills_its_gpu),
         cmocka_unit_test(ways_of_two_packages_are_taken_together_but_for_what_crosses),
         cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
         cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),

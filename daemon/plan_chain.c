@@ -1,0 +1,267 @@
+#include "plan_chain.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every set of what eight gpus have between two of them. */
+#define WITHOUT_MAX 6
+#define TRIES       64
+
+#define MANY_BYTES 1073741824.0 /* where starting counts for nothing */
+
+/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. Where as many bytes go the other way, only what was measured so. */
+static bool find_next(const struct way_ends *ends, bool kernels, enum way_through longest, const struct way *way, size_t count, struct way *ret)
+{
+    struct way_room room;
+    double best_ns = INFINITY;
+    bool found = false;
+    plan_share_room(ends, way, count, &room);
+    if (!room.used.is_known)
+        return false;
+    for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
+        struct way next;
+        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(&next, &room) && (!ends->both || plan_way_knows_both(&next));
+        if (may_be && plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
+            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
+            *ret = next;
+            found = true;
+        }
+        for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
+            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns, &next))
+                continue;
+            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
+            *ret = next;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* Ways that are taken one after the other, and all sets of them that were found. */
+struct chain {
+    struct way_ends ends;          /* for very many bytes, without some gpus */
+    place_id without[WITHOUT_MAX]; /* of ends */
+    bool kernels;
+    struct way first;
+    struct chain_set *set; /* owned */
+    size_t count, room;
+    unsigned tried; /* sets of gpus left out */
+    bool is_short;  /* of memory */
+};
+
+static double rate_of(const struct way *way, size_t count)
+{
+    double rate = 0;
+    for (size_t i = 0; i < count; i++)
+        rate += plan_way_rate(&way[i]);
+    return rate;
+}
+
+double plan_chain_waiting_ns(const struct way *way, size_t count)
+{
+    double ns = 0;
+    for (size_t i = 1; i < count; i++) {
+        const struct move *last = &way[i].hop[way[i].hop_count - 1];
+        ns += isnan(last->t0_call_ns) ? 0 : last->t0_call_ns;
+    }
+    return ns;
+}
+
+/* What a way takes besides moving its bytes at its rate: the call, and a piece over each hop but one. */
+static double least_start_ns(const struct way *way)
+{
+    double all_ns = 0, most_ns = 0;
+    for (size_t i = 0; i < way->hop_count; i++) {
+        all_ns += way->pair[i]->more_ns + way->pair[i]->queued_ns[0];
+        most_ns = fmax(most_ns, way->pair[i]->queued_ns[0]);
+    }
+    return all_ns - most_ns;
+}
+
+static struct chain_set set_of(const struct way *way, size_t count, const char *shared)
+{
+    struct chain_set set = {.count = count, .rate = rate_of(way, count), .shared = shared};
+    double before_ns = 0, bytes = 0;
+    for (size_t w = 0; w < count; w++) {
+        set.way[w].hop_count = way[w].hop_count;
+        for (size_t i = 0; i < way[w].hop_count; i++) {
+            set.way[w].pair[i] = way[w].pair[i];
+            set.way[w].slowdown[i] = way[w].hop[i].slowdown;
+        }
+        bytes += plan_way_rate(&way[w]) * (least_start_ns(&way[w]) + before_ns);
+        before_ns += plan_way_launch_ns(&way[w]);
+    }
+    set.waiting_ns = plan_chain_waiting_ns(way, count);
+    set.least_ns = bytes / set.rate + set.waiting_ns;
+    return set;
+}
+
+static bool is_same(const struct chain_set *a, const struct chain_set *b)
+{
+    bool same = a->count == b->count;
+    for (size_t w = 0; same && w < a->count; w++) {
+        same = a->way[w].hop_count == b->way[w].hop_count;
+        for (size_t i = 0; same && i < a->way[w].hop_count; i++)
+            same = a->way[w].pair[i] == b->way[w].pair[i] && a->way[w].slowdown[i] == b->way[w].slowdown[i];
+    }
+    return same;
+}
+
+static void note(struct chain *chain, const struct way *way, size_t count, const char *shared)
+{
+    struct chain_set set = set_of(way, count, shared);
+    for (size_t i = 0; i < chain->count; i++)
+        if (is_same(&chain->set[i], &set))
+            return;
+    if (chain->count == chain->room) {
+        size_t room = chain->room > 0 ? 2 * chain->room : 8;
+        struct chain_set *more = realloc(chain->set, room * sizeof *more);
+        chain->is_short = chain->is_short || more == NULL;
+        if (more == NULL)
+            return;
+        chain->set = more;
+        chain->room = room;
+    }
+    chain->set[chain->count++] = set;
+}
+
+/* Gpus; more than those between eight ways are not looked at. */
+struct gpus {
+    place_id gpu[2 * SHARE_WAYS_MAX];
+    size_t count;
+};
+
+static void add_gpu(struct gpus *gpus, place_id gpu)
+{
+    for (size_t i = 0; i < gpus->count; i++)
+        if (gpus->gpu[i] == gpu)
+            return;
+    if (gpus->count < sizeof gpus->gpu / sizeof gpus->gpu[0])
+        gpus->gpu[gpus->count++] = gpu;
+}
+
+static void add_between(const struct graph *graph, const struct way *way, struct gpus *gpus)
+{
+    for (size_t i = 1; i < way->hop_count; i++)
+        if (graph_place(graph, way->hop[i].from)->kind == PLACE_GPU)
+            add_gpu(gpus, way->hop[i].from);
+}
+
+/* Those through two gpus, which may use up what two others might have used, beside all others or after them. Whether there was one of them. ret_between: and the gpus that any lead through,
+ * also the one that was too little to be taken and with which it ended. */
+static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
+{
+    struct way way[SHARE_WAYS_MAX];
+    double rate = plan_way_rate(&chain->first);
+    enum way_through longest = last ? WAY_GPU : WAY_TWO_GPUS;
+    bool any = false;
+    way[0] = chain->first;
+    for (size_t count = 2; count <= SHARE_WAYS_MAX;) {
+        const char *shared;
+        bool is_found = find_next(&chain->ends, chain->kernels, longest, way, count - 1, &way[count - 1]);
+        if (is_found)
+            add_between(chain->ends.graph, &way[count - 1], ret_between);
+        bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && CHAIN_WORTH * rate_of(way, count) > rate;
+        if (!is_better && longest == WAY_TWO_GPUS)
+            break;
+        if (!is_better) {
+            longest = WAY_TWO_GPUS;
+            (void)plan_share_ways(&chain->ends, way, count - 1, &shared);
+            continue;
+        }
+        rate = rate_of(way, count);
+        any = any || way[count - 1].hop_count == WAY_HOPS_MAX;
+        note(chain, way, count++, shared);
+    }
+    return any;
+}
+
+/* With all gpus but those left out already; and then, in turn, without each of those that matter, but the kept ones. So every set of gpus is tried, each once: where one that does not
+ * matter is missing the ways are the same. */
+static void search(struct chain *chain, struct gpus kept)
+{
+    struct gpus between = kept;
+    chain->tried++;
+    if (follow(chain, false, &between))
+        (void)follow(chain, true, &between);
+    for (size_t i = kept.count; i < between.count && chain->tried < TRIES && !chain->is_short && chain->ends.without_count < WITHOUT_MAX; i++) {
+        chain->without[chain->ends.without_count++] = between.gpu[i];
+        search(chain, kept);
+        chain->ends.without_count--;
+        add_gpu(&kept, between.gpu[i]);
+    }
+}
+
+static struct chain_list *make(const struct way_ends *ends, bool kernels, const struct way *first)
+{
+    struct chain chain;
+    chain.ends = *ends; /* places to be left out need not be anything yet */
+    chain.ends.bytes = MANY_BYTES;
+    chain.ends.without = chain.without;
+    chain.kernels = kernels;
+    chain.first = *first;
+    chain.set = NULL;
+    chain.count = chain.room = 0;
+    chain.tried = 0;
+    chain.is_short = false;
+    search(&chain, (struct gpus){.count = 0});
+    struct chain_list *list = chain.is_short ? NULL : malloc(sizeof *list + chain.count * sizeof *list->set);
+    if (list != NULL) {
+        list->is_kept = false;
+        list->count = chain.count;
+        if (chain.count > 0)
+            memcpy(list->set, chain.set, chain.count * sizeof *list->set);
+    }
+    free(chain.set);
+    return list;
+}
+
+/* Whether the request leaves nothing out that ways might use. */
+static bool is_whole(const struct way_ends *ends)
+{
+    const place_id *memory;
+    size_t count = plan_pairs_memories(ends->pairs, &memory);
+    bool whole = ends->without_count == 0 && ends->busy_count == 0;
+    for (size_t m = 0; m < count && whole; m++)
+        whole = graph_place(ends->graph, memory[m])->kind == PLACE_GPU ? plan_allows_gpu(ends->allowed, memory[m]) : plan_allows_memory(ends->allowed, memory[m]);
+    return whole;
+}
+
+const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels, const struct way *first)
+{
+    unsigned number = (ends->both ? 4 : 0) + (kernels ? 2 : 0) + (first->hop[0].by == MOVE_KERNEL ? 1 : 0);
+    void **slot = is_whole(ends) ? plan_pairs_slot(ends->pairs, ends->from, ends->to, number) : NULL, *others = NULL;
+    struct chain_list *list = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
+    if (list != NULL)
+        return list;
+    list = make(ends, kernels, first);
+    if (list == NULL || slot == NULL)
+        return list;
+    list->is_kept = true;
+    if (__atomic_compare_exchange_n(slot, &others, (void *)list, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        snapshot_keep(ends->snap, &list->kept);
+        return list;
+    }
+    free(list); /* somebody was faster */
+    return others;
+}
+
+void plan_chain_done(const struct chain_list *list)
+{
+    if (list != NULL && !list->is_kept)
+        free((void *)list);
+}
+
+void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret)
+{
+    for (size_t w = 0; w < set->count; w++) {
+        ret[w].hop_count = set->way[w].hop_count;
+        for (size_t i = 0; i < ret[w].hop_count; i++) {
+            const struct pair *pair = set->way[w].pair[i];
+            ret[w].pair[i] = pair;
+            ret[w].hop[i] = both ? pair->both : pair->move;
+            ret[w].hop[i].slowdown = set->way[w].slowdown[i];
+        }
+    }
+}

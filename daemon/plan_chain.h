@@ -1,0 +1,46 @@
+/**
+ * Which ways can be taken at once beside a direct one: a list of sets of ways, whatever the bytes. What plan_split.h chooses from.
+ *
+ * Ways are taken one after the other, each time the one with the highest rate of those that find room beside the ones before (plan_share.h), as long as very many bytes get CHAIN_WORTH faster by
+ * that; the first two, three, ... of these are a set each. Where one goes through two gpus, the same is tried with such last; and all that without each set of the gpus that are in the way of
+ * others, up to six of them and 64 sets, so that one gpu more is no loss (but for what the times compared are off).
+ *
+ * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out a memory or something moves meanwhile. Pure; any thread.
+ */
+#pragma once
+#include "plan_share.h"
+
+#define CHAIN_WORTH 0.95 /* of the time for very many bytes without one more way */
+
+/* One way of a set: its hops, of the snapshot, each so many times slower than alone. */
+struct chain_way {
+    const struct pair *pair[WAY_HOPS_MAX];
+    double slowdown[WAY_HOPS_MAX];
+    size_t hop_count;
+};
+
+struct chain_set {
+    struct chain_way way[SHARE_WAYS_MAX]; /* the first is the direct one */
+    size_t count;
+    double rate;        /* bytes per second that very many approach, by all of them */
+    double waiting_ns;  /* what the caller waits for the end of each way but the first */
+    double least_ns;    /* with waiting: bytes / rate and this is no more than they take */
+    const char *shared; /* as plan_share_ways has it */
+};
+
+struct chain_list {
+    struct snapshot_kept kept; /* first: of the snapshot */
+    bool is_kept;
+    size_t count;
+    struct chain_set set[]; /* in the order in which they are found */
+};
+
+/* Beside that direct way, which is as slow as both directions make it; only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is not needed any more. */
+const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels, const struct way *first);
+void plan_chain_done(const struct chain_list *list); /* NULL is fine */
+
+/* What the caller waits for the end of each way: a call's time for each that is not the first. */
+double plan_chain_waiting_ns(const struct way *way, size_t count);
+
+/* The ways of a set as they are priced. */
+void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret);
