@@ -176,7 +176,7 @@ static enum berth_code read_one(struct store *store, const struct writing *writi
                                 struct baseline_values *values, struct berth_err *err)
 {
     bind_key(store, writing->select, writing->graph, v, values_axes(writing->values, v));
-    int rc = sqlite3_step(writing->select);
+    int rc = store_core_next(writing->select);
     if (rc == SQLITE_ROW)
         read_row(writing->select, baseline, values);
     enum berth_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "reading a baseline", err);

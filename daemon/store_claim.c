@@ -63,7 +63,7 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
     enum berth_code code = store_core_prepare(store, "SELECT id, boot_id FROM claim", &row, err);
     if (code == BERTH_OK)
         code = store_core_prepare(store, "DELETE FROM claim WHERE id = ?1", &delete, err);
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+    while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
         char id[CLAIM_ID_SIZE];
         store_core_copy(row, 0, id, sizeof id);
         if (find(saving, id) != NULL && strcmp(store_core_text(row, 1), store->boot_id) == 0)
@@ -164,7 +164,7 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
                                   &row, err);
     if (code == BERTH_OK)
         store_core_bind_text(row, 1, store->boot_id);
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+    while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
         struct claim claim;
         if (read_row(row, &claim) && !claim_set_restore(claims, &claim))
             code = err_set(err, BERTH_NO_MEMORY, "out of memory for claims");

@@ -12,6 +12,8 @@
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
     struct berth_err why = {0};
+    if (store_index_is_lost()) /* then what SQLite says proves nothing */
+        return err_set(err, BERTH_UNAVAILABLE, "%s: somebody has truncated the index of the database's log", doing);
     enum berth_code code = store_db_error(store->db, doing, &why);
     if (code == BERTH_BAD_DATA)
         snprintf(store->how_broken, sizeof store->how_broken, "%s", sqlite3_errmsg(store->db));
@@ -32,12 +34,18 @@ enum berth_code store_core_prepare(struct store *store, const char *sql, sqlite3
                : store_core_fail(store, "preparing a statement", err);
 }
 
+int store_core_next(sqlite3_stmt *statement)
+{
+    int rc = sqlite3_step(statement);
+    return store_index_is_lost() ? SQLITE_IOERR : rc;
+}
+
 enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing, int64_t *ret_id,
                                 struct berth_err *err)
 {
     int64_t id = 0;
     int rc;
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+    while ((rc = store_core_next(statement)) == SQLITE_ROW)
         id = sqlite3_column_int64(statement, 0);
     enum berth_code code = rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, doing, err);
     sqlite3_reset(statement);
@@ -51,7 +59,7 @@ enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, co
 {
     enum berth_code code = BERTH_OK;
     int rc = SQLITE_DONE;
-    while (code == BERTH_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+    while (code == BERTH_OK && (rc = store_core_next(statement)) == SQLITE_ROW)
         code = take(statement, arg, err);
     if (code == BERTH_OK && rc != SQLITE_DONE)
         code = store_core_fail(store, doing, err);
@@ -201,7 +209,11 @@ static enum berth_code write_boot(struct store *store, void *arg, struct berth_e
     return code;
 }
 
-void store_core_lock(struct store *store) { pthread_mutex_lock(&store->lock); }
+void store_core_lock(struct store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    store_index_enter(&store->index);
+}
 
 enum berth_code store_core_ready(struct store *store, struct berth_err *err)
 {
@@ -239,6 +251,8 @@ void store_core_tell(struct store *store)
 
 enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
+    if (store_index_is_lost())
+        store_file_renew(store);
     if (store->how_broken[0] != '\0' || store->is_other_version) {
         store_db_close(store->db);
         store->db = NULL;
@@ -249,6 +263,7 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
     }
     store->how_broken[0] = store->how_failed[0] = '\0';
     store_core_tell(store);
+    store_index_leave();
     pthread_mutex_unlock(&store->lock);
     return code;
 }

@@ -54,6 +54,9 @@ enum berth_code store_core_prepare(struct store *store, const char *sql, sqlite3
 enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing, int64_t *ret_id,
                                 struct berth_err *err);
 
+/* sqlite3_step, for whoever goes through the rows himself. Anything but SQLITE_ROW and SQLITE_DONE is for store_core_fail. */
+int store_core_next(sqlite3_stmt *statement);
+
 /* Hands each row of a statement to take, as long as that is BERTH_OK, and makes it ready for the next time. */
 enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
                                 enum berth_code (*take)(sqlite3_stmt *row, void *arg, struct berth_err *err), void *arg, struct berth_err *err);

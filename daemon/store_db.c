@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "embedded.h"
+#include "store_index.h"
 
 #define APPLICATION_ID 0x62727468
 #define BUSY_MS        200
@@ -159,12 +160,20 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
     return BERTH_OK;
 }
 
+/* What was written on the word of an index that is gone must not be committed. */
+static int refuse_commit(void *arg)
+{
+    (void)arg;
+    return store_index_is_lost();
+}
+
 static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct berth_err *err)
 {
     static const char settings[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                                    "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;";
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, BUSY_MS);
+    sqlite3_commit_hook(db, refuse_commit, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* A newer version's file must not even get its own log written into it. */
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -308,7 +317,7 @@ bool store_db_is_other_version(sqlite3 *db)
 
 void store_db_close(sqlite3 *db)
 {
-    if (db != NULL && store_db_is_other_version(db))
+    if (db != NULL && (store_index_is_lost() || store_db_is_other_version(db) || store_index_is_lost()))
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(db);
 }

@@ -22,7 +22,7 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, sqli
  * ours, not of this version, broken, not readable, or has a log that would have to be read, too. */
 bool store_db_open_reader(const char *path, sqlite3 **ret_db);
 
-/* The log of a file that has another schema version by now is left as it is. NULL is fine. */
+/* The log of a file that has another schema version by now, or has lost its index, is left as it is. NULL is fine. */
 void store_db_close(sqlite3 *db);
 
 /* Whether somebody has given the file another schema version than ours since it was opened. False also when that cannot be found out. */

@@ -11,9 +11,6 @@
 #include "store_carry.h"
 #include "store_db.h"
 
-#define INDEX_BYTES     32768         /* a -shm file is never shorter; walIndexPage() in SQLite's wal.c */
-#define INDEX_MAX_BYTES (1024 * 1024) /* sparse; enough for a log of 500 MB */
-
 /* Since when stays what it was while the same thing is wrong. */
 __attribute__((format(printf, 4, 5))) static void set_note(struct store *store, int severity, const char *code, const char *format, ...)
 {
@@ -89,7 +86,7 @@ static void note_file(struct store *store, const char *aside, const char *how_br
 }
 
 /* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
-static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+static enum berth_code look_once(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
 {
     struct berth_err first = {0};
     if (how_broken != NULL && !store_db_is_whole(store->path, store->journal))
@@ -97,6 +94,25 @@ static enum berth_code look(const struct store *store, const char *how_broken, s
     if (store_db_open(store->path, store->journal, ret_db, &first) == BERTH_OK)
         return BERTH_OK;
     return first.code == BERTH_BAD_DATA ? store_db_open(store->path, store->journal, ret_db, err) : err_set(err, first.code, "%s", first.detail);
+}
+
+/* What an index says that is lost meanwhile is not believed either. */
+static enum berth_code look(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        struct berth_err why = {0};
+        sqlite3 *db = NULL;
+        enum berth_code code = look_once(store, how_broken, &db, &why);
+        if (!store_index_is_lost()) {
+            if (code != BERTH_OK)
+                return err_set(err, code, "%s", why.detail);
+            *ret_db = db;
+            return BERTH_OK;
+        }
+        store_db_close(db);
+        store_index_renew(store->path);
+    }
+    return err_set(err, BERTH_IO, "the index of its log cannot be kept: the disk is full, or somebody truncates it");
 }
 
 /* A connection to the file, or to a fresh one in the place of a broken one. aside and broken say which. */
@@ -195,24 +211,25 @@ bool store_file_return(struct store *store)
     return true;
 }
 
-/* Somebody who truncates the index of the log would end this process by SIGBUS at the next look into it. Zeroes instead tell SQLite to
- * make it anew. */
-static void mend_index(const struct store *store)
+void store_file_renew(struct store *store)
 {
-    char index[4096];
-    struct stat status;
-    snprintf(index, sizeof index, "%s-shm", store->path);
-    if (lstat(index, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < INDEX_BYTES && truncate(index, INDEX_MAX_BYTES) < 0)
-        return; /* no room: then nothing has changed */
+    bool is_in_memory = store->state == STORE_MEMORY_ONLY;
+    sqlite3 **lost = is_in_memory ? &store->file : &store->db;
+    store_db_close(*lost);
+    *lost = NULL;
+    store_index_renew(store->path);
+    if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK && store->state == STORE_OK)
+        set_note(store, 1, "store-index-lost", "somebody truncated the index of the database's log (berth.db-shm) while it was in use; it was made anew");
 }
 
-/* A log that is deleted lives on as long as this process does; closing the database brings what is in it into the file. */
-static bool log_is_gone(const struct store *store)
+/* A log or an index that is deleted lives on as long as this process has it, and others would begin one of their own; closing the database brings what is in
+ * the log into the file. */
+static bool is_gone(const struct store *store, const char *suffix)
 {
-    char log[4096];
+    char name[4096];
     struct stat status;
-    snprintf(log, sizeof log, "%s-wal", store->path);
-    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(log, &status) < 0 && errno == ENOENT;
+    snprintf(name, sizeof name, "%s%s", store->path, suffix);
+    return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 && errno == ENOENT;
 }
 
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
@@ -221,8 +238,10 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
     struct note before = store->note;
     if (store->db != NULL && store->state != STORE_MEMORY_ONLY) {
         taken_away = has_moved(store->db);
-        mend_index(store);
-        if (taken_away || log_is_gone(store)) {
+        if (!taken_away && store_index_is_cut(store->path) && !store_db_is_exclusive(store->db)) {
+            store_index_lose();
+            store_file_renew(store);
+        } else if (taken_away || is_gone(store, "-wal") || is_gone(store, "-shm")) {
             store_db_close(store->db); /* which leaves a log of another file alone: SQLite looks, too */
             store->db = NULL;
         }
@@ -250,4 +269,6 @@ void store_file_close(struct store *store)
     store_db_close(store->db);
     store_db_close(store->file);
     store->db = store->file = NULL;
+    if (store_index_is_lost())
+        store_index_renew(store->path);
 }

@@ -20,6 +20,10 @@ bool store_file_return(struct store *store);
 /* Before a call: a file that was deleted or replaced is opened, or begun, anew, and what was done to its log is mended. Fails as store_file_open. */
 enum berth_code store_file_check(struct store *store, struct berth_err *err);
 
+/* In a call that found the index of the log lost: the database is closed and opened anew, by store_file_open, with a note. While the store is in memory,
+ * the file beside it is closed. */
+void store_file_renew(struct store *store);
+
 /* What was set aside may have been moved away meanwhile, or long ago: then it is noted no more. */
 void store_file_remember(struct store *store);
 

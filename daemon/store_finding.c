@@ -178,7 +178,7 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
         sqlite3_bind_int64(row, 1, store->node);
         sqlite3_bind_int64(row, 2, since_s);
         sqlite3_bind_int64(row, 3, (int64_t)max);
-        while (count < max && (rc = sqlite3_step(row)) == SQLITE_ROW)
+        while (count < max && (rc = store_core_next(row)) == SQLITE_ROW)
             read_kept(row, &finding[count++]);
         if (count < max && rc != SQLITE_DONE)
             code = store_core_fail(store, "reading findings", err);

@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "store_db.h"
+#include "store_index.h"
 
 /* How far store_keep has come. Beginning anew, as after a restart, does no harm. */
 struct keeping_state {
@@ -20,6 +21,7 @@ struct keeping_state {
 
 struct store {
     pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
+    struct store_index index;
     sqlite3 *db;
     sqlite3 *file; /* while db is in memory: the file, for reading; NULL when it cannot be */
     char *path;    /* NULL: memory only by choice */

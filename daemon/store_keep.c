@@ -112,7 +112,7 @@ static enum berth_code ask(struct store *store, const char *sql, int64_t first, 
     if (code == BERTH_OK) {
         sqlite3_bind_int64(statement, 1, first);
         sqlite3_bind_int64(statement, 2, second); /* refused, and rightly, where there is no second */
-        int rc = sqlite3_step(statement);
+        int rc = store_core_next(statement);
         int64_t number = rc == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL ? sqlite3_column_int64(statement, 0) : nothing;
         code = rc == SQLITE_ROW || rc == SQLITE_DONE ? BERTH_OK : store_core_fail(store, "looking for old history", err);
         if (code == BERTH_OK)

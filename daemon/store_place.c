@@ -50,7 +50,7 @@ static enum berth_code list_all(struct store *store, struct comparing *comparing
     enum berth_code code = BERTH_OK;
     int rc = SQLITE_DONE;
     store_core_bind_text(row, 1, name_of(comparing->graph));
-    while (code == BERTH_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+    while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
         struct expected_place place = {.seen_s = sqlite3_column_int64(row, 4)};
         store_core_copy(row, 0, place.identity, sizeof place.identity);
         store_core_copy(row, 1, place.kind, sizeof place.kind);

@@ -128,7 +128,7 @@ static enum berth_code read_rows(struct store *store, sqlite3_stmt *row, struct 
     bool ok = true;
     int rc = SQLITE_DONE;
     sqlite3_bind_int64(row, 1, store->node);
-    while (ok && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+    while (ok && (rc = store_core_next(row)) == SQLITE_ROW) {
         if (sqlite3_column_int64(row, 0) != reading->id)
             ok = end_set(reading) && begin_set(reading, row);
         if (ok)

@@ -2,11 +2,13 @@
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -397,6 +399,61 @@ def files_beside_it():
         assert runs_in(database(daemon)) == 6
 
 
+def somebody_truncates_the_index():
+    """At any moment: within a call as well as between two."""
+    with measuring() as daemon:
+        index = daemon.state / "berth.db-shm"
+        measure(daemon)
+        end = threading.Event()
+        times = []
+
+        def truncate():
+            while not end.is_set() or len(times) < 50:
+                with contextlib.suppress(FileNotFoundError):
+                    os.truncate(index, random.choice((0, 0, 4096, 20000)))
+                    times.append(time.monotonic())
+                time.sleep(random.uniform(0, 0.02))
+
+        thread = threading.Thread(target=truncate)
+        thread.start()
+        try:
+            for _ in range(5):
+                measure(daemon)
+                claim(daemon)
+        finally:
+            end.set()
+            thread.join()
+        assert daemon.process.poll() is None, daemon.said()
+        assert until(lambda: daemon.status()["store"] == "ok"), (daemon.status(), daemon.said())
+        measure(daemon)
+        assert len(points(daemon)) == 7
+        says(daemon, "store-index-lost", "berth.db-shm")
+        daemon.stop()
+        assert runs_in(database(daemon)) == 7
+        assert not list(daemon.state.glob("berth.db.corrupt-*")), "nothing was broken"
+
+
+def no_room_for_the_index():
+    """What was truncated and made longer again is a hole, and there is nothing to fill it with."""
+    with small_disk() as (folder, state), measuring(directory=folder) as daemon:
+        measure(daemon)
+        index = state / "berth.db-shm"
+        size = index.stat().st_size
+        with contextlib.closing(sqlite3.connect(database(daemon))) as other:  # as long as this one has it open, it stays what it is
+            other.execute("SELECT count(*) FROM run").fetchone()
+            os.truncate(index, 0)
+            fill(state / "filler")
+            os.truncate(index, size)
+            measure(daemon)
+            is_out(daemon, "the index of its log cannot be kept")
+            measure(daemon)
+            assert len(points(daemon)) >= 2  # what is in the file may not be readable now
+            (state / "filler").unlink()
+        is_back(daemon, 3)
+        daemon.stop()
+        assert runs_in(database(daemon)) == 3
+
+
 def a_rollback_journal():
     with measuring("store_journal = rollback\n") as daemon:
         measure(daemon)
@@ -435,7 +492,8 @@ def at_rest_nothing_runs():
 
 TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_lock, a_newer_schema_is_not_touched, a_broken_file_is_set_aside,
          broken_while_it_runs, whoever_notices_it_says_so, what_was_set_aside_is_remembered, taken_away_while_nobody_uses_it,
-         another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables, files_beside_it, a_rollback_journal, at_rest_nothing_runs]
+         another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables, files_beside_it, somebody_truncates_the_index,
+         no_room_for_the_index, a_rollback_journal, at_rest_nothing_runs]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,142 @@
+#include "store_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* walformat.html, 2: an index begins with both copies of its header and what a checkpoint keeps, and is made of blocks. */
+#define HEADER_BYTES 136
+#define BLOCK_BYTES  32768
+
+/* The one thing at file scope, as nothing is handed to a signal's handler: for each thread, what it is inside of; see tests/structure.sh. */
+static _Thread_local struct store_index *inside;
+
+/* One line of /proc/self/maps, "55d4e000-55d50000 rw-s 00000000 fe:01 1234 /path", as far as it has been read; proc(5). */
+struct mapping {
+    uintptr_t from, to;
+    int field, column; /* 0 from, 1 to, 2 permissions, 3 the rest */
+    bool is_writable, is_shared;
+};
+
+static unsigned digit(char c) { return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10; }
+
+/* Takes one more byte. True when it ends the line. */
+static bool take(struct mapping *line, char c)
+{
+    if (c == '\n')
+        return true;
+    if (line->field < 3 && c == (line->field == 0 ? '-' : ' ')) {
+        line->field++;
+        line->column = 0;
+        return false;
+    }
+    if (line->field == 0)
+        line->from = line->from << 4 | digit(c);
+    else if (line->field == 1)
+        line->to = line->to << 4 | digit(c);
+    else if (line->field == 2 && line->column == 1)
+        line->is_writable = c == 'w';
+    else if (line->field == 2 && line->column == 3)
+        line->is_shared = c == 's';
+    line->column++;
+    return false;
+}
+
+/* Whether the address lies in memory that is written to and shared. In a signal's handler: no library, nothing allocated. */
+static bool is_shared(int maps, uintptr_t address)
+{
+    char text[2048];
+    struct mapping line = {0};
+    ssize_t length;
+    for (off_t at = 0; (length = pread(maps, text, sizeof text, at)) > 0; at += length)
+        for (ssize_t i = 0; i < length; i++) {
+            if (!take(&line, text[i]))
+                continue;
+            if (address >= line.from && address < line.to)
+                return line.is_writable && line.is_shared;
+            line = (struct mapping){0};
+        }
+    return false;
+}
+
+static bool put_zeroes(uintptr_t address)
+{
+    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *page = (void *)(address & ~(size - 1));
+    return mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int before = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    if (inside != NULL && info->si_code == BUS_ADRERR && is_shared(inside->maps, address) && put_zeroes(address)) {
+        inside->is_lost = 1;
+    } else {
+        signal(number, SIG_DFL);
+        raise(number); /* delivered on return, where it happened */
+    }
+    errno = before;
+}
+
+void store_index_init(struct store_index *index)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESTART};
+    *index = (struct store_index){.maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+void store_index_done(struct store_index *index)
+{
+    if (index->maps >= 0)
+        close(index->maps);
+    index->maps = -1;
+}
+
+void store_index_enter(struct store_index *index)
+{
+    index->is_lost = 0;
+    inside = index;
+}
+
+void store_index_leave(void) { inside = NULL; }
+
+bool store_index_is_lost(void) { return inside != NULL && inside->is_lost; }
+
+void store_index_lose(void)
+{
+    if (inside != NULL)
+        inside->is_lost = 1;
+}
+
+bool store_index_is_cut(const char *path)
+{
+    char name[PATH_MAX];
+    struct stat status;
+    snprintf(name, sizeof name, "%s-shm", path);
+    return lstat(name, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < BLOCK_BYTES;
+}
+
+void store_index_renew(const char *path)
+{
+    static const char zeroes[HEADER_BYTES];
+    char name[PATH_MAX];
+    struct stat status;
+    snprintf(name, sizeof name, "%s-shm", path);
+    int fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        ssize_t written = pwrite(fd, zeroes, status.st_size < HEADER_BYTES ? (size_t)status.st_size : HEADER_BYTES, 0);
+        (void)written; /* bytes that are there already always have room, but for those in a hole, which are zero */
+    }
+    if (fd >= 0)
+        close(fd);
+    if (inside != NULL)
+        inside->is_lost = 0;
+}
