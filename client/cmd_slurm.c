@@ -47,6 +47,7 @@ static int run_health(struct cmd *cmd)
     else
         slurm_health_check(&call, &health);
     slurm_call_done(&call);
+    slurm_job_release_ended(cmd_value(cmd, &cmd_globals[CMD_SOCKET]), HEALTH_MS, node);
     return CMD_DONE;
 }
 

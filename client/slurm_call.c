@@ -57,13 +57,27 @@ const char *slurm_call_why(const struct slurm_call *call)
     return *why != '\0' ? why : "out of memory";
 }
 
-void slurm_call_log(int priority, const char *format, ...)
+static void tell(bool is_quiet, int priority, const char *format, va_list args)
 {
     char line[512];
+    vsnprintf(line, sizeof line, format, args);
+    syslog(LOG_DAEMON | priority, "berth-slurm: %s", line);
+    if (!is_quiet)
+        fprintf(stderr, "berth-slurm: %s\n", line);
+}
+
+void slurm_call_log(int priority, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    tell(false, priority, format, args);
     va_end(args);
-    syslog(LOG_DAEMON | priority, "berth-slurm: %s", line);
-    fprintf(stderr, "berth-slurm: %s\n", line);
+}
+
+void slurm_call_tell(const struct slurm_call *call, int priority, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tell(call->is_quiet, priority, format, args);
+    va_end(args);
 }

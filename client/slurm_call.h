@@ -3,6 +3,7 @@
  */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "berth.h"
@@ -10,6 +11,7 @@
 struct slurm_call {
     struct berth *berth; /* NULL: there is no connection */
     int64_t end_ms;      /* of CLOCK_MONOTONIC */
+    bool is_quiet;       /* standard error is the job's: slurm_call_tell leaves it alone; false at first */
 };
 
 /* Connects to socket (NULL: the usual one). Gives berth's status; slurm_call_done also on failure. */
@@ -27,3 +29,6 @@ const char *slurm_call_why(const struct slurm_call *call);
 
 /* A line for the administrator, to the system's log as berth-slurm and to standard error. */
 void slurm_call_log(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, to the system's log alone where the call is quiet. */
+void slurm_call_tell(const struct slurm_call *call, int priority, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -1,63 +1,16 @@
 #include "slurm_health.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <syslog.h>
-#include <unistd.h>
+
+#include "slurm_scontrol.h"
 
 #define PREFIX      "berth: " /* of every reason that this gives, and that it may resume */
-#define SCONTROL_MS 20000     /* Slurm kills a health check after 60 s */
 #define REASON_SIZE 200
-
-/* Runs scontrol with these words and gives what it prints, cut to size. False when it cannot be run, fails, or takes too long. */
-static bool run_scontrol(const char *const words[], char *ret, size_t size)
-{
-    int ends[2], status = -1;
-    pid_t pid;
-    posix_spawn_file_actions_t actions;
-    size_t length = 0;
-    ret[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return false;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    int failed = posix_spawnp(&pid, "scontrol", &actions, NULL, (char *const *)words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    struct pollfd reading = {.fd = ends[0], .events = POLLIN};
-    for (ssize_t n = 1; failed == 0 && n > 0;) {
-        char rest[256];
-        if (poll(&reading, 1, SCONTROL_MS) <= 0) {
-            kill(pid, SIGKILL);
-            break;
-        }
-        bool has_room = length + 1 < size;
-        n = read(ends[0], has_room ? ret + length : rest, has_room ? size - 1 - length : sizeof rest);
-        length += has_room && n > 0 ? (size_t)n : 0;
-        ret[length] = '\0';
-    }
-    close(ends[0]);
-    return failed == 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* What stands behind " key" up to the end of the line, or, for one word, the next space. */
-static bool find_value(const char *text, const char *key, bool is_one_word, char *ret, size_t size)
-{
-    const char *at = strstr(text, key);
-    if (at == NULL)
-        return false;
-    at += strlen(key);
-    snprintf(ret, size, "%.*s", (int)strcspn(at, is_one_word ? " \n" : "\n"), at);
-    return true;
-}
 
 struct node_state {
     bool is_drained; /* or draining */
@@ -69,12 +22,12 @@ static bool look_at_node(const char *node, struct node_state *ret)
     char shown[8192], state[128];
     const char *const words[] = {"scontrol", "show", "node", node, NULL};
     *ret = (struct node_state){.is_drained = false};
-    if (!run_scontrol(words, shown, sizeof shown) || !find_value(shown, " State=", true, state, sizeof state)) {
+    if (!slurm_scontrol(words, shown, sizeof shown) || !slurm_scontrol_value(shown, " State=", true, state, sizeof state)) {
         slurm_call_log(LOG_WARNING, "scontrol does not say how node %.60s is", node);
         return false;
     }
     ret->is_drained = strstr(state, "DRAIN") != NULL;
-    find_value(shown, " Reason=", false, ret->reason, sizeof ret->reason);
+    slurm_scontrol_value(shown, " Reason=", false, ret->reason, sizeof ret->reason);
     return true;
 }
 
@@ -87,7 +40,7 @@ static void update_node(const char *node, const char *state, const char *reason)
     snprintf(to, sizeof to, "State=%s", state);
     snprintf(why, sizeof why, "Reason=%s", reason != NULL ? reason : "");
     const char *const words[] = {"scontrol", "update", name, to, reason != NULL ? why : NULL, NULL};
-    if (run_scontrol(words, said, sizeof said))
+    if (slurm_scontrol(words, said, sizeof said))
         slurm_call_log(LOG_NOTICE, "node %.60s: %s%s%s", node, state, reason != NULL ? ", " : "", reason != NULL ? reason : "");
     else
         slurm_call_log(LOG_WARNING, "node %.60s: scontrol could not update it to %s", node, state);

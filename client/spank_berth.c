@@ -2,7 +2,7 @@
  * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec` does. Nothing that goes wrong here fails a job: the
  * task runs as Slurm has placed it, and the first task of the node says so, once.
  *
- * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [default=WORDS], WORDS as of --berth.
+ * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [timeout_ms=N] [default=WORDS], WORDS as of --berth.
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -10,19 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <syslog.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "exec_together.h"
 #include "lib_apply.h"
 #include "slurm_call.h"
 #include "slurm_cores.h"
 #include "slurm_gres.h"
 #include "slurm_share.h"
+#include "slurm_step.h"
 #include "slurm_task.h"
 #include "slurm_visible.h"
 #include "spank_options.h"
 
 #define TIMEOUT_MS 1000
+#define CLAIM_MS   100
 #define LINE_SIZE  512
 #define STEP_GPUS  "BERTH_STEP_GPUS" /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
 
@@ -53,11 +57,12 @@ static const struct spank_option berth_option = {
 /* What the plugin's own line in plugstack.conf says. */
 struct setting {
     const char *socket, *gres_conf, *standard; /* NULL: not said */
+    long timeout_ms;                           /* of a task in all */
 };
 
 static struct setting read_setting(int count, char **words)
 {
-    struct setting setting = {.socket = NULL};
+    struct setting setting = {.timeout_ms = TIMEOUT_MS};
     for (int i = 0; i < count; i++) {
         if (strncmp(words[i], "socket=", 7) == 0)
             setting.socket = words[i] + 7;
@@ -65,8 +70,8 @@ static struct setting read_setting(int count, char **words)
             setting.gres_conf = words[i] + 10;
         else if (strncmp(words[i], "default=", 8) == 0)
             setting.standard = words[i] + 8;
-        else
-            slurm_error("berth: plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf= and default=", words[i]);
+        else if (strncmp(words[i], "timeout_ms=", 11) != 0 || !cmd_parse_count(words[i] + 11, 1, 60000, &setting.timeout_ms))
+            slurm_error("berth: plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, timeout_ms= and default=", words[i]);
     }
     return setting;
 }
@@ -313,9 +318,14 @@ static bool take(struct task *task)
     return true;
 }
 
-static void say(const struct task *task, bool is_placed)
+static void say(const struct task *task, uint32_t number, bool is_placed)
 {
     const struct berth_step *step = task->step;
+    if (number != 0) { /* the first one has told the job; the administrator hears of each */
+        if (!is_placed)
+            syslog(LOG_DAEMON | LOG_WARNING, "berth-slurm: task %u of the step here runs as Slurm has placed it: %s", (unsigned)number, task->why);
+        return;
+    }
     if (!is_placed)
         slurm_spank_log("berth: %s: tasks run as Slurm has placed them", task->why);
     else if (step->cpus_bound || step->gpus_bound)
@@ -325,7 +335,7 @@ static void say(const struct task *task, bool is_placed)
 
 static bool place(struct task *task)
 {
-    if (slurm_call_init(&task->call, task->setting.socket, TIMEOUT_MS) != BERTH_DONE)
+    if (slurm_call_init(&task->call, task->setting.socket, (int)task->setting.timeout_ms) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     return find_out(task) && ask(task) && take(task);
 }
@@ -355,8 +365,8 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     int id = 0;
     if (spank_get_item(spank, S_TASK_ID, &id) == ESPANK_SUCCESS)
         number = (uint32_t)id;
-    if (number == 0 && (task->step != NULL || !is_placed))
-        say(task, is_placed);
+    if (task->step != NULL || !is_placed)
+        say(task, number, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
     exec_together_done(&task->together);
     berth_binding_free(task->binding);
@@ -365,5 +375,25 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     json_decref(task->node);
     slurm_call_done(&task->call);
     free(task);
+    return ESPANK_SUCCESS;
+}
+
+/* As root in the step's slurmstepd, when its tasks are in their cgroups and wait to be executed. */
+int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
+{
+    struct setting setting = read_setting(count, words);
+    struct slurm_call call;
+    uint32_t job = 0;
+    int number = -1;
+    pid_t task = 0;
+    char *cores = NULL;
+    if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS || number != 0 || spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_TASK_PID, &task) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_ALLOC_CORES, &cores) != ESPANK_SUCCESS || cores == NULL)
+        return ESPANK_SUCCESS;
+    int status = slurm_call_init(&call, setting.socket, CLAIM_MS);
+    call.is_quiet = true;
+    if (status == BERTH_DONE)
+        slurm_step_claim(&call, job, cores, task);
+    slurm_call_done(&call);
     return ESPANK_SUCCESS;
 }

@@ -73,9 +73,9 @@ def wait(condition, what, seconds=30):
 
 
 class Cluster:
-    """settings: more lines of slurm.conf; gres: gres.conf; hooks: a file name in etc/slurm by the setting that names it; plugin: that of SPANK."""
+    """settings: more lines of slurm.conf; gres: gres.conf; hooks: a file name in etc/slurm by the setting that names it; plugin: that of SPANK; threads: of each core."""
 
-    def __init__(self, berth_socket, bin_folder, settings="", gres="NodeName=n1 Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]\n", hooks=None, plugin=None):
+    def __init__(self, berth_socket, bin_folder, settings="", gres="NodeName=n1 Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]\n", hooks=None, plugin=None, threads=1):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-slurm-"))
         self.folder.chmod(0o755)
         self.started = []
@@ -118,7 +118,7 @@ SwitchType=switch/none
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 {chr(10).join(lines)}
 {settings}
-NodeName={NODE} NodeAddr=127.0.0.1 Sockets=1 CoresPerSocket=64 ThreadsPerCore=1 CPUs=64 RealMemory=100 Gres=gpu:mi250x:8 State=UNKNOWN
+NodeName={NODE} NodeAddr=127.0.0.1 Sockets=1 CoresPerSocket=64 ThreadsPerCore={threads} CPUs={64 * threads} RealMemory=100 Gres=gpu:mi250x:8 State=UNKNOWN
 PartitionName=all Nodes={NODE} Default=YES MaxTime=10 State=UP
 """)
         self.environment = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ["PATH"] + ":/usr/sbin"}

@@ -212,6 +212,25 @@ def what_a_hook_cannot_know_is_one_line():
         assert listed(daemon) == {}
 
 
+def the_health_check_releases_claims_of_jobs_that_have_ended():
+    """Their epilogs were killed, or found no daemon."""
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
+        running = job(cluster, 2)
+        claimed(daemon, "gpu6", key="slurm/77")  # of which Slurm knows nothing
+        claimed(daemon, "gpu5", key="site/77")
+        claimed(daemon, "gpu4", key="slurm/77.mine")
+        done = cluster.run(BIN / "berth", "slurm", "health", environment={"BERTH_SOCKET": daemon.socket, "SLURMD_NODENAME": "n1"})
+        assert done.returncode == 0 and "slurm/77: its claim is released" in done.stderr and done.stderr.count("\n") == 1, done
+        assert set(places_by_key(daemon)) == {"slurm/1", "site/77", "slurm/77.mine"}, places_by_key(daemon)
+        (cluster.folder / "Epilog.sh").write_text("#!/bin/sh\necho 1 0 0 >>$(dirname $0)/Epilog.log\n")  # it is lost
+        ended(cluster, running)
+        def is_released():
+            cluster.run(BIN / "berth", "slurm", "health", environment={"BERTH_SOCKET": daemon.socket, "SLURMD_NODENAME": "n1"})
+            return "slurm/1" not in places_by_key(daemon)
+        wait(is_released, "the claim of a job that has ended stands")
+        assert set(places_by_key(daemon)) == {"site/77", "slurm/77.mine"}, places_by_key(daemon)
+
+
 WRONG = {"record": "finding", "code": "wrong-bytes", "from": "gpu1", "to": "gpu2", "why": "4096 of 65536 bytes are wrong"}
 END = {"record": "end", "status": "complete", "elapsed_ns": 5}
 
@@ -265,5 +284,6 @@ if __name__ == "__main__":
         the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables,
         only_claims_of_slurms_jobs_are_taken_over,
         what_a_hook_cannot_know_is_one_line,
+        the_health_check_releases_claims_of_jobs_that_have_ended,
         the_health_check_drains_with_the_reason_and_resumes_only_its_own,
     ]) > 0)

@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
 import node as virtual  # noqa: E402
 from cluster import Cluster, enter_private_machine, wait  # noqa: E402
-from berthd import BIN, Daemon  # noqa: E402
+from berthd import BIN, Daemon, NODES  # noqa: E402
 from claiming import PLACEMENT  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import call  # noqa: E402
@@ -102,6 +102,49 @@ def jobs_that_share_the_node_get_berths_apart():
         assert sorted(len(task[VISIBLE].split(",")) for task in tasks) == [3, 5], tasks
 
 
+def cores_by_key(bed):
+    return {c["key"]: [place for place in c["places"] if place.startswith("core")] for c in bed.daemon.call(PLACEMENT + "ListClaims")["claims"]}
+
+
+def a_jobs_cores_are_claimed_and_others_plan_around_them():
+    """Jobs that share no gpus and were not planned together: nobody tells the command which cores the job has, for nothing confines the tasks to them."""
+    command = ["--berth=off", BIN / "berth", "--socket", "SOCKET", "exec", "--strict", "--", APP]
+    with Bed() as bed:
+        command[command.index("SOCKET")] = bed.daemon.socket
+        jobs = []
+        for more in ["-n1"], ["-n1", "--gpus=2"]:
+            jobs.append(subprocess.Popen(["srun", "-Q", *more, *command, "30"], env=bed.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            wait(lambda: sum(map(len, cores_by_key(bed).values())) == len(jobs), "the job's cores are not claimed")
+        assert cores_by_key(bed) == {"slurm/1": ["core0"], "slurm/2": ["core1"]}, cores_by_key(bed)
+        found = [json.loads(job.stdout.readline()[5:]) for job in jobs]
+        assert [task["cpus"] for task in found] == [[0], [1]], found
+        error, reply = call(bed.daemon.socket, PLACEMENT + "Bind", {"tasks": 1, "allowed": {"cpus": "0-3"}})
+        assert error is None and reply["tasks"][0]["cpus"] == "2-3", reply
+        bed.cluster.run("scancel", "1", "2")
+        for job in jobs:
+            job.communicate(timeout=30)
+        wait(lambda: cores_by_key(bed) == {}, "what was claimed for the jobs ends with them")
+
+
+def cores_come_with_all_of_their_threads():
+    with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, plugin=PLUGIN, settings="TaskPlugin=task/none", threads=2) as cluster:
+        job = subprocess.Popen(["srun", "-Q", "-n1", "-c5", "--berth=off", APP, "30"], env=cluster.environment, stdout=subprocess.PIPE, text=True)
+        job.stdout.readline()
+        claims = daemon.call(PLACEMENT + "ListClaims")["claims"]
+        assert [claim["places"] for claim in claims] == [["core0", "core1", "core2"]], claims
+        assert claims[0]["owner_pid"] is not None, "no prolog has claimed, and no epilog will release"
+        cluster.run("scancel", "1")
+        job.communicate(timeout=30)
+        wait(lambda: not daemon.call(PLACEMENT + "ListClaims")["claims"], "the claim ends with the step")
+
+
+def tasks_find_no_variable_of_the_plugins():
+    with Bed() as bed:
+        done = bed.cluster.run("srun", "-Q", "-n1", "--gpus=1", "env")
+        names = {line.split("=")[0] for line in done.stdout.splitlines()}
+        assert "SLURM_JOB_ID" in names and {name for name in names if name.startswith("BERTH")} == {name for name in os.environ if name.startswith("BERTH")}, names
+
+
 def a_daemon_that_is_gone_or_hangs_costs_one_line():
     with Bed() as bed:
         bed.daemon.process.send_signal(signal.SIGSTOP)
@@ -139,6 +182,9 @@ if __name__ == "__main__":
         each_task_is_where_the_plan_says,
         words_of_the_job_are_obeyed,
         jobs_that_share_the_node_get_berths_apart,
+        a_jobs_cores_are_claimed_and_others_plan_around_them,
+        cores_come_with_all_of_their_threads,
+        tasks_find_no_variable_of_the_plugins,
         a_daemon_that_is_gone_or_hangs_costs_one_line,
         what_slurm_has_bound_stays_and_is_told,
     ]) > 0)
