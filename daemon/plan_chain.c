@@ -88,6 +88,7 @@ static struct chain_set set_of(const struct way *way, size_t count, const char *
         for (size_t i = 0; i < way[w].hop_count; i++) {
             set.way[w].pair[i] = way[w].pair[i];
             set.way[w].slowdown[i] = way[w].hop[i].slowdown;
+            set.way[w].is_slowed_by_guess[i] = way[w].hop[i].is_slowed_by_guess;
         }
         bytes += plan_way_rate(&way[w]) * (least_start_ns(&way[w]) + before_ns);
         before_ns += plan_way_launch_ns(&way[w]);
@@ -262,6 +263,7 @@ void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret)
             ret[w].pair[i] = pair;
             ret[w].hop[i] = both ? pair->both : pair->move;
             ret[w].hop[i].slowdown = set->way[w].slowdown[i];
+            ret[w].hop[i].is_slowed_by_guess = set->way[w].is_slowed_by_guess[i];
         }
     }
 }

@@ -16,6 +16,7 @@
 struct chain_way {
     const struct pair *pair[WAY_HOPS_MAX];
     double slowdown[WAY_HOPS_MAX];
+    bool is_slowed_by_guess[WAY_HOPS_MAX];
     size_t hop_count;
 };
 

@@ -216,6 +216,8 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
 static double spread_of(const struct move *move, double bytes)
 {
     double fitted = move->curve != NULL ? curve_fit_spread(&move->curve->fit, bytes) : NAN;
+    if (move->is_slowed_by_guess)
+        return NAN;
     if (move->curve != NULL)
         return isnan(fitted) ? fitted : fmax(fitted, spread_one(move->one, 0, 0, MANY)); /* the smaller a piece, the more of them were timed at once: each deviates as large ones do */
     return move->rate != NULL && move->high >= move->low ? spread_cell_among((move->high - move->low) / 2 / move->bytes_per_s, move->rate->n, move->one) : NAN;

@@ -28,6 +28,7 @@ struct move {
     const struct agreement *drift; /* of the snapshot: how far such measurements are apart where they should not be; NULL unknown */
     const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
     double slowdown;            /* how many times longer the bytes take, not what starts them, while as many go the other way; 1 alone */
+    bool is_slowed_by_guess;    /* some of slowdown is by what nobody measured: the time has no interval */
 };
 
 /* Makes what the snapshot has not made yet of what transfers rest on. NO_MEMORY. Whatever is found afterwards is not found for lack of memory. */

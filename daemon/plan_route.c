@@ -294,7 +294,7 @@ static enum berth_code share(struct work *work, struct route_option *option, str
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
     enum berth_code code = plan_step(work->snap, flows, count, err);
-    double most = 1;
+    double most = 1, sooner = 1, later = 1;
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
@@ -303,6 +303,9 @@ static enum berth_code share(struct work *work, struct route_option *option, str
             slower = fmax(slower, crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes));
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
+        hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal));
+        sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);
+        later = fmax(later, flows[i].latest_ns / flows[i].time.time_ns);
         if (slower > most && flows[i].shared != NULL)
             option->shared = flows[i].shared;
         most = fmax(most, slower);
@@ -315,6 +318,8 @@ static enum berth_code share(struct work *work, struct route_option *option, str
     }
     if (most > 1)
         price(option, work->ends.bytes);
+    option->predicted.low_ns *= sooner;
+    option->predicted.high_ns *= later;
     return code;
 }
 

@@ -218,6 +218,7 @@ static void reset(struct work *work, bool is_in_run)
         work->by[w] = NULL;
         for (size_t i = 0; i < way->hop_count; i++) {
             struct move *hop = &way->hop[i];
+            hop->is_slowed_by_guess = false;
             hop->slowdown = work->ends->both && !(is_in_run && is_with_host(work, hop)) ? way->pair[i]->both.slowdown : 1;
             work->alone[w] = fmin(work->alone[w], plan_way_hop_rate(hop));
         }
@@ -239,8 +240,10 @@ static void slow_hops(struct work *work, size_t w)
     for (size_t i = 0; i < way->hop_count; i++) {
         struct move *hop = &way->hop[i];
         bool is_slowed = work->by[w] != NULL ? uses(way->pair[i], work->by[w]) : is_with_host(work, hop);
-        if (is_slowed && plan_way_hop_rate(hop) > work->rate[w] * (1 + SAME))
-            hop->slowdown *= plan_way_hop_rate(hop) / work->rate[w];
+        if (!is_slowed || plan_way_hop_rate(hop) <= work->rate[w] * (1 + SAME))
+            continue;
+        hop->slowdown *= plan_way_hop_rate(hop) / work->rate[w];
+        hop->is_slowed_by_guess = work->by[w] != NULL && plan_pairs_limit(work->ends->pairs, work->by[w]->number).stated > 0;
     }
 }
 

@@ -100,6 +100,26 @@ static void prepare(struct work *work)
     }
 }
 
+/* Where fair shares do not reproduce the sets, who comes first is not known. */
+static void look_at_order(struct work *work)
+{
+    bool is_uneven = false;
+    for (size_t i = 0; i < work->count; i++) {
+        struct step_flow *flow = &work->flow[i];
+        flow->soonest_ns = flow->latest_ns = flow->time.time_ns;
+        is_uneven = is_uneven || (work->stream[i].shared < work->model->found_count && work->model->found[work->stream[i].shared].is_uneven);
+    }
+    for (int order = LOAD_SHARE_FIRST; is_uneven && order <= LOAD_SHARE_LAST; order++) {
+        load_share_set_order(work->share, (enum load_share_order)order);
+        load_share_run(work->share, work->limit, work->stream, work->count);
+        for (size_t i = 0; i < work->count; i++) {
+            struct step_flow *flow = &work->flow[i];
+            flow->soonest_ns = fmin(flow->soonest_ns, work->stream[i].end_ns);
+            flow->latest_ns = fmax(flow->latest_ns, work->stream[i].end_ns);
+        }
+    }
+}
+
 static void take(struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
@@ -123,6 +143,7 @@ enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t
         prepare(&work);
         load_share_run(work.share, work.limit, work.stream, count);
         take(&work);
+        look_at_order(&work);
     }
     free(work.stream);
     free(work.limit);

@@ -16,6 +16,7 @@ struct step_flow {
     struct prediction time;   /* result; never less than alone */
     const char *shared;       /* result: what slowed it last, of the snapshot; NULL nothing */
     bool is_nominal;          /* result: of structure, nothing was measured together in it; the time has no interval */
+    double soonest_ns, latest_ns; /* result: its end where what slows it is shared as sets show that it is not fairly: those who are first take all that they can, whoever is; else time_ns */
 };
 
 /* At most STEP_FLOWS_MAX flows. NO_MEMORY. */

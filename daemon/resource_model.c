@@ -314,8 +314,19 @@ static void find_uneven(struct resource_model *model, const struct graph *graph,
         }
 }
 
+/* Those of gpus that meet in a port that structure does not show say nothing of the memory behind it. */
+static void forget_memory(struct resource_structure *structure, const struct resource_found *port)
+{
+    for (size_t i = 0; i < structure->count; i++) {
+        struct resource_nominal *item = &structure->item[i];
+        unsigned *together = &item->together[resource_kind_index(resource_kind_of(port->metric))];
+        if (item->role.part == RESOURCE_MEMORY && item->role.place == port->role.place && *together != UINT_MAX)
+            *together = 0;
+    }
+}
+
 /* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
-static void tell_structure(struct resource_model *model)
+static void tell_structure(struct resource_model *model, const struct graph *graph)
 {
     for (size_t i = 0; i < model->found_count; i++) {
         const struct resource_found *found = &model->found[i];
@@ -330,6 +341,9 @@ static void tell_structure(struct resource_model *model)
         item->bytes_per_s = most;
         item->is_measured = true;
     }
+    for (size_t i = 0; i < model->found_count; i++)
+        if (model->found[i].has_role && resource_role_is_hidden(graph, &model->found[i].role))
+            forget_memory(model->structure, &model->found[i]);
 }
 
 #define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
@@ -398,7 +412,7 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
     }
     free(role);
     if (ok) {
-        tell_structure(model);
+        tell_structure(model, graph);
         find_uneven(model, graph, sets);
     }
     agree_find(graph, values, sets, model->agree);

@@ -283,7 +283,14 @@ static void raise_capacity(struct resource_nominal *item, double bytes_per_s)
         item->bytes_per_s = bytes_per_s;
 }
 
-/* A module's port is as wide as what went through it, where anything did; all is at least so wide. */
+/* What one transfer alone fills as far as it goes: a module's port, all that a gpu has to a switch. */
+static bool is_filled_by_one(const struct graph *graph, const struct resource_role *role)
+{
+    bool is_link = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind != graph_place(graph, role->other)->kind;
+    return role->part == RESOURCE_HOST_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
+}
+
+/* That is as wide as what went through it, where anything did; all is at least so wide. */
 static void look_at_values(const struct making *making, bool ports)
 {
     static const enum metric metrics[] = {METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL, METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL};
@@ -294,7 +301,7 @@ static void look_at_values(const struct making *making, bool ports)
             const struct resource_pair *pair = is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
             for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
                 struct resource_nominal *item = &structure->item[pair->use[i]];
-                if (ports && item->role.part == RESOURCE_HOST_PORT)
+                if (ports && is_filled_by_one(making->graph, &item->role))
                     item->bytes_per_s = 1;
                 else if (!ports && (item->role.direction != RESOURCE_BOTH || strstr(values_axes(making->values, v), "how=") == NULL)) /* what only reads is no copy */
                     raise_capacity(item, v->value);

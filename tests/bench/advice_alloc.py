@@ -6,7 +6,7 @@ def where(node, memory, kind):
     """What advice_run calls such an allocation; None where it knows none."""
     if kind == "device" or memory in node.memory_of.values():
         return next((gpu[3:] for gpu in node.gpus if memory in (gpu, node.memory_of[gpu]) or (memory == node.numa_of[gpu] and node.is_one_memory)), None)
-    return {"pinned": "h", "system": "s"}[kind] + memory[4:] if memory in node.numas else None
+    return {"pinned": "h", "system": "s", "managed": "m"}[kind] + memory[4:] if memory in node.numas else None
 
 
 def steps(request, place):
@@ -39,7 +39,7 @@ def repeated(run, request, place, repeats):
 def candidates(node, request):
     kinds = request["kinds"]
     found = [gpu[3:] for gpu in node.gpus if "device" in kinds]
-    for kind in ("pinned", "system"):
+    for kind in ("pinned", "system", "managed"):
         if kind in kinds:
             found += [place for place in (where(node, numa, kind) for numa in node.numas) if place is not None]
     return list(dict.fromkeys(found))
@@ -47,7 +47,7 @@ def candidates(node, request):
 
 def judge(node, run, noisy, request, answer, draw, repeats):
     first = request["accesses"][0]["by"]
-    host = "pinned" if "pinned" in request["kinds"] else "system"
+    host = next((kind for kind in ("pinned", "system", "managed") if kind in request["kinds"]), None)
     default = first[3:] if "device" in request["kinds"] else where(node, node.numas[0], host)
     near = first[3:] if "device" in request["kinds"] else where(node, node.numa_of[first], host)
     linked = max(node.gpus, key=lambda g: (sum(node.width[g].get(access["by"], 0) + 100 * (g == access["by"]) for access in request["accesses"]), -node.gpus.index(g)))

@@ -11,7 +11,7 @@ class Node:
         self.memory_of = {gpu: self.own_memory(places, gpu) for gpu in self.gpus}
         self.numas = [name for name, place in places.items() if place["kind"] == "numa" and place["capacity_bytes"] and name not in self.memory_of.values()]
         self.numa_of = {gpu: places[gpu]["numa"] if places[gpu]["numa"] in self.numas else self.numas[0] for gpu in self.gpus}
-        self.reaches_malloc = self.is_one_memory = False
+        self.reaches_malloc = self.is_one_memory = self.has_managed = False
         if text is not None:
             self.describe(text, [places[gpu]["pci"] for gpu in self.gpus])
         self.package_of = {numa: self.above(places, numa, "package") for numa in self.numas}
@@ -28,6 +28,7 @@ class Node:
         self.numas = ["numa" + words[1] for words in map(str.split, text.splitlines()) if words[0] == "numa" and (words[1] not in memories or words[3] != "0")]
         self.numa_of = {gpu: f"numa{device['numa']}" for gpu, device in zip(self.gpus, described)}
         self.is_one_memory = all(device.get("integrated") == "1" for device in described)
+        self.has_managed = all(device.get("managed") == "1" for device in described) and not any(self.memory_of.values())  # of one that a gpu may have as well the driver knows no moving
         self.reaches_malloc = all(device.get("pageable") == "1" for device in described)
 
     @staticmethod

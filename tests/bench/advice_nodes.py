@@ -77,25 +77,26 @@ def devices(text):
     return found
 
 
-def capacity(words):
-    """Of a resource's line: with as many users as it says anything of."""
-    return float(words[-1].split(":")[-1])
+def capacity(words, users):
+    """What a resource's line says that so many get together."""
+    steps = [word.split(":") for word in words[3:]]
+    return ([float(words[2])] + [float(rate) for count, rate in steps if int(count) <= users])[-1]
 
 
 def core_records(text, noise, seed):
-    """What a probe of the cores would find host memory to carry, all of them at once, where the description says what that is: the driver stands in for gpus only, and daemons know it of real nodes."""
+    """What a probe of the cores would find host memory to carry, by two of them and by all, where the description says what that is: the driver stands in for gpus only, and daemons know it of real nodes."""
     draw, found = random.Random(seed), {}
     numas = [words[1] for words in map(str.split, text.splitlines()) if words[0] == "numa"]
     for words in (line.split() for line in text.splitlines() if line.startswith("resource ")):
         for how in ("read", "write"):
             if re.fullmatch(r"ddr\{.*\}", words[1]) or words[1] == f"host{how}s":
                 first, last = re.findall(r"\d+", words[1].partition("{")[2]) or (0, 0)
-                found.update({(numa, how): capacity(words) for numa in numas if int(first) <= int(numa) <= int(last)})
+                found.update({(numa, how, threads): capacity(words, users) for numa in numas for threads, users in (("2", 2), ("all", 64)) if int(first) <= int(numa) <= int(last)})
     yield {"record": "run", "schema": 1, "probe": "cpu", "backend": "cpu", "started_at": 1790000000, "conditions": {}}
-    for (numa, how), rate in found.items():
+    for (numa, how, threads), rate in found.items():
         rate *= draw.gauss(1, noise)
         place = f"numa{numa}"
-        yield {"record": "value", "metric": "memory_bandwidth", "from": place, "to": place, "axes": {"how": how}, "value": rate, "low": rate * (1 - noise), "high": rate * (1 + noise), "n": 9}
+        yield {"record": "value", "metric": "memory_bandwidth", "from": place, "to": place, "axes": {"how": how, "threads": threads}, "value": rate, "low": rate * (1 - noise), "high": rate * (1 + noise), "n": 9}
     yield {"record": "end", "status": "complete", "elapsed_ns": 1000000}
 
 

@@ -51,17 +51,39 @@ def traffic(pattern, count, size):
 
 
 def flows_of(request):
-    if "flows" in request:
-        return [(flow["from"], flow["to"], flow["bytes"]) for flow in request["flows"]]
-    return traffic(request.get("pattern", "none"), request["tasks"], request.get("bytes", 0))
+    """Between tasks of this node, whose ranks may be any of the job's."""
+    task_of = {rank: task for task, rank in enumerate(request.get("ranks", range(request["tasks"])))}
+    exact = [(flow["from"], flow["to"], flow["bytes"]) for flow in request.get("flows", [])]
+    return [(task_of[a], task_of[b], size) for a, b, size in exact + traffic(request.get("pattern", "none"), request.get("world", request["tasks"]), request.get("bytes", 0))]
 
 
 # ---- requests ----
 
 
+def shape(draw, node):
+    """How many tasks there are, gpus for each of them, and tasks that share one."""
+    kind = draw.random()
+    if kind < 0.15 and len(node.gpus) >= 4:
+        return draw.randint(2, len(node.gpus) // 2), 2, 1
+    if kind < 0.25:
+        return draw.randint(len(node.gpus) + 1, 2 * len(node.gpus)), 1, 2
+    return (draw.randint(2, len(node.gpus)) if draw.random() < 0.85 else len(node.gpus)), 1, 1
+
+
+def place_ranks(draw, request):
+    """The node's tasks are other ranks than 0, 1, 2; with exact flows some of a larger job, whose other ranks have flows of their own elsewhere."""
+    tasks = request["tasks"]
+    world = tasks if "pattern" in request else draw.randint(tasks, 4 * tasks)
+    request.update(ranks=draw.sample(range(world), tasks), world=world)
+    for flow in request.get("flows", []):
+        flow.update({"from": request["ranks"][flow["from"]], "to": request["ranks"][flow["to"]]})
+
+
 def bind(draw, node):
-    tasks = draw.randint(2, len(node.gpus)) if draw.random() < 0.85 else len(node.gpus)
-    request = {"tasks": tasks, "gpus_per_task": 1, "cores_per_task": 1, "mechanism": draw.choice(["best", "best", "copy_engine", "kernel"])}
+    tasks, each, sharing = shape(draw, node)
+    request = {"tasks": tasks, "gpus_per_task": each, "cores_per_task": 1, "mechanism": draw.choice(["best", "best", "copy_engine", "kernel"])}
+    if sharing > 1:
+        request["tasks_per_gpu"] = sharing
     kind = draw.choice(["pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", "flows", "flows", "host", "host"])
     if kind == "flows":
         pairs = [(a, b) for a in range(tasks) for b in range(tasks) if a != b]
@@ -73,8 +95,10 @@ def bind(draw, node):
         request["host_bytes"] = sizes(draw, 65536)
     if draw.random() < 0.25:
         request["order"] = "rank"
-    if draw.random() < 0.3 and tasks < len(node.gpus):
-        request["allowed"] = {"gpus": sorted(draw.sample(node.gpus, draw.randint(tasks, len(node.gpus) - 1)))}
+    if draw.random() < 0.3 and tasks * each < len(node.gpus):
+        request["allowed"] = {"gpus": sorted(draw.sample(node.gpus, draw.randint(tasks * each, len(node.gpus) - 1)))}
+    if draw.random() < 0.15:
+        place_ranks(draw, request)
     return request
 
 
@@ -104,7 +128,7 @@ def route(draw, node):
 
 def alloc(draw, node):
     size = sizes(draw, 65536)
-    kinds = draw.choice([["pinned", "device"], ["pinned"], ["device"], ["pinned", "device", "system"]] if node.reaches_malloc else [["pinned", "device"], ["pinned"], ["device"]])
+    kinds = draw.choice([["pinned", "device"], ["pinned"], ["device"]] + [["pinned", "device", "system"]] * node.reaches_malloc + [["managed"], ["pinned", "managed"]] * node.has_managed)
     accesses = []
     for gpu in draw.sample(node.gpus, draw.randint(1, 2)):
         reads, writes = (draw.choice([0, size, size, draw.randint(2, 6) * size]) for _ in range(2))

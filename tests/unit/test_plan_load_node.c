@@ -173,6 +173,24 @@ static void measurements_go_before_structure(void **state)
     end(&f);
 }
 
+/* What a gpu has to the switch is no wider than what was seen to go over it, whatever is said of it. */
+static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
+    const struct resource_structure *structure = snapshot_resources(f.snap)->structure;
+    size_t links = 0;
+    for (size_t i = 0; i < structure->count; i++) {
+        const struct resource_nominal *item = &structure->item[i];
+        if (item->role.part != RESOURCE_LINK || graph_place(f.snap->graph, item->role.place)->kind != PLACE_GPU || graph_place(f.snap->graph, item->role.other)->kind != PLACE_SWITCH)
+            continue;
+        assert_true(item->bytes_per_s > 360e9 && item->bytes_per_s < 440e9);
+        links++;
+    }
+    assert_int_equal(links, 8);
+    end(&f);
+}
+
 /* Gpus of different superchips meet at nothing; each has links of its own to each other. */
 static void superchips_have_links_of_their_own(void **state)
 {
@@ -196,6 +214,7 @@ int main(void)
         cmocka_unit_test(those_of_a_module_share_its_port),
         cmocka_unit_test(engines_do_not_fill_wide_links),
         cmocka_unit_test(measurements_go_before_structure),
+        cmocka_unit_test(one_transfer_fills_what_a_gpu_has_to_a_switch),
         cmocka_unit_test(superchips_have_links_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,7 @@ static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **sta
             assert_near(best->share[0], 0.5, 0.05);
             assert_near(best->predicted.time_ns, 256.0 * MIB / (i == 4 ? 75 : 100), 0.05);
             assert_true((best->shared != NULL) == (i == 4));
+            assert_true(isnan(best->predicted.low_ns) == (i == 4)); /* what is said of the memory is no measurement */
         }
         end(&f);
     }
