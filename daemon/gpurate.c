@@ -243,7 +243,7 @@ static double known_ns(const struct gpurate *at, place_id numa, const char *how,
 static double find_least_ns(const struct gpurate *at, place_id nearest, const char *how, double bytes, const struct value **ret)
 {
     const struct graph *graph = at->snap->graph;
-    const struct value *v;
+    const struct value *v = NULL;
     double least = nearest != PLACE_NONE ? known_ns(at, nearest, how, bytes, ret) : NAN;
     if (!isnan(least))
         return least;
@@ -390,9 +390,10 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
     bool moves = at->place->kind == MEMKIND_MANAGED && owner_of(at) == at->gpu && memkind_numa(at->node, at->place->memory) == PLACE_NONE;
     bool is_fresh = at->place->kind == MEMKIND_SYSTEM && owner_of(at) == PLACE_NONE;
     const struct value *touch = moves || is_fresh ? first_of(at, how) : NULL;
-    *ret = bytes == 0 ? first : memtime_unknown();
-    if (bytes == 0 || (moves && touch == NULL))
+    *ret = first;
+    if (bytes == 0)
         return BERTH_OK;
+    basis->floor |= moves && touch == NULL ? MEMRATE_FLOOR_MOVES : 0;
     if (touch != NULL) {
         double once = fmin(bytes, at->span);
         bool is_there = moves || touch->from == at->place->memory || touch->to == at->place->memory;
@@ -430,20 +431,23 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
     place_id owner = owner_of(at), to = owner != PLACE_NONE ? owner : at->place->memory;
     struct memtime streamed;
     own_tries(at, "read", &own);
-    *ret = memtime_unknown();
     near = latency_of(at, at->gpu);
     far = latency_of(at, to);
     far = far == NULL && gpurate_is_own(at) ? near : far;
-    if (find(at, &own, &rate) == NULL || near == NULL || far == NULL)
-        return BERTH_OK;
     enum berth_code code = gpurate_stream(at, "read", loads * line_bytes, basis, &streamed, err);
-    if (code == BERTH_OK)
-        code = memrate_cite(basis, far, err);
+    *ret = memtime_bare(streamed.time_ns);
+    if (code != BERTH_OK || isnan(streamed.time_ns))
+        return code;
+    if (find(at, &own, &rate) == NULL || near == NULL || far == NULL) {
+        basis->floor |= MEMRATE_FLOOR_RANDOM; /* no random access is faster than a stream */
+        return BERTH_OK;
+    }
+    code = memrate_cite(basis, far, err);
     if (code == BERTH_OK)
         code = memrate_cite(basis, near, err);
     if (code == BERTH_OK)
         code = memrate_cite(basis, rate, err);
-    if (code != BERTH_OK || isnan(streamed.time_ns))
+    if (code != BERTH_OK)
         return code;
     plan_warn(basis->warnings, "how many random accesses a gpu has under way at once was not measured: counted as many as when it streams its own memory");
     double under_way = rate->value * 1e-9 * near->value / line_bytes;

@@ -25,7 +25,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
 {
     const struct graph *graph = snap->graph;
     const struct plan_pairs *pairs = plan_pairs_of(snap);
-    unsigned covered = 0;
+    unsigned covered = 0, there_are = 0;
     double rate = INFINITY;
     const struct value *own = NULL;
     *ret = (struct memrate){NAN, NAN, NAN, 0};
@@ -41,12 +41,13 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
             return BERTH_OK;
         own = v != NULL ? v : own;
         covered += who->inside[n];
+        there_are += who->of[n];
         rate = fmin(rate, part * who->in_all / who->inside[n]);
     }
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
     plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what their links are said to carry, which are their gpus' as well, stands for it");
-    basis->at_least = basis->at_least || who->cores < who->in_all;
+    basis->at_least = basis->at_least || who->cores < there_are;
     /* They share the memory with its own cores. */
     *ret = (struct memrate){own != NULL ? fmin(rate, own->value) : rate, NAN, NAN, 0};
     return own != NULL ? memrate_cite(basis, own, err) : BERTH_OK;

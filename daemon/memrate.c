@@ -284,6 +284,32 @@ enum berth_code memrate_stream(const struct snapshot *snap, const struct accesso
     return BERTH_OK;
 }
 
+static place_id package_of(const struct graph *graph, place_id place)
+{
+    for (; place != PLACE_NONE; place = graph_place(graph, place)->parent)
+        if (graph_place(graph, place)->kind == PLACE_PACKAGE)
+            return place;
+    return PLACE_NONE;
+}
+
+enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, const char *how, struct memrate_basis *basis, struct memrate *ret, struct berth_err *err)
+{
+    const char *axes = strcmp(how, "read") == 0 ? "" : "how=write";
+    place_id package = package_of(snap->graph, memory);
+    const struct value *v, *most = NULL;
+    for (size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); n > 0; v++, n--) {
+        bool is_near = v->to == memory && package != PLACE_NONE && package_of(snap->graph, v->from) == package && graph_place(snap->graph, v->from)->kind <= PLACE_CORE;
+        if (is_near && usable(v, false) && (most == NULL || v->value > most->value) && strcmp(values_axes(snap->values, v), axes) == 0)
+            most = v;
+    }
+    *ret = unknown;
+    if (most == NULL)
+        return BERTH_OK;
+    basis->floor |= MEMRATE_FLOOR_CORES;
+    ret->value = most->value;
+    return memrate_cite(basis, most, err);
+}
+
 /* What was measured over the least buffer that is not smaller, else over one far larger than all caches. */
 static const struct value *latency_of(const struct snapshot *snap, place_id from, place_id memory, double bytes, bool measured_only)
 {

@@ -34,6 +34,10 @@ struct memrate {
     uint32_t n; /* the fewest repetitions behind a value that it is from; 0 unknown */
 };
 
+/* What is not known, so that a time is no more than a lower bound: what these cores get of that memory; how long a random access takes, which counts as a stream; what it costs when managed memory
+ * moves; what several gpus do to it. */
+enum memrate_floor { MEMRATE_FLOOR_CORES = 1, MEMRATE_FLOOR_RANDOM = 2, MEMRATE_FLOOR_MOVES = 4, MEMRATE_FLOOR_SEVERAL = 8 };
+
 /* Collects what an answer about one memory rests on. */
 struct memrate_basis {
     struct plan_evidence *evidence;
@@ -42,6 +46,7 @@ struct memrate_basis {
     bool by_links; /* what links are said to carry stood for a measurement */
     bool at_least; /* what all cores of a place are said to get stood for some of them, who can get no more */
     bool by_least; /* they are said to carry more than is known of such memory, and that stood for it */
+    unsigned floor; /* bits of enum memrate_floor: something is not known, and what is no slower counts */
 };
 
 /* Adds a value to what the answer rests on, with a warning where it was not measured. NO_MEMORY. */
@@ -52,6 +57,9 @@ enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *va
  * value is NAN when nothing is known. NO_MEMORY. */
 enum berth_code memrate_stream(const struct snapshot *snap, const struct accessor *who, place_id memory, const char *how,
                                struct memrate_basis *basis, struct memrate *ret, struct berth_err *err);
+
+/* Where nothing is known of some cores: they get no more than the most that cores of the memory's own package are known to; it is in basis->floor then. value is NAN where nothing is known of those. NO_MEMORY. */
+enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, const char *how, struct memrate_basis *basis, struct memrate *ret, struct berth_err *err);
 
 /* Nanoseconds of one dependent load by one of the accessor's cores; the mean over several initiators. As above. */
 enum berth_code memrate_latency(const struct snapshot *snap, const struct accessor *who, place_id memory, struct memrate_basis *basis,

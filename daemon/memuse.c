@@ -124,7 +124,8 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     double loads = ceil(accesses(use) / use->who.cores);
     struct memrate latency;
     enum berth_code code = memrate_latency_within(snap, &use->who, numa, span, basis, &latency, err);
-    if (code != BERTH_OK)
+    *ret = memtime_unknown();
+    if (code != BERTH_OK || isnan(latency.value))
         return code;
     *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 0, 1);
     plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
@@ -139,8 +140,12 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         double bytes;
     } streams[] = {{"read", use->read_bytes}, {"write", use->write_bytes}};
     struct memtime time = {0};
-    if (use->random && accesses(use) > 0)
-        return cores_random(use, snap, numa, span, basis, ret, err);
+    if (use->random) {
+        enum berth_code code = cores_random(use, snap, numa, span, basis, ret, err);
+        if (code != BERTH_OK || !isnan(ret->time_ns))
+            return code;
+        basis->floor |= MEMRATE_FLOOR_RANDOM; /* no random access is faster than a stream */
+    }
     for (size_t i = 0; i < 2 && !isnan(time.time_ns); i++) {
         struct memrate rate;
         if (streams[i].bytes == 0)
@@ -148,6 +153,8 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         enum berth_code code = memrate_stream(snap, &use->who, numa, streams[i].how, basis, &rate, err);
         if (code == BERTH_OK && isnan(rate.value))
             code = memlink_stream(node, snap, &use->who, numa, streams[i].how, basis, &rate, err);
+        if (code == BERTH_OK && isnan(rate.value))
+            code = memrate_bound(snap, numa, streams[i].how, basis, &rate, err);
         if (code != BERTH_OK)
             return code;
         double ns = streams[i].bytes * 1e9;

@@ -30,6 +30,7 @@ struct alloc_option {
     uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
     double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
     bool at_least;           /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
+    unsigned floor;          /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0 it is none */
     bool by_links;           /* predicted rests on what links are said to carry */
     bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */

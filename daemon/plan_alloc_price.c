@@ -28,6 +28,7 @@ static enum berth_code price_cores(struct alloc_work *work, place_id numa, doubl
         price.sum = memtime_sum(price.sum, time);
     }
     price.at_least = basis.at_least;
+    price.floor = basis.floor;
     price.why_count = answer->evidence.count - price.why;
     work->cores = price;
     return BERTH_OK;
@@ -56,11 +57,12 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     basis->at_least = work->cores.at_least;
+    basis->floor = work->cores.floor;
     *total = memtime_sum(*total, work->cores.sum);
     return BERTH_OK;
 }
 
-/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once. */
+/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once. What that costs takes time, known or not. */
 static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at, struct memrate_basis *basis, double *part, struct memtime *total,
                                   struct berth_err *err)
 {
@@ -73,12 +75,16 @@ static enum berth_code add_return(const struct alloc_work *work, const struct gp
     enum berth_code code = gpurate_return(at, fmin(touched, at->span), basis, &back, err);
     if (code != BERTH_OK)
         return code;
+    if (isnan(back.time_ns)) {
+        basis->floor |= MEMRATE_FLOOR_MOVES;
+        return BERTH_OK;
+    }
     *part = back.time_ns;
     *total = memtime_sum(*total, back);
     return BERTH_OK;
 }
 
-/* Memory that goes where it is touched has no known price when several gpus touch it. */
+/* Memory that goes where it is touched has no known price when several gpus touch it: each has it at best as its own. */
 static bool is_fought_over(const struct alloc_work *work, const struct memkind_place *place)
 {
     for (size_t i = 0; place->kind == MEMKIND_MANAGED && place->memory == place->gpu && i < work->use_count; i++)
@@ -91,24 +97,33 @@ static bool is_fought_over(const struct alloc_work *work, const struct memkind_p
 static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes, &work->memo};
-    if (option->is_unsure || is_fought_over(work, &option->place))
+    bool are_several = is_fought_over(work, &option->place);
+    unsigned floor = basis->floor | (are_several ? MEMRATE_FLOOR_SEVERAL : 0);
+    struct memkind_place own = {.kind = MEMKIND_DEVICE};
+    if (option->is_unsure)
         *total = memtime_unknown();
     for (size_t i = 0; i < work->use_count && !isnan(total->time_ns); i++) {
         struct memtime time;
         if (work->use[i].gpu == PLACE_NONE)
             continue;
-        at.gpu = work->use[i].gpu;
+        at.gpu = own.gpu = own.memory = work->use[i].gpu;
+        at.place = are_several ? &own : &option->place;
+        basis->floor = 0;
         enum berth_code code = memuse_gpu(&work->use[i], &at, basis, &time, err);
+        bool is_floor = basis->floor != 0;
+        floor = basis->floor |= floor;
         if (code != BERTH_OK)
             return code;
         option->part[i] = time.time_ns;
-        if (isnan(time.time_ns) && i < UNMEASURED_MAX && gpurate_is_own(&at)) {
+        if (isnan(time.time_ns) && i < UNMEASURED_MAX && !are_several && gpurate_is_own(&at)) {
             option->unmeasured |= UINT64_C(1) << i;
             continue;
         }
         *total = memtime_sum(*total, time);
-        work->least[i] = fmin(work->least[i], time.time_ns);
+        if (!is_floor && !are_several)
+            work->least[i] = fmin(work->least[i], time.time_ns);
     }
+    at.place = &option->place;
     at.gpu = option->place.gpu;
     return isnan(total->time_ns) ? BERTH_OK : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total, err);
 }
@@ -201,12 +216,13 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
         code = add_setup(work, option, &basis, &total, err);
     option->by_links = basis.by_links;
     option->by_least = basis.by_least;
-    option->at_most_ns = option->unmeasured != 0 ? total.time_ns : NAN;
+    option->at_most_ns = option->unmeasured != 0 && basis.floor == 0 ? total.time_ns : NAN;
     if (option->unmeasured != 0)
         total = memtime_unknown();
     option->predicted = memtime_once(&total);
     option->median = memtime_median(&total);
-    option->at_least = basis.at_least && !isnan(option->predicted.time_ns);
+    option->floor = isnan(option->predicted.time_ns) ? 0 : basis.floor;
+    option->at_least = option->floor != 0 || (basis.at_least && !isnan(option->predicted.time_ns));
     if (option->at_least)
         option->predicted = (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
     if (code == BERTH_OK && isnan(option->predicted.time_ns))

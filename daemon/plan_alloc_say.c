@@ -15,30 +15,32 @@ static const char *name_of(const struct alloc_work *work, place_id id) { return 
 
 /* ---- what is not known ---- */
 
-/* Whether a warning is about an option. kind: of the allocation, for those that are about one. */
-typedef bool (*concerns)(const struct alloc_option *option, enum memkind kind);
+/* Whether a warning is about an option. kind: of the allocation, for those that are about one; what is not known (enum memrate_floor), for those that are about that. */
+typedef bool (*concerns)(const struct alloc_option *option, unsigned kind);
 
-static bool is_unpredicted(const struct alloc_option *option, enum memkind kind)
+static bool is_unpredicted(const struct alloc_option *option, unsigned kind)
 {
     return option->place.kind == kind && isnan(option->predicted.time_ns) && isnan(option->at_most_ns);
 }
 
-static bool is_bounded(const struct alloc_option *option, enum memkind kind) { return option->place.kind == kind && !isnan(option->at_most_ns); }
+static bool is_bounded(const struct alloc_option *option, unsigned kind) { return option->place.kind == kind && !isnan(option->at_most_ns); }
 
-static bool is_by_links(const struct alloc_option *option, enum memkind kind)
+static bool is_by_links(const struct alloc_option *option, unsigned kind)
 {
     (void)kind;
     return option->by_links;
 }
 
-static bool is_by_least(const struct alloc_option *option, enum memkind kind)
+static bool is_by_least(const struct alloc_option *option, unsigned kind)
 {
     (void)kind;
     return option->by_least;
 }
 
+static bool is_floor(const struct alloc_option *option, unsigned kind) { return (option->floor & kind) != 0; }
+
 /* The memories of such options between commas, each once; how many there are. */
-static size_t list(const struct alloc_work *work, concerns is, enum memkind kind, char text[LIST_SIZE])
+static size_t list(const struct alloc_work *work, concerns is, unsigned kind, char text[LIST_SIZE])
 {
     const struct alloc_answer *answer = &work->answer;
     size_t count = 0, used = 0, left_out = 0;
@@ -69,6 +71,20 @@ static size_t list(const struct alloc_work *work, concerns is, enum memkind kind
     return count;
 }
 
+static void warn_of_floors(struct alloc_work *work)
+{
+    struct plan_warnings *warnings = &work->answer.warnings;
+    char text[LIST_SIZE];
+    if (list(work, is_floor, MEMRATE_FLOOR_CORES, text) > 0)
+        plan_warn(warnings, "what these cores get of %s was not measured: no more than what those next to it do (why; berth probe measures it)", text);
+    if (list(work, is_floor, MEMRATE_FLOOR_RANDOM, text) > 0)
+        plan_warn(warnings, "how long a random access to %s takes was not measured: it counts as a stream, which is faster (berth probe measures it)", text);
+    if (list(work, is_floor, MEMRATE_FLOOR_MOVES, text) > 0)
+        plan_warn(warnings, "what it costs when managed memory moves to and from %s was not measured: it is not counted (berth probe --full measures it)", text);
+    if (list(work, is_floor, MEMRATE_FLOOR_SEVERAL, text) > 0)
+        plan_warn(warnings, "what several gpus do to managed memory on %s is not known: each counts as having it as its own", text);
+}
+
 static void warn_of_times(struct alloc_work *work)
 {
     struct plan_warnings *warnings = &work->answer.warnings;
@@ -82,10 +98,11 @@ static void warn_of_times(struct alloc_work *work)
         if (list(work, is_bounded, kind, text) > 0)
             plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,
                       memkind_names[kind]);
+    warn_of_floors(work);
     for (size_t i = 0; i < work->answer.count; i++)
         unpredicted += is_unpredicted(&work->answer.option[i], work->answer.option[i].place.kind);
     if (unpredicted == work->answer.count) {
-        plan_warn(warnings, "nothing known predicts these times: the order is by distance alone");
+        plan_warn(warnings, "nothing known predicts these times: the order is by distance alone (berth probe measures what there is to know)");
         return;
     }
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
@@ -186,16 +203,19 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
                  rates, rates[0] != '\0' ? ")" : "");
 }
 
-/* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0 at 4.72 TB/s against 376 GB/s" */
+/* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0 at 4.72 TB/s against 376 GB/s". How many times a lower bound is of another is no matter of fact. */
 static void say_predicted(struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second)
 {
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 16] = "just as long";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
     double ratio = time_of(second) / time_of(first);
-    if (fabs(ratio - 1) > LIKE) {
-        snprintf(times, sizeof times, ratio < 1000 ? "%.3g times as long" : "%.0f times as long", ratio);
+    bool is_alike = fabs(ratio - 1) <= LIKE;
+    if (is_alike && first->at_least == second->at_least)
+        snprintf(times, sizeof times, ", just as long");
+    else if (!is_alike && !first->at_least)
+        snprintf(times, sizeof times, ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second), ratio);
+    if (!is_alike)
         say_part(work, first, second, part, sizeof part);
-    }
-    plan_warn(&work->answer.reasons, "%s takes %s%s, %s %s%s, %s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
+    plan_warn(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
               bound(second), print_time(b, time_of(second)), times, part);
 }
 

@@ -11,6 +11,7 @@ struct alloc_cores_price {
     place_id numa; /* PLACE_NONE: nothing was priced yet */
     struct memtime sum;
     bool at_least;         /* as of struct alloc_option */
+    unsigned floor;
     const double *part;    /* of the option it was priced for */
     size_t why, why_count; /* of the evidence */
 };

@@ -167,16 +167,18 @@ static void what_is_unknown_stands_last_by_distance(void **state)
     end(&f);
 }
 
-/* Half of the cores have a nominal rate, the others none: nothing is predicted, and nothing said of what was not used. */
-static void half_a_prediction_is_none(void **state)
+/* Half of the cores have a nominal rate, the others none: it takes at least as long as that memory's own cores would. Of the other memory nothing is known. */
+static void half_a_prediction_is_a_lower_bound(void **state)
 {
     (void)state;
     struct fixture f = begin_cores(&two_numas);
     nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 0), numa(&f, 0), "", 100 * GB, NAN, NAN);
     assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(isnan(f.answer.option[0].predicted.time_ns));
-    assert_int_equal(f.answer.option[0].why_count, 0);
-    assert_false(warned(&f, "nominal"));
+    assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 100.0);
+    assert_true(f.answer.option[0].at_least && f.answer.option[0].predicted.low_ns == f.answer.option[0].predicted.time_ns && isnan(f.answer.option[0].predicted.high_ns));
+    assert_int_equal(f.answer.option[0].why_count, 1);
+    assert_true(warned(&f, "nominal") && warned(&f, "what these cores get of numa0 was not measured: no more than what those next to it do"));
+    assert_true(isnan(f.answer.option[1].predicted.time_ns) && f.answer.option[1].why_count == 0);
     end(&f);
 }
 
@@ -294,7 +296,7 @@ int main(void)
         cmocka_unit_test(reads_writes_and_random_accesses_add_up),
         cmocka_unit_test(nominal_values_are_second_and_named),
         cmocka_unit_test(what_is_unknown_stands_last_by_distance),
-        cmocka_unit_test(half_a_prediction_is_none),
+        cmocka_unit_test(half_a_prediction_is_a_lower_bound),
         cmocka_unit_test(with_nothing_known_structure_decides),
         cmocka_unit_test(without_even_structure_it_is_not_measured),
         cmocka_unit_test(a_gpu_by_structure_and_by_values),

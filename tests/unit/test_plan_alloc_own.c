@@ -90,11 +90,12 @@ static void cores_use_the_links_of_their_gpus(void **state)
             nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, f.numa[n], f.numa[n], "", 1000 * GB, NAN, NAN);
         assert_int_equal(ask_reads(&f, 0, f.numa[1], GIB), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[1]), GIB / 1000.0);
-        assert_true(linked ? fabs(time_of(&f, MEMKIND_SYSTEM, f.numa[0]) * 128 / GIB - 1) < 1e-6 : isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
+        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 128.0 : 1000.0)); /* no faster than its own cores */
+        assert_int_equal(option(&f, MEMKIND_SYSTEM, f.numa[0])->floor, linked ? 0 : MEMRATE_FLOOR_CORES);
         assert_int_equal(warned(&f, "how fast cores use another processor's memory was not measured"), linked);
         struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB}; /* half of it from each */
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
-        assert_true(linked ? fabs(time_of(&f, MEMKIND_SYSTEM, f.numa[0]) * 256 / GIB - 1) < 1e-6 : isnan(time_of(&f, MEMKIND_SYSTEM, f.numa[0])));
+        assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 256.0 : 1000.0));
         end(&f);
     }
 }

@@ -1,0 +1,113 @@
+/* What is known in part: a lower bound, behind what is predicted, and a sentence that says what is missing. */
+#include "alloc_nodes.h"
+
+static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memory) { return (size_t)(option(f, kind, memory) - f->answer.option); }
+
+static void assert_floor(const struct fixture *f, enum memkind kind, place_id memory, enum memrate_floor floor, double time_ns)
+{
+    const struct alloc_option *found = option(f, kind, memory);
+    assert_non_null(found);
+    assert_int_equal(found->floor, floor);
+    assert_near(found->predicted.time_ns, time_ns);
+    assert_true(found->at_least && found->predicted.low_ns == found->predicted.time_ns && isnan(found->predicted.high_ns));
+}
+
+/* No random access is faster than a stream. */
+static void a_latency_that_nobody_knows(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 200 * GB);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[0], MEMRATE_FLOOR_RANDOM, GIB / 4000.0);
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMRATE_FLOOR_RANDOM, GIB / 300.0);
+    assert_int_equal(rank_of(&f, MEMKIND_DEVICE, f.gpu[0]), 0);
+    assert_true(warned(&f, "how long a random access to gpu0, gpu1 takes was not measured: it counts as a stream"));
+    assert_null(strstr(f.answer.reasons.line[0], "times as long")); /* of two lower bounds nobody knows that */
+    access.by = f.numa[0];
+    assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
+    assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], MEMRATE_FLOOR_RANDOM, GIB / 200.0);
+    end(&f);
+}
+
+/* A latency that is known, however long, goes before one that is not. */
+static void what_is_predicted_goes_first(void **state)
+{
+    (void)state;
+    struct fixture f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
+    place_id numa[] = {nodes_place(f.graph, PLACE_NUMA, 0), nodes_place(f.graph, PLACE_NUMA, 1)};
+    measured(&f, METRIC_MEMORY_BANDWIDTH, numa[0], numa[0], "", 200 * GB);
+    measured(&f, METRIC_MEMORY_LATENCY, numa[0], numa[1], "", 500);
+    struct memuse_access access = {.by = numa[0], .reads_bytes = GIB, .random = true};
+    assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, numa[1]);
+    assert_true(f.answer.option[0].floor == 0 && f.answer.option[0].predicted.time_ns > 1e9);
+    assert_floor(&f, MEMKIND_SYSTEM, numa[0], MEMRATE_FLOOR_RANDOM, GIB / 200.0);
+    end(&f);
+}
+
+/* Managed memory moves at a cost that nobody measured: what it takes as the gpu's own is what it takes at least. */
+static void moving_that_nobody_measured(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, 8 * GIB / 4000.0);
+    assert_true(rank_of(&f, MEMKIND_MANAGED, f.gpu[0]) > rank_of(&f, MEMKIND_PINNED, f.numa[1]));
+    assert_true(warned(&f, "what it costs when managed memory moves to and from gpu0 was not measured"));
+    /* there is known, back is not */
+    end(&f);
+    f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read;kind=migrating", 10 * GB);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
+    assert_int_equal(option(&f, MEMKIND_MANAGED, f.gpu[0])->floor, 0);
+    struct memuse_access with_cores[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, with_cores), BERTH_OK);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, GIB / 10.0 + 7 * GIB / 4000.0 + GIB / 200.0);
+    end(&f);
+}
+
+static void memory_that_several_gpus_touch(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    all_known(&f, 50, 40);
+    struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.gpu[1], .writes_bytes = GIB}};
+    assert_int_equal(ask(&f, 0, 2, both), BERTH_OK);
+    for (int g = 0; g < 2; g++)
+        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], MEMRATE_FLOOR_SEVERAL, 8 * GIB / 4000.0 + GIB / 3000.0);
+    assert_int_equal(f.answer.option[0].floor, 0);
+    assert_true(warned(&f, "what several gpus do to managed memory on gpu0, gpu1 is not known"));
+    end(&f);
+}
+
+/* Of its own memory nothing is known at all, of another's a lower bound: nothing farther is faster than its own. */
+static void a_gpus_own_memory_goes_before_bounds(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 300 * GB);
+    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
+    assert_true(isnan(f.answer.option[0].predicted.time_ns) && isnan(f.answer.option[0].at_most_ns));
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMRATE_FLOOR_RANDOM, GIB / 300.0);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_latency_that_nobody_knows),
+        cmocka_unit_test(what_is_predicted_goes_first),
+        cmocka_unit_test(moving_that_nobody_measured),
+        cmocka_unit_test(memory_that_several_gpus_touch),
+        cmocka_unit_test(a_gpus_own_memory_goes_before_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
