@@ -9,7 +9,7 @@ packages() {
     test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
-    deb) echo dpkg-dev debhelper lintian libslurm-dev ;;
+    deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio ;;
     lint) echo clang clang-tidy cppcheck shellcheck systemd ;;
     *) echo "deps.sh: no group called $1; there are build, test, numa, cluster, deb, package and lint" >&2 && exit 64 ;;
