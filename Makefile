@@ -481,6 +481,11 @@ check-package: deb ## install, upgrade, remove and purge the packages in a clean
 	$(AGAIN) standins
 	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; exit $$status
 
+.PHONY: check-walk
+check-walk: ## follow docs/ADMIN.md and docs/SLURM.md from a fresh Debian to a job with its berths, on an emulated machine (QEMU; root; a quarter of an hour)
+	@tests/lib/deps.sh build package
+	@PAGE=docs/measured/walk.md tests/package/walk.sh
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build

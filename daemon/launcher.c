@@ -172,7 +172,7 @@ enum berth_code launcher_rankfile(const struct snapshot *snap, const struct bind
             if (has_core(graph_place(snap->graph, key[i].core), &answer->task[t].cpus))
                 cpuset_add(&slots, (unsigned)i);
         cpuset_format_list(&slots, list, sizeof list);
-        fprintf(text.file, "rank %" PRId64 "=+n0 slot=%s\n", ranks != NULL ? ranks[t] : (int64_t)t, list);
+        fprintf(text.file, "rank %" PRId64 "=localhost slot=%s\n", ranks != NULL ? ranks[t] : (int64_t)t, list);
     }
     free(key);
     return text_finish(&text, ret, err);

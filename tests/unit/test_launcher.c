@@ -69,7 +69,7 @@ static void lines_for_other_launchers(void **state)
     char *text = NULL;
     struct berth_err err = {0};
     assert_int_equal(launcher_rankfile(f.snap, &f.answer, ranks, &text, &err), BERTH_OK);
-    assert_string_equal(text, "rank 6=+n0 slot=0-1\nrank 7=+n0 slot=4-5\n");
+    assert_string_equal(text, "rank 6=localhost slot=0-1\nrank 7=localhost slot=4-5\n");
     free(text);
     assert_int_equal(launcher_omp_places(f.snap, &f.answer, &text, &err), BERTH_OK);
     assert_string_equal(text, "{0,8},{1,9}\n{4,12},{5,13}\n");
@@ -102,7 +102,7 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
     char *text = NULL;
     struct berth_err err = {0};
     assert_int_equal(launcher_rankfile(f.snap, &f.answer, NULL, &text, &err), BERTH_OK);
-    assert_string_equal(text, "rank 0=+n0 slot=0-2\nrank 1=+n0 slot=4-6\n");
+    assert_string_equal(text, "rank 0=localhost slot=0-2\nrank 1=localhost slot=4-6\n");
     free(text);
     end(&f);
 }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Judges what tests/package/walker.sh printed on the machine that was set up by the guides: walk.py CONSOLE [PAGE]. PAGE gets what was run and printed."""
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from guest import Console
+
+ROOT = HERE.parent.parent
+PREFERRED = 1
+VISIBLE = "ROCR_VISIBLE_DEVICES"
+GUIDES = "ADMIN", "SLURM"
+# What apt and dpkg say on the way.
+PROGRESS = re.compile(r"^(Get:|Hit:|Selecting |Preparing |Unpacking |Setting up |Reading |Building |Processing |\(Reading |Fetched |debconf: |dpkg-preconfigure|update-alternatives|Need to get|After this|"
+                      r"Extracting |N: |The following |Suggested |Recommended |  [a-z]|Scanning )")
+
+console = Console(sys.argv[1])
+check, said = console.check, console.said
+
+
+def blocks(guide):
+    """The commands for the node, as tests/package/walk.sh takes them from a guide."""
+    return re.findall(r"^```sh node\n(.*?)^```$", (ROOT / f"docs/{guide}.md").read_text(), re.S | re.M)
+
+
+def cpus(text):
+    return [cpu for part in text.split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
+
+
+def tasks(part):
+    """By their numbers on the node."""
+    found = [json.loads(line[5:]) for line in said(part)[0].split("\n") if line.startswith("task {")]
+    return {int(task["SLURM_LOCALID"]): task for task in found}
+
+
+def is_in_berth(task, berth):
+    return (task["cpus"] == cpus(berth["cpus"]) and task["policy"] == PREFERRED and task["nodes"] == sum(1 << int(memory[4:]) for memory in berth["memory"]) and
+            all(task.get(key) == value for key, value in berth["environment"].items()) and not any(key in task for key in berth["unset"]))
+
+
+def follows(part):
+    berths, found = console.reply("plan").get("tasks", []), tasks(part)
+    return len(berths) == len(found) == 8 and all(is_in_berth(found[berth["task"]], berth) for berth in berths)
+
+
+names = [f"{guide}-{number + 1:02d}" for guide in GUIDES for number in range(len(blocks(guide)))]
+ran = [name for name in names if said(name)[1] == 0]
+check(f"the {len(names)} code blocks of the guides for a node work on a fresh Debian, one after the other", len(ran) == len(names) > 8,
+      "\n".join(f"{name}: {said(name)[1]}\n{said(name)[0][-1500:]}" for name in names if name not in ran))
+
+# The last one is what the guide has an administrator look at.
+shown = said(names[-1])[0]
+seen = {int(n): (cpus(where), gpus) for n, where, gpus in re.findall(rf"^(\d): Cpus_allowed_list: (\S+) .*{VISIBLE}=(\S+)", shown, re.M)}
+planned = {int(n): (cpus(where), gpus) for n, gpus, where in re.findall(r"^ +(\d+)  gpu(\d+) +(\S+) +numa", shown, re.M)}
+check("srun -n8 --gpus=8 shows there what berth bind prints below it", len(seen) == 8 and seen == planned, shown)
+
+check("everything comes up again by itself after a boot", console.last == "done" and said("boot: slurmd")[1] == 0 and said("boot: berthd")[0].split() == ["NRestarts=0", "ActiveState=active"],
+      (console.last, said("boot: berthd"), said("boot: slurmd")))
+for who in "job", "job of a user":
+    check(f"{who}: srun -n8 --gpus=8 gives each task the cpus, the memory and the gpu that berth bind prints", follows(who), said("plan")[0][:1500] + "\n" + said(who)[0])
+four = tasks("job of four")
+check("a job whose script says more: each of four tasks sees all gpus, two of its own first, on cpus of its own",
+      len(four) == 4 and all(sorted(t[VISIBLE].split(",")) == [str(n) for n in range(8)] for t in four.values()) and
+      sorted(g for t in four.values() for g in t[VISIBLE].split(",")[:2]) == [str(n) for n in range(8)] and sorted(c for t in four.values() for c in t["cpus"]) == list(range(8)), said("job of four")[0])
+opened = said("opens")[0]
+check("Slurm's control groups leave a task the gpus of its step alone", said("cgroup")[0].startswith("0::/") and
+      len(re.findall(r"^/dev/dri/renderD\d+ .*No such device", opened, re.M)) == 3 and len(re.findall(r"^/dev/dri/renderD\d+ .*not permitted", opened, re.M)) == 5, (said("cgroup")[0], opened))
+check("no claim is left when the jobs are over", console.reply("claims") == {"claims": []}, (said("claims")[0], said("log of berth")[0]))
+
+if len(sys.argv) > 2 and not console.failed:
+    parts = ["# From a fresh Debian to a job\n\nWhat `make check-walk` ran on the emulated node and what that printed: the commands of [ADMIN.md](../ADMIN.md) and [SLURM.md](../SLURM.md), after the packages were built and copied "
+             "there. Lines in which apt and dpkg tell their progress are left out.\n"]
+    for guide in GUIDES:
+        parts.append(f"## {guide}.md\n")
+        for number, block in enumerate(blocks(guide)):
+            lines = [line.rstrip() for line in said(f"{guide}-{number + 1:02d}")[0].split("\n") if not PROGRESS.match(line)]
+            commands = "".join(f"# {line}\n" for line in block.splitlines())
+            parts.append(f"```\n{commands}" + "".join(f"{line}\n" for line in lines if line) + "```\n")
+    parts.append("## After another boot\n")
+    for title, part in ("berth --json bind -n 8", "plan"), ("srun -n8 --gpus=8 /walk/app        # tests/slurm/app.c", "job"):
+        parts.append(f"```\n# {title}\n{said(part)[0]}\n```\n")
+    pathlib.Path(sys.argv[2]).write_text("\n".join(parts))
+sys.exit(console.end())
