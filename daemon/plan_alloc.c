@@ -113,7 +113,7 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
     struct alloc_answer *answer = &work->answer;
     const struct alloc_request *request = work->request;
     int64_t capacity = graph_place(work->snap->graph, place.memory)->capacity_bytes;
-    struct alloc_option option = {.place = place};
+    struct alloc_option option = {.place = place, .is_gpus_own = !work->has_cores && place.kind == MEMKIND_DEVICE && memkind_is_one(&work->answer.node, place.gpu)};
     tally->allowed++;
     if (!is_reached(work, &option))
         return;

@@ -23,6 +23,7 @@ enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
 struct alloc_option {
     struct memkind_place place;
     bool xnack;         /* only with HSA_XNACK=1 in the environment */
+    bool is_gpus_own;   /* device memory that is one with a processor's, and gpus alone use it */
     bool is_unsure;     /* nothing says whether all who use it reach it: no prediction */
     struct prediction predicted; /* of one more time */
     struct prediction median;    /* the same with the interval of the median, by which options are compared */

@@ -16,11 +16,12 @@ bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes)
 
 static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
 
-/* What is there without more ado comes before what takes a driver, and that before what goes where it is touched. */
-static int plainness(enum memkind kind)
+/* What is there without more ado comes before what takes a driver, and that before what goes where it is touched. Where processor and gpu have one memory and gpus alone use the buffer, what their own
+ * allocator gives comes first: what is known of that memory was measured in such, and is said of other kinds for want of better. */
+static int plainness(const struct alloc_option *option)
 {
     static const int order[MEMKIND_COUNT] = {[MEMKIND_SYSTEM] = 0, [MEMKIND_PINNED] = 1, [MEMKIND_DEVICE] = 2, [MEMKIND_MANAGED] = 3};
-    return order[kind];
+    return option->is_gpus_own ? -1 : order[option->place.kind];
 }
 
 /* Nearest, then the plainest kind. */
@@ -28,7 +29,7 @@ static int compare_nearness(const struct alloc_option *x, const struct alloc_opt
 {
     int order = compare_doubles(x->distance, y->distance);
     if (order == 0)
-        order = plainness(x->place.kind) - plainness(y->place.kind);
+        order = plainness(x) - plainness(y);
     return order != 0 ? order : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);
 }
 

@@ -142,7 +142,7 @@ static void predictions_hold_one_more_time(void **state)
     end(&f);
 }
 
-/* Two kinds in one memory: the faster one, however uncertain what they have in common is; the plainer one where they are the same to 1 %. */
+/* Two kinds in one memory: the faster one, however uncertain what they have in common is; the one that the gpu's figures are of where they are the same to 1 %, and where cores use it too the plainer one. */
 static void of_kinds_in_one_memory_the_faster_is_first(void **state)
 {
     (void)state;
@@ -151,6 +151,15 @@ static void of_kinds_in_one_memory_the_faster_is_first(void **state)
         measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
         nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0], "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
         assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
+        assert_int_equal(f.answer.option[0].place.kind, MEMKIND_DEVICE);
+        assert_int_equal(f.answer.option[1].place.kind, MEMKIND_PINNED);
+        end(&f);
+        f = begin(ONE_MEMORY);
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 3600 * GB);
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 3600 * GB);
+        nodes_value(f.values, METRIC_HOST_GPU_KERNEL, VALUE_MEASURED, f.numa[0], f.gpu[0], "how=read", (i == 0 ? 3400 : 3580) * GB, 2000 * GB, 4000 * GB);
+        struct memuse_access both[] = {{.by = f.gpu[0], .reads_bytes = 64 * GIB}, {.by = f.numa[0], .reads_bytes = GIB}};
+        assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, 2, both), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.kind, i == 0 ? MEMKIND_DEVICE : MEMKIND_PINNED);
         end(&f);
     }
