@@ -150,7 +150,7 @@ $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
-SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,exec_together.c slurm_call.c slurm_cores.c slurm_gres.c slurm_job.c slurm_list.c slurm_scontrol.c slurm_share.c slurm_step.c \
+SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,exec_together.c exec_visible.c slurm_call.c slurm_cores.c slurm_gres.c slurm_job.c slurm_list.c slurm_scontrol.c slurm_share.c slurm_step.c \
                 slurm_visible.c cmd_size.c)
 $(BUILD)/obj/client/spank_berth.o: ALL_CFLAGS += -fvisibility=default
 $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_PARTS)) $(BUILD)/lib/libberth.a

@@ -179,6 +179,25 @@ static int ask_for_bound(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms
     return is_refusal(status) ? BERTH_DONE : status;
 }
 
+/* Where nothing tells how gpus are counted here, their variables stay as the launcher has them. */
+static int show_gpus(struct cmd *cmd, struct exec_plan *plan)
+{
+    const char *visible = cmd_value(cmd, OPTION(VISIBLE));
+    const struct berth_texts *allowed = &plan->step->allowed.gpus;
+    const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = allowed->item, .count = (int)allowed->count};
+    char *text = NULL;
+    if (!exec_visible_lacks(plan->task))
+        return BERTH_DONE;
+    int status = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text);
+    json_t *node = status == BERTH_DONE ? json_loads(text, 0, NULL) : NULL;
+    bool is_all = visible != NULL && strcmp(visible, "all") == 0;
+    free(text);
+    if (node != NULL && exec_visible_make(node, &job, plan->task, is_all ? allowed : NULL, &plan->visible))
+        plan->task = &plan->visible.task;
+    json_decref(node);
+    return status;
+}
+
 int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
 {
     const int64_t end_ms = now_ms() + timeout_ms;
@@ -202,10 +221,7 @@ int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *
     if (status < 0 || plan->task == NULL || !(plan->parts & BERTH_PART_GPUS))
         return status;
     leave_time(cmd, end_ms);
-    status = exec_visible(cmd, plan->step, plan->task, &plan->visible);
-    if (plan->visible.pairs != NULL)
-        plan->task = &plan->visible.task;
-    return status;
+    return show_gpus(cmd, plan);
 }
 
 void exec_plan_done(struct exec_plan *plan)

@@ -1,68 +1,49 @@
 #include "exec_visible.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib_allowed.h"
-#include "slurm_visible.h"
+#define NUMBERED "ROCR_VISIBLE_DEVICES"
 
-#define NUMBERED "ROCR_VISIBLE_DEVICES" /* the others count what this one leaves, or are told UUIDs */
+static const char *const narrowing[] = {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"}; /* count among what NUMBERED leaves */
 
-static const struct berth_pair *find(const struct berth_task *task)
+#define NARROWING (sizeof narrowing / sizeof narrowing[0])
+
+bool exec_visible_lacks(const struct berth_task *task)
 {
     for (size_t i = 0; i < task->environment.count; i++)
-        if (strcmp(task->environment.item[i].name, NUMBERED) == 0 && isdigit((unsigned char)*task->environment.item[i].value))
-            return &task->environment.item[i];
-    return NULL;
+        if (strcmp(task->environment.item[i].name, NUMBERED) == 0 || strcmp(task->environment.item[i].name, "CUDA_VISIBLE_DEVICES") == 0)
+            return false;
+    return task->gpus.count > 0;
 }
 
-static int ask_node(struct cmd *cmd, json_t **ret_node)
+bool exec_visible_make(const json_t *node, const struct slurm_visible_job *job, const struct berth_task *task, const struct berth_texts *others, struct exec_visible *ret)
 {
-    char *text = NULL;
-    int status = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text);
-    json_t *node = status == BERTH_DONE ? json_loads(text, 0, NULL) : NULL;
-    free(text);
-    if (status < 0)
-        return status;
-    if (node == NULL)
-        return BERTH_ERROR_OUT_OF_MEMORY; /* the library has found it to be JSON */
-    *ret_node = node;
-    return BERTH_DONE;
-}
-
-int exec_visible(struct cmd *cmd, const struct berth_step *step, const struct berth_task *task, struct exec_visible *ret)
-{
-    const struct berth_pair *pair = find(task);
-    json_t *node = NULL;
-    const struct slurm_visible_job job = {.visible = getenv(NUMBERED), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = step->allowed.gpus.item, .count = (int)step->allowed.gpus.count};
-    if (pair == NULL || (!lib_allowed_has_devices() && !slurm_visible_is_inside(job.visible, job.numbers)))
-        return BERTH_DONE;
-    int status = ask_node(cmd, &node);
-    if (status < 0)
-        return status;
-    struct exec_visible visible = {.task = *task, .pairs = calloc(task->environment.count, sizeof *visible.pairs)};
-    if (visible.pairs == NULL) {
-        json_decref(node);
-        return BERTH_ERROR_OUT_OF_MEMORY;
+    struct exec_visible visible = {.task = *task};
+    if (!slurm_visible_value(node, job, &task->gpus, others, visible.value, sizeof visible.value))
+        return false;
+    visible.pairs = calloc(task->environment.count + 1, sizeof *visible.pairs);
+    visible.unset = calloc(task->unset.count + NARROWING, sizeof *visible.unset);
+    if (visible.pairs == NULL || visible.unset == NULL) {
+        exec_visible_done(&visible);
+        return false;
     }
-    bool is_told = slurm_visible_value(pair->value, node, &job, visible.value, sizeof visible.value);
-    json_decref(node);
     *ret = visible;
-    size_t count = 0;
-    for (size_t i = 0; i < task->environment.count; i++) {
-        const struct berth_pair *its = &task->environment.item[i];
-        if (its != pair)
-            ret->pairs[count++] = *its;
-        else if (is_told)
-            ret->pairs[count++] = (struct berth_pair){.name = its->name, .value = ret->value};
-    }
-    ret->task.environment = (struct berth_pairs){.item = ret->pairs, .count = count};
-    return BERTH_DONE;
+    if (task->environment.count > 0)
+        memcpy(ret->pairs, task->environment.item, task->environment.count * sizeof *ret->pairs);
+    ret->pairs[task->environment.count] = (struct berth_pair){.name = NUMBERED, .value = ret->value};
+    ret->task.environment = (struct berth_pairs){.item = ret->pairs, .count = task->environment.count + 1};
+    memcpy(ret->unset, narrowing, sizeof narrowing);
+    for (size_t i = 0; i < task->unset.count; i++)
+        ret->unset[NARROWING + i] = task->unset.item[i];
+    ret->task.unset = (struct berth_texts){.item = ret->unset, .count = task->unset.count + NARROWING};
+    return true;
 }
 
 void exec_visible_done(struct exec_visible *visible)
 {
     free(visible->pairs);
+    free((void *)visible->unset);
     visible->pairs = NULL;
+    visible->unset = NULL;
 }

@@ -1,16 +1,21 @@
 /**
- * The berth of a task with the numbers of gpus as its runtime counts them: in a job or container that may open some of a node's gpus, these alone count.
+ * The variables that show a task its gpus, where a plan leaves them out: AMD gpus without a UUID are named by numbers, and which ones count the daemon cannot see from where it is.
  */
 #pragma once
-#include "cmd.h"
+#include "berth.h"
+#include "slurm_visible.h"
 
 struct exec_visible {
     struct berth_task task; /* its texts are the plan's and this one's */
     struct berth_pair *pairs;
+    const char **unset;
     char value[1024];
 };
 
-/* Asks the daemon for the node where the berth has numbers. BERTH_DONE with ret->pairs NULL: the berth stays as it is. A value that cannot be told is left out, so that the
- * launcher's stays. Else the error of the handle. The caller ends it with exec_visible_done. */
-int exec_visible(struct cmd *cmd, const struct berth_step *step, const struct berth_task *task, struct exec_visible *ret);
+/* Whether the berth has gpus, and no variable that shows them. */
+bool exec_visible_lacks(const struct berth_task *task);
+
+/* The berth with them, as this process's runtime counts: ROCR_VISIBLE_DEVICES set, what would narrow it further unset. others: what the task is to see beside its own gpus; NULL
+ * nothing. False when that cannot be told, or memory is short: ret is then untouched. The caller ends it with exec_visible_done, before the plan. */
+bool exec_visible_make(const json_t *node, const struct slurm_visible_job *job, const struct berth_task *task, const struct berth_texts *others, struct exec_visible *ret);
 void exec_visible_done(struct exec_visible *visible); /* one of zeros is fine */

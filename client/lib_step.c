@@ -2,6 +2,7 @@
 #include "lib_allowed.h"
 #include "lib_ancestor.h"
 #include "lib_cpus.h"
+#include "lib_key.h"
 #include "lib_launcher.h"
 
 #include <errno.h>
@@ -117,13 +118,21 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }
 
-static void make_key(struct lib_read *read, const struct berth_launcher *launcher, const struct lib_ancestor *ancestor, struct berth_step *step)
+/* In a job of Slurm's that another launcher works in, the key is a part of the job's: what the prolog has claimed for the job is this step's too. */
+static void make_key(struct lib_read *read, const struct lib_variables *variables, const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
+                     struct berth_step *step)
 {
-    char key[200];
+    char key[LIB_KEY_SIZE + 240], own[160];
+    const char *claimed = lib_variable(variables, "BERTH_KEY"), *job = lib_variable(variables, "SLURM_JOB_ID");
+    bool is_slurms = launcher->key != NULL && strncmp(launcher->key, "slurm/", 6) == 0;
     if (launcher->key != NULL)
-        snprintf(key, sizeof key, "%s", launcher->key);
+        snprintf(own, sizeof own, "%.150s", launcher->key);
     else
-        snprintf(key, sizeof key, "process/%d.%" PRIu64, (int)ancestor->pid, ancestor->start_ticks);
+        snprintf(own, sizeof own, "process/%d.%" PRIu64, (int)ancestor->pid, ancestor->start_ticks);
+    if (is_slurms || (claimed != NULL && *claimed == '\0') || (claimed == NULL && !lib_key_is_job(job)))
+        snprintf(key, sizeof key, "%s", own);
+    else
+        snprintf(key, sizeof key, "%s%.80s.%s", claimed == NULL ? "slurm/" : "", claimed == NULL ? job : claimed, own);
     char *copy = lib_result_block(read, strlen(key) + 1, 1);
     step->key = copy != NULL ? strcpy(copy, key) : NULL;
 }
@@ -169,7 +178,7 @@ int berth_step_here(struct berth *berth, const struct berth_launcher *launcher, 
         copy_texts(&read, gpus != NULL ? gpus : &(struct berth_texts){0}, &step->gpus);
         step->allowed.gpus = step->gpus;
     }
-    make_key(&read, launcher, &ancestor, step);
+    make_key(&read, &variables, launcher, &ancestor, step);
     status = read_cpus(berth, &read, launcher, &ancestor, given != NULL ? given->cpus : NULL, step);
     lib_ancestor_done(&ancestor);
     if (status < 0) {

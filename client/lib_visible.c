@@ -107,7 +107,11 @@ void lib_visible_apply(const struct lib_visible *visible, struct lib_gpu *gpus, 
     narrow(gpus, visible->cuda, &nvidia);
     amd.is_counted = sort_by_driver(gpus, &amd);
     narrow(gpus, visible->rocr, &amd);
-    narrow(gpus, visible->hip != NULL ? visible->hip : visible->cuda, &amd); /* HIP reads CUDA_VISIBLE_DEVICES where its own is not set */
+    /* HIP reads CUDA_VISIBLE_DEVICES where its own is not set, and counts among what ROCR_VISIBLE_DEVICES leaves. Slurm sets both to one list unless gres.conf says amd_gpu_env: it
+     * means these gpus, whatever HIP makes of it. */
+    bool is_one_list = visible->hip == NULL && visible->cuda != NULL && visible->rocr != NULL && strcmp(visible->cuda, visible->rocr) == 0;
+    if (!is_one_list)
+        narrow(gpus, visible->hip != NULL ? visible->hip : visible->cuda, &amd);
     for (size_t i = 0; i < nvidia.count; i++)
         gpus[nvidia.index[i]].usable = true;
     for (size_t i = 0; i < amd.count; i++)

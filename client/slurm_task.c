@@ -5,13 +5,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "exec_visible.h"
 #include "lib_ancestor.h"
 #include "lib_apply.h"
 #include "slurm_call.h"
 #include "slurm_gres.h"
 #include "slurm_list.h"
 #include "slurm_share.h"
-#include "slurm_visible.h"
 
 #define ANCESTORS_MOST 8 /* shells and scripts of a site between a task and its prolog */
 
@@ -23,6 +23,8 @@ struct task {
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST];
     int gpu_count;
+    enum berth_visible visible; /* as was asked */
+    struct exec_visible shown;
     char why[320];
 };
 
@@ -81,6 +83,7 @@ static bool ask(struct task *task)
     request.allowed = &task->step->allowed;
     request.key = task->step->key;
     slurm_share_gpus(task->gpu_count, &request);
+    task->visible = request.visible;
     return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }
 
@@ -96,27 +99,32 @@ static bool has_names(const struct berth_task *berth)
     return true;
 }
 
-/* A value of several lines would be commands of its own. One that cannot be told inside the job stays as Slurm has set it. */
-static void put_value(FILE *text, const struct task *task, const struct berth_pair *pair)
+/* A value of several lines would be commands of its own. */
+static void put_value(FILE *text, const struct berth_pair *pair)
 {
-    char inside[1024];
-    const char *value = strchr(pair->value, '\n') == NULL ? pair->value : NULL;
-    const struct slurm_visible_job job = {.visible = getenv(pair->name), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = task->gpus, .count = task->gpu_count};
-    if (value != NULL && strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0)
-        value = slurm_visible_value(value, task->node, &job, inside, sizeof inside) ? inside : NULL;
-    if (value != NULL)
-        fprintf(text, "export %s=%s\n", pair->name, value);
+    if (strchr(pair->value, '\n') == NULL)
+        fprintf(text, "export %s=%s\n", pair->name, pair->value);
 }
 
-static void put(FILE *text, const struct task *task, const struct berth_task *berth)
+static void put(FILE *text, const struct berth_task *berth)
 {
     const unsigned parts = BERTH_PART_GPUS | BERTH_PART_ENVIRONMENT;
     for (size_t i = 0; i < berth->environment.count; i++)
         if (lib_apply_wants(berth->environment.item[i].name, parts))
-            put_value(text, task, &berth->environment.item[i]);
+            put_value(text, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
             fprintf(text, "unset %s\n", berth->unset.item[i]);
+}
+
+/* The berth with the variables of its gpus as they are counted in the job, where the plan has none. */
+static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth)
+{
+    const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = task->gpus, .count = task->gpu_count};
+    const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
+    if (!exec_visible_lacks(berth) || !exec_visible_make(task->node, &job, berth, others, &task->shown))
+        return berth;
+    return &task->shown.task;
 }
 
 static bool print(struct task *task, FILE *output)
@@ -132,7 +140,7 @@ static bool print(struct task *task, FILE *output)
     FILE *text = open_memstream(&lines, &size);
     if (text == NULL)
         return fail(task, "out of memory");
-    put(text, task, berth);
+    put(text, show_gpus(task, berth));
     bool fine = !ferror(text);
     fine = fclose(text) == 0 && fine;
     if (fine)
@@ -180,6 +188,7 @@ void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, 
         return;
     if (!run(task, socket, budget_ms, gres_conf, numbers, output))
         say(task);
+    exec_visible_done(&task->shown);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

@@ -1,6 +1,5 @@
 #include "slurm_visible.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,81 +23,91 @@ static long order_of(const json_t *place)
     return order != NULL ? strtol(order, NULL, 10) : -1;
 }
 
-static bool is_one_of(const json_t *place, const char *const *gpus, int count)
+static const json_t *find_place(const json_t *places, const char *name)
 {
-    const char *name = json_string_value(json_object_get(place, "name"));
-    for (int i = 0; name != NULL && i < count; i++)
-        if (strcmp(gpus[i], name) == 0)
+    size_t i;
+    const json_t *place;
+    json_array_foreach(places, i, place)
+    {
+        const char *its = json_string_value(json_object_get(place, "name"));
+        if (its != NULL && strcmp(its, name) == 0)
+            return place;
+    }
+    return NULL;
+}
+
+/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too; or all. How many. */
+static int list_gpus(const json_t *places, bool is_openable, const char *ret_gpus[SLURM_GPUS_MOST])
+{
+    size_t i;
+    const json_t *place;
+    int count = 0;
+    json_array_foreach(places, i, place)
+    {
+        const char *name = json_string_value(json_object_get(place, "name")), *device = json_string_value(json_object_get(place, "render_node"));
+        if (order_of(place) >= 0 && name != NULL && count < SLURM_GPUS_MOST && (!is_openable || (device != NULL && faccessat(AT_FDCWD, device, R_OK | W_OK, AT_EACCESS) == 0)))
+            ret_gpus[count++] = name;
+    }
+    return count;
+}
+
+static bool is_same_list(const char *visible, const char *numbers)
+{
+    int one[SLURM_GPUS_MOST], other[SLURM_GPUS_MOST];
+    int count = visible != NULL && numbers != NULL ? slurm_list_numbers(visible, SLURM_GPUS_MOST, one) : -1;
+    return count > 0 && slurm_list_numbers(numbers, SLURM_GPUS_MOST, other) == count && memcmp(one, other, (size_t)count * sizeof one[0]) == 0;
+}
+
+/* Those among which the runtime counts; 0: nothing tells. */
+static int list_counted(const json_t *places, const struct slurm_visible_job *job, const char *ret_gpus[SLURM_GPUS_MOST])
+{
+    if (slurm_visible_is_inside(job->visible, job->numbers)) {
+        int count = job->count < SLURM_GPUS_MOST ? job->count : SLURM_GPUS_MOST;
+        memcpy(ret_gpus, job->gpus, (size_t)count * sizeof ret_gpus[0]);
+        return count;
+    }
+    int count = list_gpus(places, true, ret_gpus);
+    return count > 0 || !is_same_list(job->visible, job->numbers) ? count : list_gpus(places, false, ret_gpus);
+}
+
+/* How many of them the driver has before this one; -1 when it is none of them. */
+static int rank_of(const json_t *places, const char *gpu, const char *const *gpus, int count)
+{
+    const long order = order_of(find_place(places, gpu));
+    int rank = 0;
+    bool is_there = false;
+    for (int i = 0; i < count; i++) {
+        is_there |= strcmp(gpus[i], gpu) == 0;
+        rank += order_of(find_place(places, gpus[i])) < order;
+    }
+    return is_there ? rank : -1;
+}
+
+static bool has_number(const json_t *place) { return place != NULL && order_of(place) >= 0 && !json_is_string(json_object_get(place, "uuid")); }
+
+static bool is_among(const char *name, const struct berth_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->item[i], name) == 0)
             return true;
     return false;
 }
 
-/* Among all gpus (gpus NULL), or among some: how many the driver has before this one. */
-static int rank_of(const json_t *places, const json_t *gpu, const char *const *gpus, int count)
+bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job, const struct berth_texts *own, const struct berth_texts *others, char *ret, size_t size)
 {
-    size_t i;
-    const json_t *place;
-    int rank = 0;
-    json_array_foreach(places, i, place)
-    {
-        long order = order_of(place);
-        rank += order >= 0 && order < order_of(gpu) && (gpus == NULL || is_one_of(place, gpus, count));
-    }
-    return rank;
-}
-
-static int inside(const json_t *places, int number, const char *const *gpus, int count)
-{
-    size_t i;
-    const json_t *place;
-    json_array_foreach(places, i, place)
-        if (order_of(place) >= 0 && is_one_of(place, gpus, count) && rank_of(places, place, NULL, 0) == number)
-            return rank_of(places, place, gpus, count);
-    return -1;
-}
-
-bool slurm_visible_inside(const char *list, const json_t *node, const char *const *gpus, int count, char *ret, size_t size)
-{
-    int number[SLURM_GPUS_MOST], listed = isdigit((unsigned char)*list) ? slurm_list_numbers(list, SLURM_GPUS_MOST, number) : -1;
-    if (listed < 0)
-        return (size_t)snprintf(ret, size, "%s", list) < size;
+    const json_t *places = json_object_get(node, "places");
+    const char *counted[SLURM_GPUS_MOST];
+    const int count = list_counted(places, job, counted);
+    const size_t all = own->count + (others != NULL ? others->count : 0);
     size_t used = 0;
-    for (int i = 0; i < listed && used < size; i++) {
-        int its = inside(json_object_get(node, "places"), number[i], gpus, count);
-        if (its < 0)
-            return false;
-        used += (size_t)snprintf(ret + used, size - used, "%s%d", i > 0 ? "," : "", its);
-    }
-    return used < size;
-}
-
-/* The gpus of the driver whose device nodes may be opened, which the device cgroup decides too. How many, and of how many. */
-static int find_openable(const json_t *places, const char *ret_gpus[SLURM_GPUS_MOST], int *ret_all)
-{
-    size_t i;
-    const json_t *place;
-    int count = 0, all = 0;
-    json_array_foreach(places, i, place)
-    {
-        const char *name = json_string_value(json_object_get(place, "name")), *device = json_string_value(json_object_get(place, "render_node"));
-        if (order_of(place) < 0 || name == NULL || all == SLURM_GPUS_MOST)
+    for (size_t i = 0; i < all && used < size; i++) {
+        const char *name = i < own->count ? own->item[i] : others->item[i - own->count];
+        if (i >= own->count && is_among(name, own))
             continue;
-        all++;
-        if (device == NULL || faccessat(AT_FDCWD, device, R_OK | W_OK, AT_EACCESS) == 0)
-            ret_gpus[count++] = name;
+        int number = has_number(find_place(places, name)) ? rank_of(places, name, counted, count) : -1;
+        if (number < 0)
+            return false;
+        used += (size_t)snprintf(ret + used, size - used, "%s%d", used > 0 ? "," : "", number);
     }
-    *ret_all = all;
-    return count;
-}
-
-bool slurm_visible_value(const char *list, const json_t *node, const struct slurm_visible_job *job, char *ret, size_t size)
-{
-    const char *openable[SLURM_GPUS_MOST];
-    int all = 0;
-    if (slurm_visible_is_inside(job->visible, job->numbers))
-        return slurm_visible_inside(list, node, job->gpus, job->count, ret, size);
-    int count = find_openable(json_object_get(node, "places"), openable, &all);
-    if (count > 0 && count < all)
-        return slurm_visible_inside(list, node, openable, count, ret, size);
-    return (size_t)snprintf(ret, size, "%s", list) < size;
+    return used > 0 && used < size;
 }

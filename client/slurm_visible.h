@@ -1,18 +1,17 @@
 /**
- * ROCR_VISIBLE_DEVICES inside a job whose devices Slurm constrains. There the runtime counts only the gpus that the job may open, and Slurm numbers its own variables so; a plan
- * counts all gpus of the node where they have no UUID. Pure, but for slurm_visible_value; any thread.
+ * ROCR_VISIBLE_DEVICES inside a job whose devices Slurm constrains. There the runtime counts only the gpus that the job may open, and Slurm numbers its own variables so; the
+ * daemon, which knows no job's devices, leaves numbers out where they might differ. Pure, but for slurm_visible_value; any thread.
  */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "berth.h"
+
 /* Whether Slurm counts visible, its *_VISIBLE_DEVICES, otherwise than numbers, its SLURM_STEP_GPUS: then devices are constrained. NULL: not set. A step that has the first
  * gpus of the node counts them alike either way. */
 bool slurm_visible_is_inside(const char *visible, const char *numbers);
-
-/* A plan's list of a node's numbers as numbers among these gpus of the step, count names; a list of UUIDs stays. False when one is none of them, or it does not fit. */
-bool slurm_visible_inside(const char *list, const json_t *node, const char *const *gpus, int count, char *ret, size_t size);
 
 /* What a process knows of the job that it is in. */
 struct slurm_visible_job {
@@ -21,6 +20,7 @@ struct slurm_visible_job {
     int count;
 };
 
-/* The plan's value for ROCR_VISIBLE_DEVICES as the runtime of this process counts: among the step's gpus where Slurm's variables say so, else among those whose device nodes this
- * process may open, where these are some of all: --gpu-bind=none leaves no variables, and the device cgroup still stands. False when it cannot be told. */
-bool slurm_visible_value(const char *list, const json_t *node, const struct slurm_visible_job *job, char *ret, size_t size);
+/* The value of ROCR_VISIBLE_DEVICES that shows the runtime of this process these gpus, own ones first, then those of others (may be NULL) that are not own. It counts among the
+ * step's gpus where Slurm's variables say so, and else among those whose device nodes this process may open: --gpu-bind=none leaves no variables, and the device cgroup still
+ * stands. False when one of them is no gpu of AMD's without a UUID, or nothing tells how they are counted here. */
+bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job, const struct berth_texts *own, const struct berth_texts *others, char *ret, size_t size);

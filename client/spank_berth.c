@@ -15,6 +15,7 @@
 
 #include "cmd.h"
 #include "exec_together.h"
+#include "exec_visible.h"
 #include "lib_apply.h"
 #include "slurm_call.h"
 #include "slurm_cores.h"
@@ -22,7 +23,6 @@
 #include "slurm_share.h"
 #include "slurm_step.h"
 #include "slurm_task.h"
-#include "slurm_visible.h"
 #include "spank_options.h"
 
 #define TIMEOUT_MS 1000
@@ -120,6 +120,8 @@ struct task {
     struct berth_launcher *launcher;
     struct berth_step *step;
     struct berth_binding *binding;
+    enum berth_visible visible;    /* as was asked */
+    struct exec_visible shown;
     struct exec_together together; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST]; /* of the step, and of these what Slurm has bound the task to */
@@ -259,6 +261,7 @@ static bool ask(struct task *task)
     if (task->is_gpu_bound && request.gpus_per_task < 0)
         request.gpus_per_task = task->own_count;
     slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
+    task->visible = request.visible;
     return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
 }
 
@@ -282,19 +285,17 @@ static bool find_out(struct task *task)
     return true;
 }
 
-/* A value that cannot be told inside the job stays as Slurm has set it. */
-static void set(struct task *task, const struct berth_pair *pair)
+/* The berth with the variables of its gpus as they are counted in the job, where the plan has none. */
+static const struct berth_task *show_gpus(struct task *task, const struct berth_task *berth, unsigned parts)
 {
-    char inside[1024];
-    const char *value = pair->value;
-    const struct slurm_visible_job job = {.visible = variable(pair->name, task->spank),
+    const struct slurm_visible_job job = {.visible = variable("ROCR_VISIBLE_DEVICES", task->spank),
                                           .numbers = variable("SLURM_STEP_GPUS", task->spank),
                                           .gpus = task->gpus,
                                           .count = (int)task->step->allowed.gpus.count};
-    if (strcmp(pair->name, "ROCR_VISIBLE_DEVICES") == 0)
-        value = slurm_visible_value(pair->value, task->node, &job, inside, sizeof inside) ? inside : NULL;
-    if (value != NULL)
-        spank_setenv(task->spank, pair->name, value, 1);
+    const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
+    if (!(parts & BERTH_PART_GPUS) || !exec_visible_lacks(berth) || !exec_visible_make(task->node, &job, berth, others, &task->shown))
+        return berth;
+    return &task->shown.task;
 }
 
 static bool take(struct task *task)
@@ -309,9 +310,10 @@ static bool take(struct task *task)
         return fail(task, "no berth of the plan has just the gpus that Slurm has bound this task to");
     if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
+    berth = show_gpus(task, berth, parts);
     for (size_t i = 0; i < berth->environment.count; i++)
         if (lib_apply_is_name(berth->environment.item[i].name) && lib_apply_wants(berth->environment.item[i].name, parts))
-            set(task, &berth->environment.item[i]);
+            spank_setenv(task->spank, berth->environment.item[i].name, berth->environment.item[i].value, 1);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
             spank_unsetenv(task->spank, berth->unset.item[i]);
@@ -368,6 +370,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     if (task->step != NULL || !is_placed)
         say(task, number, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
+    exec_visible_done(&task->shown);
     exec_together_done(&task->together);
     berth_binding_free(task->binding);
     berth_step_free(task->step);

@@ -215,6 +215,20 @@ def every_launcher_says_who_this_is():
             assert "ranks" not in asked, "without traffic the others do not matter"
 
 
+def another_launcher_in_a_job_of_slurms_plans_within_the_job():
+    """mpiexec in a job: the prolog's claim is the job's, under root's key."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for key, start, more in (("job/1", "job/1.process/", {"BERTH_KEY": "job/1"}), ("slurm/12", "slurm/12.process/", {"SLURM_JOB_ID": "12"}), (None, "process/", {"SLURM_JOB_ID": "12", "BERTH_KEY": ""}),
+                                 (None, "slurm/12.pals/app", {"SLURM_JOB_ID": "12", **LAUNCHERS["pals/app"]})):
+            if key is not None:
+                daemon.call("io.berth.Placement.Claim", {"places": ["gpu1"], "purpose": "compute", "key": key, "ttl_s": 60})
+            status, _, err = exec_(proxy.path, "--gpus", "1", "-g", "1", "--tasks-per-gpu", "2", "--strict", "true", variables=more if "PALS_APID" in more else {**hydra(1, 2), **more})
+            assert status == 0 and proxy.bind()["key"].startswith(start), (status, err, proxy.bind())
+            if key is not None:
+                daemon.call("io.berth.Placement.Release", {"key": key})
+
+
 def ranks_are_those_of_the_step():
     needs_two_cpus()
     slurm = {**LAUNCHERS["slurm/7.3"], "SLURM_NTASKS": "6", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "2(x3)"}
@@ -277,9 +291,11 @@ def numbers_of_gpus_count_among_those_that_the_job_may_open():
     step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_TASKS_PER_NODE": "1",
             "SLURM_LOCALID": "0", "SLURM_PROCID": "0", "SLURM_STEP_GPUS": "4,5"}
     with Daemon("--node", NODES / "mi250x") as daemon:
-        for slurms, berths in ({"ROCR_VISIBLE_DEVICES": "0,1"}, "0,1"), ({}, "4,5"):
-            found = inside(daemon.socket, "--gpus", "4-5", "-g", "2", "--order", "rank", variables={**step, **slurms})
-            assert found["environment"]["ROCR_VISIBLE_DEVICES"] == berths, (slurms, found["environment"])
+        for visible in "0,1", "1,0":
+            found = inside(daemon.socket, "--gpus", "4-5", "-g", "2", "--order", "rank", variables={**step, "ROCR_VISIBLE_DEVICES": visible, "GPU_DEVICE_ORDINAL": "0,1"})
+            assert found["environment"]["ROCR_VISIBLE_DEVICES"] == "0,1" and "GPU_DEVICE_ORDINAL" not in found["environment"], (visible, found["environment"])
+        found = inside(daemon.socket, "--gpus", "4-5", "-g", "2", variables=step)
+        assert "ROCR_VISIBLE_DEVICES" not in found["environment"], "without a device node and a variable nothing tells how they are counted"
 
 
 # ---- what the launcher has bound ----
@@ -496,7 +512,7 @@ def mpi_ranks_have_their_berths():
 
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
-    every_launcher_says_who_this_is, ranks_are_those_of_the_step, options_win, what_is_asked_wrongly_is_refused,
+    every_launcher_says_who_this_is, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
     who_is_started_by_hand_is_alone, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,

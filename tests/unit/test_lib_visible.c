@@ -44,6 +44,17 @@ static void cuda_lists(void **state)
     }
 }
 
+static void one_list_for_all_runtimes_counts_once(void **state)
+{
+    (void)state;
+    static const long orders[] = {1, 2, 3, 4};
+    char text[8];
+    const struct lib_visible one = {.rocr = "1,2", .cuda = "1,2"}, other = {.rocr = "1,2", .cuda = "1"}, hip = {.rocr = "1,2", .cuda = "1,2", .hip = "0"};
+    assert_string_equal(left(false, orders, false, &one, text), "12");
+    assert_string_equal(left(false, orders, false, &other, text), "2");
+    assert_string_equal(left(false, orders, false, &hip, text), "1");
+}
+
 static void numbers_count_only_in_a_known_order(void **state)
 {
     (void)state;
@@ -86,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuda_lists),
+        cmocka_unit_test(one_list_for_all_runtimes_counts_once),
         cmocka_unit_test(numbers_count_only_in_a_known_order),
         cmocka_unit_test(rocm_lists_stack),
         cmocka_unit_test(a_closed_device_is_not_counted),

@@ -34,34 +34,37 @@ static void constrained_devices_are_noticed(void **state)
     assert_false(slurm_visible_is_inside("0", NULL));
 }
 
-static void assert_inside(const char *list, const char *expected)
+/* Within a step of three gpus, the node's 3, 1 and 2, by what the variables say; none of them has a device node here. */
+static void assert_value(const char *visible, const char *numbers, const char *own, const char *other, const char *expected)
 {
-    static const char *const gpus[] = {"gpu0", "gpu3", "gpu1"}; /* the node's 3, 1 and 2 */
-    char got[32] = "";
+    static const char *const gpus[] = {"gpu0", "gpu3", "gpu1"};
+    const struct slurm_visible_job job = {.visible = visible, .numbers = numbers, .gpus = gpus, .count = 3};
+    const struct berth_texts owns = {.item = &own, .count = 1}, others = {.item = &other, .count = 1};
+    char got[4] = "";
     json_t *made = node();
-    assert_int_equal(slurm_visible_inside(list, made, gpus, 3, got, sizeof got), expected != NULL);
+    assert_int_equal(slurm_visible_value(made, &job, &owns, other != NULL ? &others : NULL, got, sizeof got), expected != NULL);
     if (expected != NULL)
         assert_string_equal(got, expected);
     json_decref(made);
 }
 
-static void numbers_become_those_of_the_step(void **state)
+static void numbers_are_those_that_the_runtime_counts(void **state)
 {
     (void)state;
-    assert_inside("3", "2");
-    assert_inside("1", "0");
-    assert_inside("2,3,1", "1,2,0");
-    assert_inside("GPU-0123456789abcdef", "GPU-0123456789abcdef");
-    assert_inside("0", NULL); /* another step's */
-    assert_inside("1,4", NULL);
-    assert_inside("GPU-0123456789abcdef,GPU-0123456789abcdef", NULL); /* does not fit */
+    assert_value("0,1,2", "0,1,3", "gpu0", NULL, "2");
+    assert_value("0,1,2", "0,1,3", "gpu3", "gpu0", "0,2");
+    assert_value("0,1,2", "0,1,3", "gpu3", "gpu3", "0");
+    assert_value("0,1,2", "0,1,3", "gpu2", NULL, NULL); /* another step's */
+    assert_value("0,1,3", "0,1,3", "gpu0", NULL, "3");  /* nothing is constrained */
+    assert_value("0,1,3", "0,1,3", "gpu9", NULL, NULL);
+    assert_value(NULL, NULL, "gpu0", NULL, NULL);       /* nothing tells */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constrained_devices_are_noticed),
-        cmocka_unit_test(numbers_become_those_of_the_step),
+        cmocka_unit_test(numbers_are_those_that_the_runtime_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
