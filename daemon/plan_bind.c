@@ -9,6 +9,7 @@
 #include "plan_bind_cores.h"
 #include "plan_bind_gpus.h"
 #include "plan_bind_memory.h"
+#include "plan_bind_near.h"
 #include "plan_bind_nics.h"
 #include "plan_bind_traffic.h"
 #include "plan_ends.h"
@@ -188,6 +189,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         code = plan_bind_memory(work->snap, request->allowed, &work->cores, t, work->traffic.is_chosen ? work->traffic.task_numa[t] : PLACE_NONE, answer, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
+    if (code == BERTH_OK && !work->traffic.is_chosen)
+        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, answer);
     size_t places = answer->evidence.count;
     if (code == BERTH_OK)
         code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);

@@ -161,18 +161,21 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
     return true;
 }
 
-/* Copies that one gpu drives go one after the other, in the order in which they are begun. */
-static void say_order(const struct bind_price *price, const struct snapshot *snap, struct bind_answer *answer)
+/* Copies that one gpu drives go one after the other, in the order in which they are begun. Where each task copies to every other by engine that order decides. */
+static bool say_order(const struct bind_price *price, const struct snapshot *snap, struct bind_answer *answer)
 {
-    size_t busy = 0, flows = plan_bind_price_ride_count(price);
-    for (size_t f = 1; f < flows && busy < 2; f++) {
-        struct bind_ride before = plan_bind_price_ride(price, f - 1), ride = plan_bind_price_ride(price, f);
-        bool several = ride.task == before.task && ride.other != before.other && ride.other != BIND_NO_TASK && before.other != BIND_NO_TASK;
-        bool first = f < 2 || plan_bind_price_ride(price, f - 2).task != ride.task;
-        busy += several && first && is_copy(snap->graph, ride.move) && is_copy(snap->graph, before.move);
+    size_t *copies = calloc(answer->task_count + 1, sizeof *copies), all = 0, flows = plan_bind_price_ride_count(price);
+    if (copies == NULL)
+        return false;
+    for (size_t f = 0; f < flows; f++) {
+        struct bind_ride ride = plan_bind_price_ride(price, f);
+        if (ride.other != BIND_NO_TASK && is_copy(snap->graph, ride.move) && ride.move->by == MOVE_COPY_ENGINE)
+            all += ++copies[ride.task] == answer->task_count - 1;
     }
-    if (busy > 1)
+    if (answer->task_count > 2 && all == answer->task_count)
         plan_warn(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
+    free(copies);
+    return true;
 }
 
 enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
@@ -194,6 +197,5 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const double
         say_how(snap->graph, &peers, true, other, answer);
         say_how(snap->graph, &host, false, "", answer);
     }
-    say_order(price, snap, answer);
-    return say_kernels(price, snap->graph, answer) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for reasons");
+    return say_order(price, snap, answer) && say_kernels(price, snap->graph, answer) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for reasons");
 }

@@ -65,7 +65,7 @@ static uint16_t kind_of(struct bind_price *price, enum outside outside, double b
             best = k;
     }
     if (price->kind_count < KINDS_MAX || best == price->kind_count) {
-        price->kind[price->kind_count] = (struct kind){outside, bytes};
+        price->kind[price->kind_count] = (struct kind){.outside = outside, .bytes = bytes};
         return (uint16_t)price->kind_count++;
     }
     price->is_rounded = true;
@@ -140,6 +140,50 @@ static bool find_flows(struct bind_price *price)
     return take_turns(price);
 }
 
+/* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
+static struct load_flow between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory)
+{
+    uint16_t slot = (uint16_t)from, host = memory != NOWHERE ? memory : price->memory[from], nic = price->nic[from];
+    switch (outside) {
+    case OUTSIDE_TO_HOST: return (struct load_flow){.from = slot, .to = host, .bytes = bytes};
+    case OUTSIDE_FROM_HOST: return (struct load_flow){.from = host, .to = slot, .bytes = bytes};
+    case OUTSIDE_TO_NIC: return (struct load_flow){.from = slot, .to = nic, .bytes = bytes};
+    case OUTSIDE_FROM_NIC: return (struct load_flow){.from = nic, .to = slot, .bytes = bytes};
+    case OUTSIDE_NONE:
+    case OUTSIDES: break;
+    }
+    return (struct load_flow){.from = slot, .to = (uint16_t)to, .bytes = bytes};
+}
+
+static bool is_known(const struct bind_price *price, const struct load_flow *flow)
+{
+    return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
+}
+
+/* Nothing is known of it on any gpu, with any of the memories that are next to one. */
+static bool is_unknown_everywhere(const struct bind_price *price, const struct kind *kind)
+{
+    size_t n = price->request.gpu_count;
+    for (size_t g = 0; g < n; g++)
+        for (size_t memory = 0; memory < n; memory++) {
+            struct load_flow flow = between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
+            if (is_known(price, &flow))
+                return false;
+        }
+    return true;
+}
+
+/* What goes to the host or leaves the node, if nothing says what that takes on any gpu: no choice is better or worse by it. It is left out where something else moves, whose time is
+ * known. */
+static void find_unpriced(struct bind_price *price)
+{
+    size_t unpriced = 0;
+    for (size_t k = 0; k < price->kind_count; k++)
+        unpriced += price->kind[k].is_unpriced = price->kind[k].outside != OUTSIDE_NONE && is_unknown_everywhere(price, &price->kind[k]);
+    for (size_t k = 0; k < price->kind_count && unpriced == price->kind_count; k++)
+        price->kind[k].is_unpriced = false;
+}
+
 enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);
@@ -152,10 +196,12 @@ enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_pri
         code = plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
     if (code == BERTH_OK && (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK)
+    if (code == BERTH_OK) {
+        find_unpriced(price);
         *ret = price;
-    else
+    } else {
         plan_bind_price_free(price);
+    }
     return code;
 }
 
@@ -181,37 +227,20 @@ void plan_bind_price_free(struct bind_price *price)
 
 /* ---- the price of a choice ---- */
 
-/* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
-static struct load_flow between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory)
-{
-    uint16_t slot = (uint16_t)from, host = memory != NOWHERE ? memory : price->memory[from], nic = price->nic[from];
-    switch (outside) {
-    case OUTSIDE_TO_HOST: return (struct load_flow){.from = slot, .to = host, .bytes = bytes};
-    case OUTSIDE_FROM_HOST: return (struct load_flow){.from = host, .to = slot, .bytes = bytes};
-    case OUTSIDE_TO_NIC: return (struct load_flow){.from = slot, .to = nic, .bytes = bytes};
-    case OUTSIDE_FROM_NIC: return (struct load_flow){.from = nic, .to = slot, .bytes = bytes};
-    case OUTSIDE_NONE:
-    case OUTSIDES: break;
-    }
-    return (struct load_flow){.from = slot, .to = (uint16_t)to, .bytes = bytes};
-}
-
-static bool is_known(const struct bind_price *price, const struct load_flow *flow)
-{
-    return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
-}
-
 size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = 0;
+    price->unpriced = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         size_t task = (size_t)flow->from / price->request.each;
         uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
         struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
-        bool known = is_known(price, &load);
-        if (!known && unknown++ == 0)
+        bool known = is_known(price, &load), unpriced = price->kind[flow->kind].is_unpriced;
+        if (unpriced && price->unpriced++ == 0)
+            price->unpriced_one = load;
+        if (!known && !unpriced && unknown++ == 0)
             price->unknown = load;
         load.turn = price->turn[f];
         price->load[f] = known ? load : (struct load_flow){.bytes = 0};
@@ -278,11 +307,11 @@ static double least_to_host(const struct bind_price *price, const struct kind *k
 static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to, double *fastest, struct search_arc *ret)
 {
     if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST)) {
-        *ret = (struct search_arc){.alone_ns = least_to_host(price, kind, from), .use = (uint32_t)price->use_count};
+        *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : least_to_host(price, kind, from), .use = (uint32_t)price->use_count};
         return true;
     }
     struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
-    struct search_arc arc = {.alone_ns = UNKNOWN_NS, .use = (uint32_t)price->use_count};
+    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : UNKNOWN_NS, .use = (uint32_t)price->use_count};
     if (is_known(price, &flow)) {
         size_t used_count;
         const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);

@@ -36,7 +36,7 @@ struct bind_sharing {
     const struct load_resource *resource;
     size_t users;                     /* flows through it */
     double together_bytes_per_s;      /* what they get at first */
-    double alone_bytes_per_s;         /* the slowest of them, alone */
+    double alone_bytes_per_s, most_bytes_per_s; /* the slowest and the fastest of them, alone */
     place_id gpu[BIND_SHARING_GPUS];  /* whose flows they are, the first of them */
     size_t gpu_count;                 /* all of them */
 };
@@ -45,6 +45,7 @@ struct bind_sharing {
 
 struct bind_priced {
     struct prediction step; /* NAN where a flow's rate is not known */
+    bool is_least;          /* something is not in it, so that it takes at least so long: what starting few bytes costs, or transfers of which nothing is known (low_ns is time_ns then) */
     double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
     bool is_measured;

@@ -10,6 +10,7 @@ enum outside { OUTSIDE_NONE, OUTSIDE_TO_HOST, OUTSIDE_FROM_HOST, OUTSIDE_TO_NIC,
 struct kind {
     enum outside outside;
     double bytes;
+    bool is_unpriced; /* nothing is known of it on any gpu, though of others something is */
 };
 
 struct bind_price {
@@ -29,6 +30,8 @@ struct bind_price {
     bool is_rounded;          /* flows are of kinds with fewer bytes */
     struct load_flow *load;   /* the same between places */
     struct load_part *part;
+    size_t unpriced;          /* flows that count as nothing, because nothing is known of any such */
+    struct load_flow unpriced_one; /* the first of them that was loaded last */
     struct load_flow unknown; /* of those of which nothing is known, the first that was loaded last */
     /* For the search. */
     struct search_arc *arc;
@@ -39,5 +42,6 @@ struct bind_price {
 
 #define NOWHERE ((uint16_t)-1)
 
-/* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then. */
+/* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then, as those that are unpriced
+ * everywhere, which are counted in unpriced alone. */
 size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory);

@@ -37,6 +37,7 @@ static struct bind_sharing describe(const struct bind_price *price, const struct
         sharing.users++;
         sharing.together_bytes_per_s += alone_rate(price, f);
         sharing.alone_bytes_per_s = fmin(sharing.alone_bytes_per_s, alone_rate(price, f));
+        sharing.most_bytes_per_s = fmax(sharing.most_bytes_per_s, alone_rate(price, f));
         if (!has[gpu] && sharing.gpu_count++ < BIND_SHARING_GPUS)
             sharing.gpu[sharing.gpu_count - 1] = gpu_of(price, load);
         has[gpu] = true;
@@ -76,6 +77,13 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.step = (struct prediction){NAN, NAN, NAN};
     else if (load.shared != NULL)
         snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
+    priced.is_least = price->unpriced > 0;
+    for (size_t f = 0; f < price->flow_count && !priced.is_least; f++)
+        priced.is_least = price->part[f].move != NULL && plan_move_lacks_start(price->part[f].move, price->load[f].bytes);
+    if (priced.is_least) {
+        priced.step.low_ns = priced.step.time_ns;
+        priced.step.high_ns = NAN;
+    }
     bool slows;
     if (load.shared != NULL && describe(price, load.shared, &slows).users == 1)
         priced.narrow = load.shared;
@@ -181,6 +189,21 @@ static void warn_of_unknown(struct bind_price *price, size_t unknown, struct pla
     plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
 }
 
+/* Those of which nothing is known on any gpu are in no time. */
+static void warn_of_unpriced(struct bind_price *price, struct plan_warnings *warnings)
+{
+    const struct graph *graph = price->snap->graph;
+    const struct load_flow *flow = &price->unpriced_one;
+    char which[4 * MOVE_WHY_SIZE] = ": this node has no nic", why[MOVE_WHY_SIZE];
+    if (flow->from < price->place_count && flow->to < price->place_count) {
+        plan_move_why_not(price->snap, price->place[flow->from], price->place[flow->to], why);
+        snprintf(which, sizeof which, ": neither measurements nor links say what %s to %s takes%s", graph_place(graph, price->place[flow->from])->name, graph_place(graph, price->place[flow->to])->name, why);
+    } else if (graph_count(graph, PLACE_NIC) > 0) {
+        snprintf(which, sizeof which, ": no memory or nic is next to these gpus");
+    }
+    plan_warn(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s", price->unpriced, price->flow_count, which);
+}
+
 static void warn_of_down(struct bind_price *price, struct plan_warnings *warnings)
 {
     const struct graph *graph = price->snap->graph;
@@ -205,5 +228,7 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
         warn_of_down(price, warnings);
     if (code == BERTH_OK && warnings != NULL && unknown > 0)
         warn_of_unknown(price, unknown, warnings);
+    if (code == BERTH_OK && warnings != NULL && unknown == 0 && price->unpriced > 0)
+        warn_of_unpriced(price, warnings);
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }

@@ -65,7 +65,8 @@ static bool is_alike(const struct bind_sharing *a, const struct bind_sharing *b)
     const char *x = strchr(a->resource->name, ':'), *y = strchr(b->resource->name, ':');
     bool same = x != NULL && y != NULL && (strcmp(x, y) == 0 || (strncmp(x, ":link:", 6) == 0 && strncmp(y, ":link:", 6) == 0)); /* a link has two directions */
     return same && a->users == b->users && a->gpu_count == b->gpu_count && a->resource->is_nominal == b->resource->is_nominal &&
-           fabs(a->together_bytes_per_s / b->together_bytes_per_s - 1) < PRICE_WORTH && fabs(a->alone_bytes_per_s / b->alone_bytes_per_s - 1) < PRICE_WORTH;
+           fabs(a->together_bytes_per_s / b->together_bytes_per_s - 1) < PRICE_WORTH && fabs(a->alone_bytes_per_s / b->alone_bytes_per_s - 1) < PRICE_WORTH &&
+           fabs(a->most_bytes_per_s / b->most_bytes_per_s - 1) < PRICE_WORTH;
 }
 
 /* "; so do those of module1, module2 and 1 more" */
@@ -103,7 +104,10 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
         name_users(graph, sharing, users);
         name_resource(sharing->resource->name, what, where);
         name_same(priced, i, said, same);
-        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f alone%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9,
+        char most[24] = "";
+        if (sharing->most_bytes_per_s > sharing->alone_bytes_per_s * (1 + PRICE_WORTH))
+            snprintf(most, sizeof most, " to %.1f", sharing->most_bytes_per_s / 1e9);
+        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9, most,
                   sharing->resource->is_nominal ? " (not measured)" : "", same);
         count++;
     }

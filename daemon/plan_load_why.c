@@ -73,6 +73,18 @@ static void warn_of_rates(const struct asked *asked)
     }
 }
 
+/* Where nothing was measured nothing says what starting costs either. */
+static void warn_of_starts(const struct asked *asked)
+{
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct load_ride *ride = asked->scratch->ride[i];
+        if (ride == NULL || ride->known != LOAD_NOMINAL || !plan_move_lacks_start(&ride->move, asked->flow[i].bytes))
+            continue;
+        plan_warn(asked->warnings, "what starting a transfer costs is not known (%s to %s): so few bytes take at least this", name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
+        return;
+    }
+}
+
 /* ---- what is shared ---- */
 
 static bool uses(const struct asked *asked, size_t flow, size_t resource)
@@ -291,6 +303,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     warn_of_nominal(&asked);
     warn_of_ways(&asked);
     warn_of_rates(&asked);
+    warn_of_starts(&asked);
     warn_of_kinds(&asked);
     warn_of_unexplained(&asked);
     return BERTH_OK;

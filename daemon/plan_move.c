@@ -278,6 +278,8 @@ double plan_move_least(const struct move *move)
 
 bool plan_move_knows(const struct move *move, double bytes) { return bytes >= plan_move_least(move); }
 
+bool plan_move_lacks_start(const struct move *move, double bytes) { return move->curve == NULL && isnan(move->t0_queue_ns) && isnan(move->t0_call_ns) && bytes > 0 && bytes < LARGE_BYTES; }
+
 enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct value *first = move->rate != NULL ? move->rate : move->most;

@@ -68,6 +68,9 @@ unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 /* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size; or large bytes and a rate. */
 bool plan_move_knows(const struct move *move, double bytes);
 
+/* Whether what starting a transfer costs is not known at all, and so few bytes are moved that it matters: it takes at least what its bytes do. */
+bool plan_move_lacks_start(const struct move *move, double bytes);
+
 /* The fewest bytes of which plan_move_knows. */
 double plan_move_least(const struct move *move);
 

@@ -18,7 +18,7 @@ PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 MIB, GIB = 1 << 20, 1 << 30
 UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at ([\d.]+) GB/s(?:, ([\d.]+) alone|, as much as .* carries)?")
-SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )?)+)(?: and (\d+) more)? share .*: ([\d.]+) GB/s together, ([\d.]+) alone.*")
+SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )?)+)(?: and (\d+) more)? share .*: ([\d.]+) GB/s together, ([\d.]+)(?: to ([\d.]+))? alone.*")
 HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) a step takes ([\d.]+) (\w+))?")
 
 
@@ -130,7 +130,9 @@ def numbers_follow_from_the_price(node, request, answer):
             gpus = len(re.findall(r"gpu\d+", share[3])) + int(share[4] or 0)
             users = int(share[2] or gpus)
             assert users >= gpus and users >= 2, line
-            assert float(share[5]) <= users * max(float(share[6]), 1000) and float(share[6]) > 0, line
+            most = float(share[7] or share[6])
+            assert float(share[5]) <= users * most + 0.1 and 0 < float(share[6]) <= most, line
+            assert share[7] is not None or float(share[5]) < users * most, (line, "somebody loses something")
         elif (how := HOW.fullmatch(line)) is not None:
             seen["how"] += 1
             if how[4] is not None:
@@ -237,6 +239,52 @@ def every_task_gets_its_share_of_what_is_near():
         assert any("enough free cores" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
 
 
+def what_is_not_known_is_said():
+    """What starting few bytes costs; and transfers of which nothing is known, beside which the others have their price."""
+    few = "what starting a transfer costs is not known"
+    for name, pattern in (("mi250x", "pairs"), ("gh200-quad", "ring")):
+        with Node(name) as node:
+            for size, small in ((4096, True), (64 * MIB, False)):
+                answer = node.bind(tasks=2, pattern=pattern, bytes=size)
+                predicted = answer["predicted"]
+                assert any(few in line for line in answer["warnings"]) == small, answer["warnings"]
+                assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small else None, None), predicted
+    for name, words in (("gh200-quad", "this node has no nic"), ("h200x4", "nic0 to gpu0")):
+        with Node(name) as node:
+            ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
+            whole, part = node.bind(**ring), node.bind(**ring, ranks=[4, 5, 6, 7], world=16)
+            assert part["predicted"]["low_ns"] == part["predicted"]["time_ns"] <= time_of(whole) * (1 + 1e-9) and part["predicted"]["high_ns"] is None, part["predicted"]
+            assert any(line.startswith("2 of the 5 transfers are not in the time, which is at least this: ") and words in line for line in part["warnings"]), part["warnings"]
+            answer = node.bind(tasks=1, ranks=[1], world=3, pattern="ring", bytes=64 * MIB)
+            assert answer["predicted"] is None and any("no time is predicted" in line for line in answer["warnings"]), answer
+
+
+def order_matters_where_each_copies_to_all():
+    with Node("mi250x") as node:
+        for request, engine, said in (({"tasks": 4, "pattern": "alltoall"}, True, True), ({"tasks": 4, "pattern": "alltoall"}, False, False), ({"tasks": 6, "pattern": "grid2d"}, True, False)):
+            answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if engine else "kernel")
+            assert any("copies of one gpu go one after the other" in line for line in answer["reasons"]) == said, (request, answer["reasons"])
+            assert any("kernels of gpu" in line for line in answer["reasons"]) != engine, answer["reasons"]
+
+
+def where_nothing_moves_a_reason_says_why():
+    with on(WITH_GPUS + ["epyc-2s", "knl-like"]) as nodes:
+        for node in nodes:
+            for request in ({"tasks": 1}, {"tasks": 2}, {"tasks": max(node.gpus, 1)}):
+                error, answer = node.ask(**request)
+                if error is not None:
+                    continue
+                for task in answer["tasks"][:3]:
+                    line = next(line for line in answer["reasons"] if line.startswith(f"task {task['task']} has "))
+                    assert all(name in line for name in task["gpus"] + task["memory"]) and "cores of " in line and len(line) < 199, line
+    with Node("mi250x") as node:
+        assert "task 0 has gpu0 and cores of llc6 (numa3), as gpu0 hangs on llc6; memory of numa3" in node.bind(tasks=8)["reasons"]
+        assert "5 more tasks likewise" in node.bind(tasks=8)["reasons"] and any("not all gpus are needed" in line for line in node.bind(tasks=2)["reasons"])
+    with Node("mi300a") as node:
+        answer = node.bind(tasks=1, allowed={"gpus": ["gpu0"], "cpus": "24-47"})
+        assert any("the nearest allowed: gpu0 is in numa0, at distance 32 by the firmware" in line for line in answer["reasons"]), answer["reasons"]
+
+
 def what_is_wrong_with_a_request_is_named():
     huge, pattern = 1 << 62, {"pattern": "ring", "bytes": 1}
     cases = [
@@ -297,5 +345,6 @@ def numbers_beyond_64_bits_are_answered():
 if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
-               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_wrong_with_a_request_is_named,
+               a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
+               order_matters_where_each_copies_to_all, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, numbers_beyond_64_bits_are_answered])

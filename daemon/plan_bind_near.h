@@ -1,0 +1,11 @@
+/**
+ * Why tasks have these gpus, cores and memory where nothing says what they move: sentences for a person.
+ *
+ * Pure; any thread.
+ */
+#pragma once
+#include "plan_bind.h"
+#include "plan_bind_usable.h"
+
+/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed. */
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, struct bind_answer *answer);
