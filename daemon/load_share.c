@@ -154,6 +154,7 @@ static void begin(struct load_share *share, const struct load_limit *limits, str
     for (size_t i = 0; i < count; i++) {
         streams[i].shared = LOAD_NO_LIMIT;
         streams[i].known_bytes_per_s = 0;
+        streams[i].seen = NULL;
         streams[i].end_ns = streams[i].start_ns + streams[i].bytes / streams[i].bytes_per_s * 1e9;
         if (streams[i].bytes > 0)
             touch(share, &streams[i], streams[i].bytes_per_s);
@@ -356,8 +357,8 @@ static bool is_known(const struct load_seen *known, const struct crowd *crowd)
     return true;
 }
 
-/* Sets the rate of each to what it got together with the others; when it does, the least bytes of one. 0: not known. */
-static double find_known(const struct load_share *share, const struct crowd *crowd)
+/* Sets the rate of each to what it got together with the others; when it does, ret_bytes is the least bytes of one. NULL: not known. */
+static const struct load_seen *find_known(const struct load_share *share, const struct crowd *crowd, double *ret_bytes)
 {
     for (size_t k = 0; k < share->known_count; k++) {
         const struct load_seen *known = &share->known[k];
@@ -369,15 +370,17 @@ static double find_known(const struct load_share *share, const struct crowd *cro
             stream->known_bytes_per_s = known->bytes_per_s[find_who(known, stream->who)];
             least = less(least, stream->bytes);
         }
-        return least;
+        *ret_bytes = least;
+        return known;
     }
-    return 0;
+    return NULL;
 }
 
 /* As many bytes as the least of them has go no faster than was measured. */
-static void end_no_sooner(struct load_stream *stream, double bytes)
+static void end_no_sooner(struct load_stream *stream, const struct load_seen *known, double bytes)
 {
     double soonest_ns = stream->start_ns + (less(bytes, stream->bytes) / less(stream->known_bytes_per_s, stream->bytes_per_s) + more(stream->bytes - bytes, 0) / stream->bytes_per_s) * 1e9;
+    stream->seen = soonest_ns > stream->end_ns ? known : NULL;
     stream->end_ns = more(stream->end_ns, soonest_ns);
 }
 
@@ -396,15 +399,16 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
     size_t crowds = find_crowds(share);
     for (size_t c = 0; c < crowds; c++) {
         struct crowd *crowd = &share->crowd[c];
-        double now_s = 0, known_bytes = share->known_count > 0 ? find_known(share, crowd) : 0;
+        double now_s = 0, known_bytes = 0;
+        const struct load_seen *known = share->known_count > 0 ? find_known(share, crowd, &known_bytes) : NULL;
         while (crowd->active_count > 0) {
             looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
             advance(share, crowd, &now_s);
         }
-        for (size_t i = 0; i < count && known_bytes > 0; i++)
+        for (size_t i = 0; i < count && known != NULL; i++)
             if (streams[i].known_bytes_per_s > 0)
-                end_no_sooner(&streams[i], known_bytes);
-        for (size_t i = 0; i < count && known_bytes > 0; i++)
+                end_no_sooner(&streams[i], known, known_bytes);
+        for (size_t i = 0; i < count && known != NULL; i++)
             streams[i].known_bytes_per_s = 0;
     }
     forget(share);

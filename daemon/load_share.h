@@ -27,6 +27,7 @@ struct load_seen {
     const uint32_t *who;       /* ascending; nothing twice */
     const double *bytes_per_s; /* of each */
     size_t count;
+    const void *data;          /* the caller's */
 };
 
 /* How what is full is shared: max-min fairly; or who stands first takes all that it can, in the order of the streams or the other way round. */
@@ -42,6 +43,7 @@ struct load_stream {
     uint32_t who;         /* in load_seen */
     double known_bytes_per_s; /* private */
     double end_ns;        /* result */
+    const struct load_seen *seen; /* result: what it got there decided when it ended; NULL no */
     uint16_t shared;      /* result: the limit that slowed it last, LOAD_NO_LIMIT none */
 };
 

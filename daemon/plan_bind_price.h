@@ -8,8 +8,8 @@
 #include "plan_search.h"
 #include "plan_traffic.h"
 
-/* Steps whose intervals overlap take equally long as far as is known. Where they have none, as where links are only said to carry so much, those do that differ by less than this: so
- * far are stated figures rounded. */
+/* Transfers' times together whose intervals overlap are equally long as far as is known. Where they have none, as where links are only said to carry so much, those are that differ by less than
+ * this: so far are stated figures rounded. */
 #define PRICE_SAME_UNKNOWN 0.01
 #define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
 
@@ -53,6 +53,7 @@ struct bind_priced {
     size_t sharing_count;
     const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */
     double slowest_bytes, slowest_ns, slowest_alone_ns;
+    const struct set *seen;    /* of the snapshot: what was measured together and decides when that one ends; NULL nothing */
     const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };
 

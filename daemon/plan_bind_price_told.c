@@ -69,6 +69,7 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
     struct bind_priced priced = {.step = load.step, .waits_ns = load.waits_ns, .is_measured = load.is_measured && unknown == 0};
     if (price->flow_count > 0 && price->part[load.last].move != NULL) {
         priced.slowest = price->part[load.last].move;
+        priced.seen = price->part[load.last].seen;
         priced.slowest_bytes = price->load[load.last].bytes;
         priced.slowest_ns = price->part[load.last].time.time_ns;
         priced.slowest_alone_ns = price->part[load.last].alone_ns;

@@ -135,9 +135,17 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
               !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", rate, alone);
 }
 
+/* What decides when the last ends, where no sharing explains it. */
+static void say_seen(const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+{
+    if (priced->seen != NULL)
+        plan_warn(lines, "%sthat is what it gets among %zu such transfers measured together (why): those that get least are no faster once the others have ended", prefix, priced->seen->flow_count);
+}
+
 void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, const struct bind_priced *order, struct bind_answer *answer)
 {
     say_slowest(graph, ours, "", &answer->reasons);
+    say_seen(ours, "", &answer->reasons);
     if (ours->sharing_count == 0)
         plan_warn(&answer->reasons, "no transfer slows another");
     say_sharing(graph, ours, "", &answer->warnings);
@@ -148,5 +156,6 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
     if (order == NULL)
         return;
     say_slowest(graph, order, "in order, ", &answer->reasons);
+    say_seen(order, "in order, ", &answer->reasons);
     say_sharing(graph, order, "in order, ", &answer->reasons);
 }

@@ -324,7 +324,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
     enum berth_code code = BERTH_OK;
     if (!isnan(ours.step.time_ns)) {
         double bound_ns = traffic->bound_ns;
-        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + traffic->found.same + SEARCH_SAME);
+        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + SEARCH_SAME);
         answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
         code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "load_interval.h"
+#include "plan_load_known.h"
 #include "plan_load_table.h"
 #include "plan_load_why.h"
 
@@ -19,7 +20,7 @@ enum berth_code plan_load_new(struct snapshot *snap, const place_id *places, siz
     table->snap = snap;
     table->place_count = count;
     table->by = by;
-    if (!plan_load_table_fill(table, places)) {
+    if (!plan_load_table_fill(table, places) || !plan_load_known_find(table)) {
         plan_load_free(table);
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     }
@@ -242,7 +243,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
         if (ret_parts != NULL)
             ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, NULL) : 0,
-                                              .move = ride != NULL ? &ride->move : NULL, .shared = shared};
+                                              .move = ride != NULL ? &ride->move : NULL, .shared = shared, .seen = stream->seen != NULL ? stream->seen->data : NULL};
     }
     whole.step = load_interval_last(scratch->end, count);
     whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;

@@ -53,6 +53,7 @@ struct load_part {
     double alone_ns;
     const struct move *move;             /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared;  /* what slowed it last; NULL nothing */
+    const struct set *seen;              /* of the snapshot: these very transfers, or others that cannot be told apart from them, measured together, where what it got there decides; NULL no */
 };
 
 struct load_prediction {

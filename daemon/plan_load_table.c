@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_alike.h"
 #include "spread.h"
 
 /* Room for one more item; the room doubles. */
@@ -96,6 +97,9 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     bool found = network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move) : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
     if (!found)
         return;
+    const struct pair *pair = network ? NULL : plan_pairs_find(table->pairs, from, to, by);
+    if (pair != NULL && ride->move.rate != NULL)
+        plan_alike_take(&ride->move, pair->alike);
     ride->known = known_of(&ride->move);
     ride->start_ns = plan_move_start_ns(&ride->move);
     ride->launch_ns = launch_of(&ride->move, ride->start_ns);
@@ -105,13 +109,59 @@ static void find_ride(struct load_table *table, const struct resource_structure 
 
 /* ---- resources ---- */
 
-/* What the sets of its metric showed. */
-static bool add_found(struct load_table *table, const struct resource_found *found)
+static struct alike_number number_of(const struct resource_step *step)
 {
+    double half = isnan(step->spread) ? 0 : step->spread * step->bytes_per_s;
+    bool unknown = isnan(step->spread) && isnan(step->low);
+    return (struct alike_number){step->bytes_per_s, unknown ? NAN : fmin(step->low, step->bytes_per_s - half), unknown ? NAN : fmax(step->high, step->bytes_per_s + half)};
+}
+
+/* The same part of another place, with a capacity for the same numbers of transfers. */
+static bool is_one_sort(const struct resource_found *a, const struct resource_found *b)
+{
+    bool same = a->metric == b->metric && a->has_role && b->has_role && a->role.part == b->role.part && a->role.direction == b->role.direction && a->step_count == b->step_count && a->is_uneven == b->is_uneven;
+    for (size_t i = 0; same && i < a->step_count; i++)
+        same = a->step[i].flows == b->step[i].flows;
+    return same;
+}
+
+/* Its steps, as those of the one that stands for it among what runs cannot tell from it. */
+static bool take_steps(const struct resource_model *model, size_t f, struct load_resource *ret)
+{
+    const struct resource_found *found = &model->found[f];
+    struct alike_number *number = calloc(model->found_count, sizeof *number);
+    uint32_t *member = calloc(model->found_count, sizeof *member), *stands = calloc(model->found_count, sizeof *stands);
+    bool ok = number != NULL && member != NULL && stands != NULL;
+    for (size_t i = 0; ok && i < found->step_count; i++) {
+        size_t members = 0, own = 0;
+        for (size_t other = 0; other < model->found_count; other++) {
+            if (other != f && !is_one_sort(found, &model->found[other]))
+                continue;
+            own = other == f ? members : own;
+            number[members] = number_of(&model->found[other].step[i]);
+            member[members++] = (uint32_t)other;
+        }
+        ok = plan_alike_numbers(number, members, stands);
+        if (!ok)
+            continue;
+        ret->step[i] = model->found[member[stands[own]]].step[i];
+        if (isnan(ret->step[i].spread))
+            ret->step[i].spread = found->step[i].spread;
+    }
+    free(number);
+    free(member);
+    free(stands);
+    return ok;
+}
+
+/* What the sets of its metric showed. */
+static bool add_found(struct load_table *table, const struct resource_model *model, size_t f)
+{
+    const struct resource_found *found = &model->found[f];
     struct load_resource resource = {.step_count = found->step_count, .found = found};
     snprintf(resource.name, sizeof resource.name, "%s", found->name);
-    for (size_t i = 0; i < found->step_count; i++)
-        resource.step[i] = found->step[i];
+    if (!take_steps(model, f, &resource))
+        return false;
     size_t index;
     return add_resource(table, &resource, NULL, &index);
 }
@@ -121,7 +171,7 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
 {
     const struct load_ride *there = plan_load_table_ride(table, by, a, b), *back = plan_load_table_ride(table, by, b, a);
     const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
-    const struct value *both = pair != NULL && pair->knows_both ? pair->both.both : NULL;
+    const struct value *both = pair != NULL ? pair->alike_both : NULL;
     if (there->known != LOAD_MEASURED || back->known != LOAD_MEASURED || both == NULL || both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
         return true;
     struct load_resource resource = {.step_count = 1, .step = {{2, both->value, both->low, both->high, spread_cell((both->high - both->low) / 2, both->n) / both->value}}, .value = both};
@@ -134,12 +184,27 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     return true;
 }
 
+/* What it carries: no less than what was found of just that part and direction, as it counts here. */
+static double width_of(const struct load_table *table, const struct resource_nominal *nominal)
+{
+    const struct resource_role *role = &nominal->role;
+    double width = nominal->bytes_per_s;
+    for (size_t r = 0; r < table->resource_count && table->resource[r].found != NULL; r++) {
+        const struct resource_found *found = table->resource[r].found;
+        bool same = found->has_role && found->role.part == role->part && found->role.place == role->place && found->role.other == role->other &&
+                    (found->role.direction == role->direction || role->direction == RESOURCE_BOTH);
+        for (size_t i = 0; same && i < found->step_count; i++)
+            width = fmax(width, table->resource[r].step[i].bytes_per_s);
+    }
+    return width;
+}
+
 /* What stands for something that was not measured: the first transfer that uses it adds it. */
 static bool use_one(struct load_table *table, struct load_ride *ride, const struct resource_nominal *nominal, uint16_t *known)
 {
     size_t index = *known;
     if (index == LOAD_NO_LIMIT) {
-        struct load_resource resource = {.step_count = 1, .step = {{1, nominal->bytes_per_s, NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+        struct load_resource resource = {.step_count = 1, .step = {{1, width_of(table, nominal), NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
         snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
         if (!add_resource(table, &resource, nominal->together, &index))
             return false;
@@ -187,7 +252,7 @@ static bool add_all(struct load_table *table, const struct resource_model *model
 {
     size_t places = table->place_count;
     for (size_t i = 0; i < model->found_count; i++)
-        if (!add_found(table, &model->found[i]))
+        if (!add_found(table, model, i))
             return false;
     for (size_t by = 0; by < 2; by++)
         for (size_t a = 0; a < places; a++)
@@ -221,105 +286,6 @@ static bool make_limits(struct load_table *table)
     return table->limit != NULL;
 }
 
-/* ---- sets that nothing explains ---- */
-
-static size_t index_of(const struct load_table *table, place_id place)
-{
-    size_t index = 0;
-    while (index < table->place_count && table->place[index] != place)
-        index++;
-    return index;
-}
-
-/* The ride that the flow of a set is; NULL: not in the table. */
-static const struct load_ride *ride_of(const struct load_table *table, const struct set *set, const struct set_flow *flow)
-{
-    unsigned kind = resource_kind_of(set->metric);
-    enum move_by by = kind == RESOURCE_HOST_KERNEL || kind == RESOURCE_PEER_KERNEL ? MOVE_KERNEL : MOVE_COPY_ENGINE;
-    size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
-    const struct load_ride *ride = from < table->place_count && to < table->place_count ? plan_load_table_ride(table, by, from, to) : NULL;
-    return ride != NULL && ride->known == LOAD_MEASURED && ride->kind == kind && strcmp(values_axes(table->snap->values, ride->move.rate), flow->axes) == 0 ? ride : NULL;
-}
-
-/* What those get each in the mean that read the same memory, or write it: reads and writes get uneven shares, but which of the reads comes first another time is chance. */
-static double mean_of_way(const struct graph *graph, const struct set *set, const struct set_flow *flow)
-{
-    bool reads = graph_place(graph, flow->from)->kind == PLACE_NUMA;
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < set->flow_count; i++)
-        if (reads ? set->flow[i].from == flow->from : set->flow[i].to == flow->to) {
-            sum += set->flow[i].bytes_per_s;
-            count++;
-        }
-    return sum / (double)count;
-}
-
-/* Ascending; false when one is not in the table, or there twice. */
-static bool take_known(const struct load_table *table, const struct set *set, uint32_t *who, double *bytes_per_s)
-{
-    for (size_t i = 0; i < set->flow_count; i++) {
-        const struct load_ride *ride = ride_of(table, set, &set->flow[i]);
-        size_t at = i;
-        if (ride == NULL || !(set->flow[i].bytes_per_s > 0))
-            return false;
-        for (; at > 0 && who[at - 1] >= plan_load_table_index(table, ride); at--) {
-            if (who[at - 1] == plan_load_table_index(table, ride))
-                return false;
-            who[at] = who[at - 1];
-            bytes_per_s[at] = bytes_per_s[at - 1];
-        }
-        who[at] = plan_load_table_index(table, ride);
-        bytes_per_s[at] = mean_of_way(table->snap->graph, set, &set->flow[i]);
-    }
-    return true;
-}
-
-/* Whether a NUMA node's memory is read by one of them and written by another. Reads and writes of one memory get uneven shares, and copy engines of real GPUs (H200) that were slower are
- * no faster when the others have ended: what they got together is what they take. Of other uneven shares, as of one port to the host, that is not known. */
-static bool reads_and_writes(const struct graph *graph, const struct set *set)
-{
-    bool both = false, port = false;
-    for (size_t i = 0; i < set->flow_count; i++)
-        for (size_t k = 0; k < set->flow_count && graph_place(graph, set->flow[i].from)->kind == PLACE_NUMA; k++) {
-            place_id module = graph_place(graph, set->flow[i].to)->parent;
-            both = both || set->flow[k].to == set->flow[i].from;
-            port = port || (k != i && module != PLACE_NONE && graph_place(graph, module)->kind == PLACE_MODULE && graph_place(graph, set->flow[k].to)->parent == module);
-        }
-    return both && !port;
-}
-
-/* Not explained, and such that the flows' rates are to be taken as they are. */
-static bool is_taken(const struct load_table *table, const struct resource_model *model, size_t s)
-{
-    const struct set *set = &table->snap->sets->item[s];
-    return !model->set[s].is_reproduced && set->flow_count > 2 && resource_kind_of(set->metric) == RESOURCE_HOST_ENGINE && reads_and_writes(table->snap->graph, set);
-}
-
-static bool find_known(struct load_table *table, const struct resource_model *model)
-{
-    const struct sets *sets = table->snap->sets;
-    size_t flows = 0, unexplained = 0, used = 0;
-    for (size_t s = 0; sets != NULL && s < model->set_count; s++)
-        if (is_taken(table, model, s)) {
-            flows += sets->item[s].flow_count;
-            unexplained++;
-        }
-    table->known = calloc(unexplained + 1, sizeof *table->known);
-    table->who = calloc(flows + 1, sizeof *table->who);
-    table->who_bytes_per_s = calloc(flows + 1, sizeof *table->who_bytes_per_s);
-    if (table->known == NULL || table->who == NULL || table->who_bytes_per_s == NULL)
-        return false;
-    for (size_t s = 0; sets != NULL && s < model->set_count; s++) {
-        const struct set *set = &sets->item[s];
-        if (!is_taken(table, model, s) || !take_known(table, set, table->who + used, table->who_bytes_per_s + used))
-            continue;
-        table->known[table->known_count++] = (struct load_seen){table->who + used, table->who_bytes_per_s + used, set->flow_count};
-        used += set->flow_count;
-    }
-    return true;
-}
-
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
 {
     const struct resource_model *model = snapshot_resources(table->snap);
@@ -334,7 +300,7 @@ bool plan_load_table_fill(struct load_table *table, const place_id *places)
         for (size_t b = 0; b < table->place_count; b++)
             for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
                 find_ride(table, model->structure, (enum move_by)by, a, b);
-    return find_resources(table, model) && make_limits(table) && find_known(table, model);
+    return find_resources(table, model) && make_limits(table);
 }
 
 void plan_load_table_empty(struct load_table *table)

@@ -229,9 +229,10 @@ static bool cite_shared(const struct asked *asked, size_t i, struct plan_evidenc
     uint16_t at = asked->scratch->stream[i].shared;
     const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
     const struct load_ride *ride = asked->scratch->ride[i];
-    if (shared == NULL || ride == NULL)
-        return true;
-    if (shared->is_nominal)
+    const struct load_seen *seen = asked->scratch->stream[i].seen;
+    if (seen != NULL)
+        return plan_evidence_add_set(evidence, start, seen->data);
+    if (shared == NULL || ride == NULL || shared->is_nominal)
         return true;
     if (shared->value != NULL)
         return plan_evidence_add(evidence, start, shared->value);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plan_ends.h"
+#include "plan_pairs_alike.h"
 #include "plan_step.h"
 
 #define BY_COUNT   2
@@ -247,6 +248,10 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         find_limits(snap, model, pair);
     }
     guess_both(pairs);
+    if (!plan_pairs_alike(snap, pairs->item, found)) {
+        free(pairs);
+        return NULL;
+    }
     return pairs;
 }
 

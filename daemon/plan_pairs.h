@@ -19,6 +19,8 @@ struct pair {
     struct move move;             /* alone: slowdown is 1 */
     struct move both;             /* while as many bytes go the other way; where that was not measured as slow as others are at most, where none was as plan_pairs_both has it */
     bool knows_both, both_is_others;
+    const struct move *alike;     /* whose numbers stand for it where one of several is to be chosen (plan_alike.h): another pair's, or its own */
+    const struct value *alike_both; /* likewise what both directions get together; NULL: not measured */
     size_t least_chunk;           /* the first piece of whose size something is known; PAIRS_CHUNKS none */
     double queued_ns[PAIRS_CHUNKS]; /* of each piece, alone */
     double floor_ns_per_byte[PAIRS_CHUNKS]; /* alone, without what starts it: no piece up to this one takes less for each byte */

@@ -27,7 +27,6 @@ static bool run(struct search_work *work)
     bool exact = work->problem->slots <= SEARCH_EXACT_SLOTS;
     if (!plan_search_bound(work))
         return false;
-    result->bound_ns = fmax(result->bound_ns, work->floor_ns);
     if (!plan_search_swap(work, false))
         return false;
     if (exact && !plan_search_exact(work))
@@ -41,12 +40,10 @@ static bool run(struct search_work *work)
     return true;
 }
 
-/* Less time than floor_ns counts as that. */
-static bool search(const struct search_problem *problem, double floor_ns, uint16_t *ret_slot, struct search_result *ret)
+bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret)
 {
     struct search_work work;
     bool ok = plan_search_work_init(&work, problem);
-    work.floor_ns = floor_ns;
     ok = ok && run(&work);
     if (ok) {
         memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
@@ -56,9 +53,7 @@ static bool search(const struct search_problem *problem, double floor_ns, uint16
     return ok;
 }
 
-bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret) { return search(problem, 0, ret_slot, ret); }
-
-/* ---- what takes equally long as far as is known ---- */
+/* ---- what takes equally long ---- */
 
 static struct search_cost cost_of(const struct search_problem *problem, const uint16_t *slot)
 {
@@ -67,44 +62,24 @@ static struct search_cost cost_of(const struct search_problem *problem, const ui
     return cost;
 }
 
-/* The slots of a task closer to each other. */
-static bool gather(const struct search_problem *problem, double limit_ns, uint16_t *slot, uint16_t *other, struct search_result *result)
-{
-    struct search_result found;
-    if (!search(problem, limit_ns, other, &found))
-        return false;
-    result->looked += found.looked;
-    result->priced += found.priced;
-    if (found.cost.time_ns <= limit_ns && found.cost.apart < result->cost.apart) {
-        memcpy(slot, other, problem->tasks * problem->each * sizeof *slot);
-        result->cost = cost_of(problem, slot);
-    }
-    return true;
-}
-
+/* It takes no longer at all: whatever is allowed besides, the step then never takes longer for it. */
 static bool is_as_good(const struct search_cost *a, const struct search_cost *b, double same)
 {
-    return a->time_ns <= b->time_ns * (1 + same) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far;
+    return a->time_ns <= b->time_ns * (1 + SEARCH_SAME) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far;
 }
 
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result)
 {
     size_t berths = problem->tasks * problem->each;
-    result->same = same;
-    uint16_t *order = calloc(berths, sizeof *order), *other = calloc(berths, sizeof *other);
-    bool ok = order != NULL && other != NULL;
-    if (ok) {
-        plan_search_work_order(problem, order);
-        struct search_cost in_order = cost_of(problem, order);
-        double best_ns = result->cost.time_ns, limit_ns = fmin(best_ns * (1 + same), fmax(best_ns, in_order.time_ns)); /* never worse than in order */
-        if (result->cost.apart > 0)
-            ok = gather(problem, limit_ns, slot, other, result);
-        if (is_as_good(&in_order, &(struct search_cost){best_ns, result->cost.apart, result->cost.sum_ns, result->cost.far, 0}, same)) {
-            memcpy(slot, order, berths * sizeof *slot);
-            result->cost = in_order;
-        }
+    uint16_t *order = calloc(berths, sizeof *order);
+    if (order == NULL)
+        return false;
+    plan_search_work_order(problem, order);
+    struct search_cost in_order = cost_of(problem, order);
+    if (is_as_good(&in_order, &result->cost, same)) {
+        memcpy(slot, order, berths * sizeof *slot);
+        result->cost = in_order;
     }
     free(order);
-    free(other);
-    return ok;
+    return true;
 }

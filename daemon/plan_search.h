@@ -70,13 +70,12 @@ struct search_result {
     struct search_cost cost;
     bool is_proven;  /* nothing costs less */
     double bound_ns; /* no choice takes less time; the cost's when it is proven */
-    double same;     /* plan_search_settle's: by so much, as a fraction, the cost may be above the least */
     uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
 };
 
 /* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots * share. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret);
 
-/* Of choices that take as long as that one to within same, a fraction of it, takes the one whose tasks' slots are closer to each other; then the slots in order, if they take as
- * long, their flows do together, and they are no farther. slot and result are plan_search's; the bound stays, so that the cost may be above it by same. False when out of memory. */
+/* Takes the slots in order instead, if they take as long, a task's are no farther apart, all flows together take as long to within same, a fraction of it, and none is farther. slot and result are
+ * plan_search's. The time never rises, so that more slots to choose from never make it more. False when out of memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result);

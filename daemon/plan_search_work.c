@@ -107,7 +107,6 @@ static int compare_slots(const uint16_t *a, const uint16_t *b, size_t count)
 int plan_search_work_try(struct search_work *work, const uint16_t *slot)
 {
     struct search_cost cost = work->problem->price(work->problem->context, slot);
-    cost.time_ns = fmax(cost.time_ns, work->floor_ns);
     plan_search_work_far(work->problem, slot, &cost);
     work->result.priced++;
     work->looked += cost.looked;

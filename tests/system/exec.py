@@ -3,7 +3,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import socket
@@ -17,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
+from unique_ids import with_unique_ids  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 BIND = "io.berth.Placement.Bind"
@@ -327,19 +327,9 @@ def what_all_tasks_share_is_not_bound():
         assert "has bound" not in done.stderr and done.stderr.count("true runs without a berth") == 2, done.stderr  # two tasks, one cpu for both
 
 
-def with_unique_ids(folder):
-    """A copy of the node whose gpus can be told apart by their uuids, as those of a real one: what is visible to a task can then be named whatever else there is."""
-    node = pathlib.Path(shutil.copytree(NODES / "mi250x", pathlib.Path(folder) / "mi250x"))
-    for properties in node.glob("kfd/topology/nodes/*/properties"):
-        text = properties.read_text()
-        if re.search(r"^simd_count [1-9]", text, re.M):
-            properties.write_text(re.sub(r"^unique_id .*\n", "", text, flags=re.M) + f"unique_id {0x1234560000 + int(properties.parent.name)}\n")
-    return node
-
-
 def bound_gpus_stay():
     needs_two_cpus()
-    with tempfile.TemporaryDirectory() as folder, Daemon("--node", with_unique_ids(folder)) as daemon, Proxy(daemon) as proxy:
+    with tempfile.TemporaryDirectory() as folder, Daemon("--node", with_unique_ids(NODES / "mi250x", folder)) as daemon, Proxy(daemon) as proxy:
         uuids = {f"gpu{n}": daemon.call(BIND, {"tasks": 1, "allowed": {"gpus": [f"gpu{n}"]}})["tasks"][0]["environment"]["ROCR_VISIBLE_DEVICES"] for n in range(8)}
         inside(proxy.path, "--gpus", "0-7", variables=hydra(0, 2))
         plan = daemon.call(BIND, proxy.bind())["tasks"]

@@ -345,8 +345,8 @@ static void in_order_and_several_each_hold_with_many(void **state)
     free(node);
 }
 
-/* Slots in order take a little longer than others: as long, as far as is known. */
-static void in_order_where_nothing_is_better_by_more_than_the_error(void **state)
+/* Slots in order take as long, and their flows together nearly. */
+static void in_order_where_nothing_is_faster(void **state)
 {
     (void)state;
     uint16_t slot[4];
@@ -357,24 +357,34 @@ static void in_order_where_nothing_is_better_by_more_than_the_error(void **state
         flow(node, 0, t, -1);
     struct search_result result = search(node, slot), settled = result;
     assert_true(slot[1] == 2 && slot[2] == 3 && result.cost.time_ns == 1000);
-    assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
-    assert_true(slot[1] == 2 && settled.cost.time_ns == 1000);
     assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
-    assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 && settled.bound_ns == 1000 && settled.is_proven);
+    assert_true(slot[1] == 2 && settled.cost.time_ns == 1000);
+    arc_of(node, 0, 3, 3)->alone_ns = arc_of(node, 0, 0, 0)->alone_ns = 1005;
+    settled = result = search(node, slot);
+    assert_true(slot[2] == 2 && slot[1] == 1 && result.cost.time_ns == 1005);
+    arc_of(node, 0, 1, 1)->alone_ns = 1004;
+    arc_of(node, 0, 2, 2)->alone_ns = 1005;
+    arc_of(node, 0, 3, 3)->alone_ns = 990;
+    settled = result = search(node, slot);
+    assert_true(slot[2] == 3 && result.cost.time_ns == 1005);
+    assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
+    assert_true(slot[2] == 3);
+    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
+    assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 && settled.bound_ns == 1005 && settled.is_proven);
     /* Farther from what a task needs is worse, whatever is equal beside. */
-    node->far[1] = 1;
+    node->far[2] = 1;
     settled = search(node, slot);
     assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
-    assert_true(slot[1] == 2);
+    assert_true(slot[2] == 3);
     free(node);
 }
 
-/* What settling may do to any choice: no more than same is lost, never to less than in order, and no task's slots get farther apart. */
-static void settling_costs_no_more_than_the_error(void **state)
+/* What settling may do to any choice: it takes no longer, and no task's slots get farther apart. So a slot more never makes it longer either. */
+static void settling_costs_nothing(void **state)
 {
     (void)state;
     uint64_t seed = 11;
-    unsigned ordered = 0, gathered = 0;
+    unsigned ordered = 0;
     for (int round = 0; round < 1000; round++) {
         uint16_t slot[8], order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
         size_t each = 1 + random_next(&seed) % 2;
@@ -384,16 +394,14 @@ static void settling_costs_no_more_than_the_error(void **state)
             node->arc[a].alone_ns *= 1 + 0.02 * (double)(random_next(&seed) % 100) / 100;
         struct search_result best = search(node, slot), settled = best;
         assert_true(best.is_proven && plan_search_settle(&node->problem, 0.02, slot, &settled));
-        struct search_cost found = price(node, slot), in_order = price(node, order);
+        struct search_cost found = price(node, slot);
         add_far(node, slot, &found);
         assert_true(compare(&found, &settled.cost) == 0 && settled.bound_ns == best.bound_ns);
-        assert_true(found.time_ns <= best.cost.time_ns * 1.02 * (1 + 1e-9) && found.apart <= best.cost.apart);
-        assert_true(found.time_ns <= fmax(in_order.time_ns, best.cost.time_ns) * (1 + 1e-9));
+        assert_true(found.time_ns <= best.cost.time_ns * (1 + 1e-9) && found.apart <= best.cost.apart);
         ordered += memcmp(slot, order, berths * sizeof *slot) == 0;
-        gathered += found.apart < best.cost.apart;
         free(node);
     }
-    assert_true(ordered > 100 && gathered > 20);
+    assert_true(ordered > 50);
 }
 
 int main(void)
@@ -406,8 +414,8 @@ int main(void)
         cmocka_unit_test(many_slots_are_searched_within_bounds),
         cmocka_unit_test(the_bound_knows_what_must_be_shared),
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
-        cmocka_unit_test(in_order_where_nothing_is_better_by_more_than_the_error),
-        cmocka_unit_test(settling_costs_no_more_than_the_error),
+        cmocka_unit_test(in_order_where_nothing_is_faster),
+        cmocka_unit_test(settling_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,197 @@
+#!/bin/bash
+# Runs test programs, counts what they say and sums it up; for tests/run.sh, which names them. Sourced, with LOGS the folder for logs.
+#
+# A test is a program: exit status 0 passed, 77 left out (its last line says why), anything else failed. One that prints TAP
+# lines ("ok 1 - name", "not ok 2 - name", "ok 3 # SKIP name"), as every unit test does, counts as many tests as it has
+# lines.
+#
+# A program that works with whole daemons can be disturbed by what else the machine does. One that fails is run once more at the end of everything,
+# alone. If it passes then, it counts as passed and is named unsteady, which is a bug to mend. What only computes is not run again, and nothing
+# is when more than AGAIN_AT_MOST programs failed: that is no disturbance.
+passed=0 failed=0 skipped=0
+left_out=() broken=() unsteady=()
+PROCESSORS=$(nproc)
+declare -A begun ended took # by the name of a test: when it began, its exit status, its seconds
+declare -A command # by the name of a test: what runs it
+again=()   # the names of those that failed and are run once more
+AGAIN_AT_MOST=${AGAIN_AT_MOST:-4}
+at_work=() # the names of those at work, by process
+trap 'kill "${!at_work[@]}" 2>/dev/null; exit 130' INT TERM
+
+log_of() { echo "$LOGS/${1//[\/ :]/_}.log"; }
+
+# count LOG STATUS: how many passed, failed and were skipped in a finished test
+count() {
+    awk -v status="$2" '
+        /^(not )?ok .*# SKIP/ { skipped++; next }
+        /^ok / { passed++ }
+        /^not ok / { failed++ }
+        END {
+            if (passed + failed + skipped == 0 || status == 77) {
+                passed += status == 0
+                skipped += status == 77
+            }
+            failed += status != 0 && status != 77 && !failed
+            print passed + 0, failed + 0, skipped + 0
+        }' "$1"
+}
+
+# start NAME COMMAND...: begins a test program, at most $PROCESSORS at a time
+start() {
+    local name=$1
+    shift
+    while [ "${#at_work[@]}" -ge "$PROCESSORS" ]; do finish; done
+    timeout -k 10 "${TEST_SECONDS:-300}" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    at_work[$!]=$name
+    command[$name]=$(printf '%q ' "$@")
+    begun[$name]=$SECONDS
+}
+
+# finish: waits until one of those begun has ended, and keeps what tell needs
+finish() {
+    local process='' result=0 name
+    wait -n -p process "${!at_work[@]}" 2>/dev/null || result=$?
+    if [ -z "${process-}" ]; then # one was so quick that bash has its status, but no longer for -n
+        for process in "${!at_work[@]}"; do kill -0 "$process" 2>/dev/null || break; done
+        result=0
+        wait "$process" || result=$?
+    fi
+    name=${at_work[$process]}
+    unset "at_work[$process]"
+    ended[$name]=$result
+    took[$name]=$((SECONDS - begun[$name]))
+}
+
+# is_whole NAME: whether that test works with whole daemons, not only with the code of one module
+is_whole() {
+    case $1 in *" test_"* | "fuzz "* | structure) return 1 ;; esac
+}
+
+# failing LOG: the lines of a log that say what failed
+failing() { { grep -A 12 '^not ok' "$1" || cat "$1"; } | tail -n 60 | sed 's/^/         | /'; }
+
+# add GOOD BAD NONE NAME LOG: counts what a test came to
+add() {
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    [ "$2" = 0 ] || broken+=("$4")
+    [ "$3" = 0 ] || left_out+=("$4: $({ grep '# SKIP' "$5" || tail -n 1 "$5"; } | sed 's/.*# SKIP //' | paste -sd ' ')")
+}
+
+# tell NAME: waits until that test has ended, and says how it went
+tell() {
+    local name=$1 log good bad none
+    log=$(log_of "$name")
+    while [ -z "${ended[$name]-}" ]; do finish; done
+    read -r good bad none < <(count "$log" "${ended[$name]}")
+    if [ "$bad" != 0 ]; then
+        echo "FAILED   $name (${took[$name]} s, exit status ${ended[$name]})"
+        failing "$log"
+        if is_whole "$name"; then
+            again+=("$name")
+            return
+        fi
+    elif [ "$good" = 0 ]; then
+        echo "left out $name: $(tail -n 1 "$log")"
+    else
+        echo "passed   $name$([ "$good" -gt 1 ] && echo " ($good)")"
+    fi
+    add "$good" "$bad" "$none" "$name" "$log"
+}
+
+# once_more: those that failed, each alone; its first log is kept beside the second
+once_more() {
+    local name log first good bad none is_many=$((${#again[@]} > AGAIN_AT_MOST))
+    [ "${#again[@]}" = 0 ] || [ "$is_many" = 1 ] || title "what failed, once more and alone"
+    for name in ${again[@]+"${again[@]}"}; do
+        log=$(log_of "$name")
+        if [ "$is_many" = 0 ]; then
+            first=${log%.log}.first.log
+            mv "$log" "$first"
+            unset "ended[$name]"
+            eval "start \"\$name\" ${command[$name]}"
+            while [ -z "${ended[$name]-}" ]; do finish; done
+            read -r good bad none < <(count "$log" "${ended[$name]}")
+            if [ "$bad" = 0 ]; then
+                echo "UNSTEADY $name: passed at the second time; the first is in $first:"
+                failing "$first"
+                unsteady+=("$name")
+            else
+                echo "FAILED   $name again (${took[$name]} s, exit status ${ended[$name]}); the first is in $first"
+                failing "$log"
+            fi
+        else
+            read -r good bad none < <(count "$log" "${ended[$name]}")
+        fi
+        add "$good" "$bad" "$none" "$name" "$log"
+    done
+}
+
+# run NAME COMMAND...: one test program, alone
+run() {
+    start "$@"
+    tell "$1"
+}
+
+# build NAME MAKE-ARGUMENTS...: a build that counts as a test when it fails
+build() {
+    local name=$1 log="$LOGS/build-${1// /-}.log"
+    shift
+    make --no-print-directory -j"$(nproc)" "$@" >"$log" 2>&1 </dev/null && return 0
+    echo "FAILED   build: $name"
+    tail -n 30 "$log" | sed 's/^/         | /'
+    failed=$((failed + 1)) broken+=("build: $name")
+    return 1
+}
+
+# each LABEL GLOB COMMAND...: one test per file that matches, run by COMMAND, one after the other
+each() {
+    local label=$1 glob=$2 file
+    shift 2
+    for file in $glob; do
+        [ ! -e "$file" ] || run "$label $(basename "$file")" "$@" "$file"
+    done
+}
+
+# together LABEL GLOB COMMAND...: the same, beside each other; told in order
+together() {
+    local label=$1 glob=$2 file name names=()
+    shift 2
+    for file in $glob; do
+        [ -e "$file" ] || continue
+        names+=("$label $(basename "$file")")
+        start "${names[-1]}" "$@" "$file"
+    done
+    for name in ${names[@]+"${names[@]}"}; do tell "$name"; done
+}
+
+# mixed LABEL GLOB COMMAND...: those that may run beside others do so, then the others one after the other
+mixed() {
+    local label=$1 glob=$2 beside
+    shift 2
+    # shellcheck disable=SC2086 # the pattern is meant as a pattern
+    beside=$(grep -l '^# May run beside others\.$' $glob)
+    together "$label" "$beside" "$@"
+    each "$label" "$(for file in $glob; do grep -qx "$file" <<<"$beside" || echo "$file"; done)" "$@"
+}
+
+# skip NAME REASON
+skip() {
+    echo "left out $1: $2"
+    skipped=$((skipped + 1)) left_out+=("$1: $2")
+}
+
+title() { printf '\n== %s\n' "$*"; }
+
+# summary: what failed, what was left out, what took long; the last line is the count. The status is 0 when nothing failed.
+summary() {
+    local name
+    once_more
+    title summary
+    for name in ${broken[@]+"${broken[@]}"}; do echo "failed: $name"; done
+    for name in ${unsteady[@]+"${unsteady[@]}"}; do echo "UNSTEADY: $name failed and passed at the second time, which is a bug to mend"; done
+    for name in ${left_out[@]+"${left_out[@]}"}; do echo "left out: $name"; done
+    for name in "${!took[@]}"; do [ "${took[$name]}" -le 10 ] || echo "${took[$name]} s: $name"; done | sort -rn
+    echo "$((SECONDS / 60)) min $((SECONDS % 60)) s, logs in $LOGS"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" = 0 ]
+}

@@ -1,0 +1,158 @@
+"""What Bind's choices have in common, asked of whole daemons with requests drawn at random: also with some gpus or cores not allowed. Prints TAP."""
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import NODES, Daemon  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import Connection  # noqa: E402
+
+WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
+PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SAME = 1e-9 * 4  # what the planner takes for equal
+
+
+def cpus_of(text):
+    """"0-3,8" as a set."""
+    found = set()
+    for part in text.split(",") if text else []:
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def text_of(cpus):
+    return ",".join(str(cpu) for cpu in sorted(cpus))
+
+
+class Node:
+    def __init__(self, name):
+        self.name = name
+        self.daemon = Daemon("--node", NODES / name)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
+        self.gpus = [place["name"] for place in places if place["kind"] == "gpu"]
+        self.cores = [cpus_of(place["cpus"]) for place in places if place["kind"] == "core"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.socket.close()
+        self.daemon.__exit__()
+
+    def ask(self, request):
+        return self.peer.call("io.berth.Placement.Bind", request)
+
+    def bind(self, request):
+        error, answer = self.ask(request)
+        assert error is None, (self.name, request, error, answer)
+        return answer
+
+
+def traffic(draw, tasks):
+    """Of a step, in one of the ways in which it can be said."""
+    size = draw.choice([4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB, GIB])
+    sort = draw.choice(["pattern", "pattern", "host", "both", "flows"])
+    request = {}
+    if sort in ("pattern", "both"):
+        request |= {"pattern": draw.choice(PATTERNS), "bytes": size}
+    if sort in ("host", "both"):
+        request["host_bytes"] = draw.choice([size, 64 * MIB])
+    if sort == "flows":
+        ends = [(draw.randrange(tasks), draw.randrange(tasks)) for _ in range(draw.randint(1, 6))]
+        request["flows"] = [{"from": a, "to": b, "bytes": draw.choice([size, MIB, 64 * MIB])} for a, b in ends]
+    return request
+
+
+def drawn(draw, node):
+    """A request that some of the gpus and cores are enough for, and which those are."""
+    each = draw.choice([1, 1, 1, 1, 2, 3]) if len(node.gpus) > 2 else 1
+    gpus = sorted(draw.sample(node.gpus, draw.randint(min(len(node.gpus), each), len(node.gpus))), key=node.gpus.index)
+    tasks = draw.randint(1, min(8, len(gpus) // each))
+    request = {"tasks": tasks, **traffic(draw, tasks)}
+    if each > 1:
+        request["gpus_per_task"] = each
+    if draw.random() < 0.2:
+        request["order"] = "rank"
+    if draw.random() < 0.2:
+        request["mechanism"] = draw.choice(["copy_engine", "kernel"])
+    return request, gpus
+
+
+def with_places(request, gpus, cores=None):
+    allowed = {"gpus": gpus}
+    if cores is not None:
+        allowed["cpus"] = text_of(set().union(*cores))
+    return {**request, "allowed": allowed}
+
+
+def time_of(answer):
+    return answer["predicted"]["time_ns"] if answer["predicted"] is not None else None
+
+
+def on_each(count, check, names=WITH_GPUS):
+    """check(node, draw) so often on each node; what came back, added up."""
+    total = 0
+    for name in names:
+        with Node(name) as node:
+            draw = random.Random(f"bind {name}")
+            total += sum(check(node, draw) or 0 for _ in range(count))
+    return total
+
+
+def one_gpu_more_never_makes_a_step_longer():
+    def check(node, draw):
+        request, gpus = drawn(draw, node)
+        others = [gpu for gpu in node.gpus if gpu not in gpus]
+        if not others:
+            return 0
+        more = sorted(gpus + [draw.choice(others)], key=node.gpus.index)
+        few, many = node.bind(with_places(request, gpus)), node.bind(with_places(request, more))
+        if time_of(few) is None:
+            return 0
+        assert few["proven_optimal"] and many["proven_optimal"], (node.name, request, gpus, more)
+        assert time_of(many) <= time_of(few) * (1 + SAME), (node.name, request, gpus, time_of(few), more, time_of(many))
+        return 1
+    assert on_each(80, check) > 120
+
+
+def a_choice_is_valid_and_no_worse_than_in_order():
+    def check(node, draw):
+        request, gpus = drawn(draw, node)
+        cores = draw.sample(node.cores, draw.randint(request["tasks"], len(node.cores)))
+        request = with_places(request, gpus, cores)
+        answer = node.bind(request)
+        used, cpus = [gpu for task in answer["tasks"] for gpu in task["gpus"]], [cpus_of(task["cpus"]) for task in answer["tasks"]]
+        assert len(used) == len(set(used)) == request["tasks"] * request.get("gpus_per_task", 1) and set(used) <= set(gpus), (node.name, request, used)
+        taken = [sum(core <= task for core in cores) for task in cpus]
+        assert sum(len(task) for task in cpus) == len(set().union(*cpus)) and all(sum(len(core & task) > 0 for core in node.cores) == count for task, count in zip(cpus, taken)), (node.name, request, cpus)
+        assert len(set(taken)) == 1 and taken[0] >= 1, (node.name, request, taken)
+        if request.get("order") == "rank":
+            assert used == sorted(used, key=node.gpus.index), (node.name, request, used)
+        if answer["predicted"] is not None:
+            assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * (1 + SAME), (node.name, request, answer["predicted"], answer["baseline"])
+        assert node.bind(request) == answer
+        return 1
+    on_each(60, check)
+
+
+def twice_the_bytes_leave_the_choice():
+    def check(node, draw):
+        request, gpus = drawn(draw, node)
+        large = {key: value for key, value in request.items() if key not in ("flows", "bytes", "host_bytes")}
+        sizes = {"bytes": 256 * MIB} if "bytes" in request else {}
+        sizes |= {"host_bytes": GIB} if "host_bytes" in request else {}
+        flows = [{**flow, "bytes": 64 * MIB * (1 + i % 3)} for i, flow in enumerate(request.get("flows", []))]
+        one = with_places({**large, **sizes, **({"flows": flows} if flows else {})}, gpus)
+        two = with_places({**large, **{key: 2 * value for key, value in sizes.items()}, **({"flows": [{**flow, "bytes": 2 * flow["bytes"]} for flow in flows]} if flows else {})}, gpus)
+        first, second = node.bind(one), node.bind(two)
+        assert [task["gpus"] for task in first["tasks"]] == [task["gpus"] for task in second["tasks"]], (node.name, one, [task["gpus"] for task in first["tasks"]], [task["gpus"] for task in second["tasks"]])
+        return 1
+    on_each(50, check)
+
+
+if __name__ == "__main__":
+    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, twice_the_bytes_leave_the_choice])
