@@ -5,6 +5,8 @@
 
 #include "store_core.h"
 
+#define VERSION_MAX (INT64_MAX / 2) /* so that counting on from it has no end */
+
 struct saving {
     struct claim *const *claims;
     size_t count;
@@ -14,6 +16,15 @@ struct saving {
 static const char insert_sql[] =
     "INSERT OR REPLACE INTO claim (id, boot_id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup,"
     " deadline_ns, plan_asked, plan_answered) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+static char *text_of(sqlite3_stmt *row, int at) { return (char *)(uintptr_t)sqlite3_column_text(row, at); }
+
+/* Text of ours has no NUL byte. */
+static bool is_text(sqlite3_stmt *row, int at)
+{
+    const char *text = text_of(row, at);
+    return text == NULL || strlen(text) == (size_t)sqlite3_column_bytes(row, at);
+}
 
 static void bind_optional(sqlite3_stmt *statement, int at, const char *text)
 {
@@ -64,11 +75,9 @@ static enum berth_code delete_ended(struct store *store, const struct saving *sa
     if (code == BERTH_OK)
         code = store_core_prepare(store, "DELETE FROM claim WHERE id = ?1", &delete, err);
     while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
-        char id[CLAIM_ID_SIZE];
-        store_core_copy(row, 0, id, sizeof id);
-        if (find(saving, id) != NULL && strcmp(store_core_text(row, 1), store->boot_id) == 0)
+        if (is_text(row, 0) && find(saving, text_of(row, 0)) != NULL && strcmp(store_core_text(row, 1), store->boot_id) == 0)
             continue;
-        store_core_bind_text(delete, 1, id);
+        sqlite3_bind_value(delete, 1, sqlite3_column_value(row, 0)); /* whatever it is */
         code = store_core_step(store, delete, "deleting a claim", NULL, err);
     }
     if (code == BERTH_OK && rc != SQLITE_DONE)
@@ -123,11 +132,20 @@ enum berth_code store_save_claims(struct store *store, struct claim *const *clai
     return store_core_done(store, code);
 }
 
-static char *text_of(sqlite3_stmt *row, int at) { return (char *)(uintptr_t)sqlite3_column_text(row, at); }
+static bool is_within(sqlite3_stmt *row, int at, int64_t low, int64_t high)
+{
+    int64_t number = sqlite3_column_int64(row, at);
+    return number >= low && number <= high;
+}
 
-/* The strings are the row's until the next step. False for a row that is none of ours. */
+/* The strings are the row's until the next step. False for a row that none of ours wrote. */
 static bool read_row(sqlite3_stmt *row, struct claim *ret)
 {
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        if (!is_text(row, i))
+            return false;
+    if (!is_within(row, 1, 1, VERSION_MAX) || !is_within(row, 2, 0, UINT32_MAX - 1) || !is_within(row, 7, 0, INT32_MAX) || !is_within(row, 10, 0, INT64_MAX))
+        return false;
     const char *id = text_of(row, 0), *purpose = text_of(row, 3);
     *ret = (struct claim){
         .version = (uint64_t)sqlite3_column_int64(row, 1),
@@ -140,7 +158,7 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
         .plan_asked = text_of(row, 11),
         .plan_answered = text_of(row, 12),
     };
-    if (id == NULL || strlen(id) >= sizeof ret->id || purpose == NULL || ret->places == NULL || ret->owner.pid < 0)
+    if (id == NULL || strlen(id) >= sizeof ret->id || purpose == NULL || ret->places == NULL)
         return false;
     strcpy(ret->id, id);
     ret->purpose = strcmp(purpose, "profiling") == 0 ? CLAIM_PROFILING : CLAIM_COMPUTE;
@@ -156,7 +174,7 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
     if (code == BERTH_OK)
         code = store_core_step(store, generation, "reading claims", &stored, err);
     if (code == BERTH_OK)
-        claims->generation = stored > 0 ? (uint64_t)stored : 0;
+        claims->generation = stored > 0 && stored <= VERSION_MAX ? (uint64_t)stored : 0;
     if (code == BERTH_OK)
         code = store_core_prepare(store,
                                   "SELECT id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup, deadline_ns,"
@@ -166,7 +184,10 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
         store_core_bind_text(row, 1, store->boot_id);
     while (code == BERTH_OK && (rc = store_core_next(row)) == SQLITE_ROW) {
         struct claim claim;
-        if (read_row(row, &claim) && !claim_set_restore(claims, &claim))
+        if (!read_row(row, &claim) || claim_set_find(claims, claim.id) != NULL ||
+            (claim.key != NULL && claim_set_find_key(claims, claim.uid, claim.key) != NULL))
+            continue;
+        if (!claim_set_restore(claims, &claim))
             code = err_set(err, BERTH_NO_MEMORY, "out of memory for claims");
     }
     if (code == BERTH_OK && rc != SQLITE_DONE)

@@ -35,7 +35,8 @@ class Daemon:
             self.wait_for_socket()
 
     def wait_for_socket(self):
-        for _ in range(500):
+        end = time.monotonic() + 30  # as long as a machine that has other things to do may take
+        while time.monotonic() < end:
             with contextlib.suppress(OSError):
                 call(self.socket, "io.berth.Fabric.GetStatus")
                 return
@@ -55,7 +56,7 @@ class Daemon:
     def status(self):
         return self.call("io.berth.Fabric.GetStatus")
 
-    def wait_ready(self, seconds=20):
+    def wait_ready(self, seconds=40):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.status()["state"] == "ready":
@@ -66,7 +67,7 @@ class Daemon:
     def stop(self, number=signal.SIGTERM):
         begin = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(10)
+        code = self.process.wait(30)
         return code, time.monotonic() - begin
 
     def __enter__(self):
@@ -125,7 +126,7 @@ def alive(pid):
         return False
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=20):
     """What the condition gives as soon as that is something, or at the end of the time."""
     end = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < end:

@@ -41,7 +41,7 @@ start() {
     local name=$1
     shift
     while [ "${#at_work[@]}" -ge "$PROCESSORS" ]; do finish; done
-    timeout -k 10 "${TEST_SECONDS:-300}" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    timeout -k 10 "${TEST_SECONDS:-450}" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
     at_work[$!]=$name
     command[$name]=$(printf '%q ' "$@")
     begun[$name]=$SECONDS

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store_claim.h"
 #include "store_world.h"
 
 static void execute(const struct world *world, const char *sql)
@@ -272,6 +273,40 @@ static void no_regular_file(void **state)
     store_close(opened(world, STORE_MEMORY_ONLY));
 }
 
+#define CLAIM(id, version, uid, key, pid, deadline) \
+    "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL);"
+
+/* What somebody else wrote there is no claim; those beside it are. */
+static void claims_that_none_of_ours_wrote(void **state)
+{
+    struct world *world = *state;
+    struct claim_set claims = {0};
+    struct berth_err err = {0};
+    store_close(opened(world, STORE_OK));
+    execute(world, CLAIM("'good'", "7", "5", "'key'", "NULL", "99"));
+    execute(world, CLAIM("'same key, other number'", "8", "5 + (1 << 32)", "'key'", "NULL", "99"));
+    execute(world, CLAIM("'same key to its NUL'", "9", "5", "'key' || char(0) || 'more'", "NULL", "99"));
+    execute(world, CLAIM("'id' || char(0)", "10", "5", "'a'", "NULL", "99"));
+    execute(world, CLAIM("'no version'", "-1", "5", "'b'", "NULL", "99"));
+    execute(world, CLAIM("'the last version'", "9223372036854775807", "5", "'c'", "NULL", "99"));
+    execute(world, CLAIM("'no user'", "11", "4294967295", "'d'", "NULL", "99"));
+    execute(world, CLAIM("'another process'", "12", "5", "'e'", "4294967297", "99"));
+    execute(world, CLAIM("'no time'", "13", "5", "'f'", "NULL", "-1"));
+    execute(world, CLAIM("'good, too'", "14", "6", "'key'", "1", "99"));
+    execute(world, "INSERT OR REPLACE INTO claim_generation VALUES (1, 9223372036854775807)");
+    struct store *store = opened(world, STORE_OK);
+    assert_int_equal(store_load_claims(store, &claims, &err), BERTH_OK);
+    assert_int_equal(claims.count, 2);
+    assert_non_null(claim_set_find_key(&claims, 5, "key"));
+    assert_non_null(claim_set_find(&claims, "good, too"));
+    assert_int_equal(claims.generation, 14);
+    claim_set_check(&claims, NULL);
+    assert_int_equal(store_save_claims(store, claims.item, claims.count, claims.generation, &err), BERTH_OK);
+    claim_set_done(&claims);
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM claim"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +321,7 @@ int main(void)
         TEST(a_newer_schema_keeps_its_log),
         TEST(another_programs_database_is_left_alone),
         TEST(no_regular_file),
+        TEST(claims_that_none_of_ours_wrote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
