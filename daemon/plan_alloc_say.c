@@ -174,12 +174,18 @@ static const char *name_part(const struct alloc_work *work, size_t part, char te
 
 static double bytes_of(const struct memuse *use) { return use->read_bytes + use->write_bytes; }
 
+/* A rate that nobody measured. */
+static const char *by_links(const struct alloc_work *work, const struct alloc_option *option, size_t part)
+{
+    return option->by_links && work->use[part].gpu != PLACE_NONE ? " by links" : "";
+}
+
 /* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0 takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
 static void say_part(const struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second, char *text, size_t size)
 {
     size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
     double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 32] = "";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 48] = "";
     for (size_t i = 0; i < parts; i++) {
         double apart = sign * (second->part[i] - first->part[i]);
         costly += first->part[i] > 0 || second->part[i] > 0;
@@ -194,8 +200,8 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
     if (!(furthest > 0))
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
-        snprintf(rates, sizeof rates, "%s%s against %s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a),
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b));
+        snprintf(rates, sizeof rates, "%s%s%s against %s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(work, first, most),
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(work, second, most));
     if (costly == 1 && rates[0] != '\0')
         snprintf(text, size, ": %s %s%s", name_part(work, most, name), at_most[0] != '\0' ? "" : "at ", rates);
     else if (costly > 1)
