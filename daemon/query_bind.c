@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "answer.h"
+#include "bind_key.h"
 #include "claim_around.h"
 #include "claim_keep.h"
-#include "claim_plan.h"
 #include "claim_within.h"
 #include "daemon.h"
 #include "jsonify.h"
@@ -42,13 +42,9 @@ struct binding {
     bool any_left_out;
     char within[96];               /* the claim that it stays within; "" none */
     bool is_within_key;            /* which its key names */
-    struct claim_keep *keep;       /* NULL: the plan is not kept */
-    char claim_id[CLAIM_ID_SIZE];  /* under whose key it is kept, unless that has ended by then */
-    struct daemon *holder;         /* not NULL: the plan is held under its key without a claim */
-    uid_t uid;                     /* for that user */
-    char *text;                    /* what is asked, as it is kept or held */
-    json_t *json;                  /* the answer, before it is kept */
-    struct outcome kept;           /* waits until the plan is stored */
+    struct bind_key stand;         /* where it stands under its key */
+    json_t *json;                  /* the answer, before it is sent */
+    bool stands;                   /* it stands already */
 };
 
 /* Its own gpus first, then the other allowed ones when all are to be seen. The caller frees ret. */
@@ -228,12 +224,10 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
 static void binding_free(void *state)
 {
     struct binding *binding = state;
-    if (binding->kept.free_state != NULL)
-        binding->kept.free_state(binding->kept.state);
+    bind_key_done(&binding->stand);
     json_decref(binding->json);
     query_bind_request_done(&binding->asked);
     snapshot_unref(binding->snap);
-    free(binding->text);
     free(binding->key);
     free(binding);
 }
@@ -260,7 +254,7 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
 static enum berth_code make_json(void *state, json_t **ret, struct berth_err *err)
 {
     const struct binding *binding = state;
-    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->keep != NULL, .is_within_key = binding->is_within_key};
+    struct reply reply = {.snap = binding->snap, .asked = &binding->asked, .claims = binding->claims, .is_kept = binding->stand.is_claimed, .is_within_key = binding->is_within_key};
     json_t *json = NULL;
     enum berth_code code = plan(binding, &reply.answer, err);
     if (code == BERTH_OK) {
@@ -282,108 +276,15 @@ static enum berth_code make_json_to_keep(void *state, json_t **ret, struct berth
     return make_json(state, &binding->json, err);
 }
 
-/* ---- without a claim it is held for a while ---- */
+/* ---- under a key the first plan stands ---- */
 
-static const char *find_held(const struct binding *binding)
-{
-    struct daemon *daemon = binding->holder;
-    return held_find(&daemon->held, binding->uid, binding->key, binding->text, clock_mono_ns(&daemon->clock));
-}
-
-static enum berth_code hold(const struct binding *binding, struct berth_err *err)
-{
-    struct daemon *daemon = binding->holder;
-    char *answered = print_tree(binding->json, JSON_COMPACT);
-    enum berth_code code = BERTH_OK;
-    json_t *warnings = json_object_get(binding->json, "warnings");
-    if (answered == NULL)
-        code = no_memory(err);
-    else if (strlen(binding->text) + strlen(answered) > CLAIM_PLAN_MAX)
-        code = answer_append(warnings, json_string("the plan is not held under its key: it is too large for that")) ? BERTH_OK : no_memory(err);
-    else if (!held_keep(&daemon->held, binding->uid, binding->key, binding->text, answered, clock_mono_ns(&daemon->clock)))
-        code = no_memory(err);
-    free(answered);
-    return code;
-}
-
-/* While it was planned the same may have been answered to another task: that plan stands then. */
-static enum berth_code hold_or_recall(struct binding *binding, struct berth_err *err)
-{
-    const char *answered = find_held(binding);
-    if (answered == NULL)
-        return hold(binding, err);
-    json_t *stands = json_loads(answered, 0, NULL);
-    if (stands == NULL)
-        return no_memory(err);
-    json_decref(binding->json);
-    binding->json = stands;
-    return BERTH_OK;
-}
-
-static enum stream_step next_held(void *state, json_t **ret_reply, struct berth_err *err)
+static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
 {
     struct binding *binding = state;
-    if (hold_or_recall(binding, err) != BERTH_OK)
+    if (!binding->stands && bind_key_stand(&binding->stand, &binding->json, err) != BERTH_OK)
         return STREAM_ERROR;
-    *ret_reply = binding->json;
-    binding->json = NULL;
-    return STREAM_LAST;
-}
-
-/* ---- under the key of a claim the first plan stands ---- */
-
-/* Keeps the plan; one that is too large is answered with a warning. */
-static enum berth_code keep(const struct binding *binding, const struct claim *claim, struct berth_err *err)
-{
-    char *answered = print_tree(binding->json, JSON_COMPACT);
-    enum berth_code code = BERTH_OK;
-    json_t *warnings = json_object_get(binding->json, "warnings");
-    if (answered == NULL)
-        code = no_memory(err);
-    else if (strlen(binding->text) + strlen(answered) > CLAIM_PLAN_MAX)
-        code = answer_append(warnings, json_string("the plan is not kept under its key: it is too large for that")) ? BERTH_OK : no_memory(err);
-    else if (!claim_keep_plan(binding->keep, claim, binding->text, answered))
-        code = no_memory(err);
-    free(answered);
-    return code;
-}
-
-/* While it was planned another request under the same key may have been answered: that plan stands then. Or the claim has ended. */
-static enum berth_code keep_or_recall(struct binding *binding, struct berth_err *err)
-{
-    const struct claim *claim = claim_set_find(claim_keep_claims(binding->keep), binding->claim_id);
-    json_t *stands = NULL;
-    if (claim == NULL) {
-        json_t *warnings = json_object_get(binding->json, "warnings");
-        return answer_append(warnings, json_string("the plan is not kept under its key: the claim has ended")) ? BERTH_OK : no_memory(err);
-    }
-    enum berth_code code = claim_plan_recall(claim, binding->text, &stands, err);
-    if (code != BERTH_OK)
-        return code;
-    if (stands == NULL)
-        return keep(binding, claim, err);
-    json_decref(binding->json);
-    binding->json = stands;
-    return BERTH_OK;
-}
-
-/* The outcome that answers once the plan is stored. */
-static enum berth_code settle(struct binding *binding, struct berth_err *err)
-{
-    enum berth_code code = keep_or_recall(binding, err);
-    if (code != BERTH_OK)
-        return code;
-    json_t *json = binding->json;
-    binding->json = NULL;
-    return claim_keep_answer(binding->keep, json, false, NULL, &binding->kept, err);
-}
-
-static enum stream_step next_kept(void *state, json_t **ret_reply, struct berth_err *err)
-{
-    struct binding *binding = state;
-    if (binding->kept.next == NULL && settle(binding, err) != BERTH_OK)
-        return STREAM_ERROR;
-    return binding->kept.next(binding->kept.state, ret_reply, err);
+    binding->stands = true;
+    return bind_key_answer(&binding->stand, &binding->json, ret_reply, err);
 }
 
 /* ---- the request ---- */
@@ -405,29 +306,6 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
     return code;
 }
 
-/* Also whether a plan stands there already, which is the answer then. */
-static enum berth_code look_under_key(const struct call *call, struct binding *binding, struct berth_err *err)
-{
-    const struct claim *claim = NULL;
-    if (binding->asked.key == NULL)
-        return BERTH_OK;
-    if (call->daemon->claims != NULL)
-        claim = claim_set_find_key(claim_keep_claims(call->daemon->claims), call->peer->uid, binding->asked.key);
-    binding->text = claim_plan_text(call->params);
-    if (binding->text == NULL)
-        return no_memory(err);
-    if (claim == NULL) {
-        binding->holder = call->daemon;
-        binding->uid = call->peer->uid;
-        const char *answered = find_held(binding);
-        binding->json = answered != NULL ? json_loads(answered, 0, NULL) : NULL;
-        return answered == NULL || binding->json != NULL ? BERTH_OK : no_memory(err);
-    }
-    binding->keep = call->daemon->claims;
-    memcpy(binding->claim_id, claim->id, sizeof binding->claim_id);
-    return claim_plan_recall(claim, binding->text, &binding->json, err);
-}
-
 static enum berth_code understand(const struct call *call, struct binding *binding, struct berth_err *err)
 {
     struct bind_asked *asked = &binding->asked;
@@ -437,7 +315,10 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
         asked->key = binding->key; /* the parameters are gone when the handler returns */
         code = binding->key != NULL ? BERTH_OK : no_memory(err);
     }
-    return code == BERTH_OK ? look_under_key(call, binding, err) : code;
+    if (code == BERTH_OK && asked->key != NULL)
+        code = bind_key_find(call, asked->key, &binding->stand, &binding->json, err);
+    binding->stands = binding->json != NULL;
+    return code;
 }
 
 /* Whether the plan is certain to take well under a millisecond, so that nobody notices it on the loop: a few tasks, and no traffic, or little of it among few gpus. */
@@ -456,16 +337,14 @@ static bool is_small(const struct binding *binding)
 static enum berth_code answer_at_once(struct binding *binding, struct outcome *ret, struct berth_err *err)
 {
     json_t *json = binding->json;
-    bool stands = json != NULL;
-    enum berth_code code = stands ? BERTH_OK : make_json(binding, &json, err);
+    enum berth_code code = binding->stands ? BERTH_OK : make_json(binding, &json, err);
     binding->json = json;
-    if (code == BERTH_OK && !stands && binding->holder != NULL)
-        code = hold(binding, err);
     if (code != BERTH_OK)
         return code;
-    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next_kept, .free_state = binding_free};
-    if (binding->keep != NULL)
+    if (binding->asked.key != NULL) {
+        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
         return BERTH_OK;
+    }
     *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json_incref(json)};
     binding_free(binding);
     return BERTH_OK;
@@ -474,9 +353,8 @@ static enum berth_code answer_at_once(struct binding *binding, struct outcome *r
 static void answer_later(struct binding *binding, struct outcome *ret)
 {
     *ret = (struct outcome){.kind = OUTCOME_WORK, .state = binding, .work = make_json, .free_state = binding_free};
-    bool is_held = binding->holder != NULL;
-    if (binding->keep != NULL || is_held)
-        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = is_held ? next_held : next_kept, .free_state = binding_free};
+    if (binding->asked.key != NULL)
+        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .work = make_json_to_keep, .next = next, .free_state = binding_free};
 }
 
 enum berth_code query_bind(const struct call *call, struct outcome *ret, struct berth_err *err)
@@ -487,10 +365,9 @@ enum berth_code query_bind(const struct call *call, struct outcome *ret, struct 
     binding->snap = snapshot_ref(call->snap);
     binding->claims = snapshot_claims(call->snap);
     enum berth_code code = understand(call, binding, err);
-    bool stands = binding->json != NULL;
-    if (code == BERTH_OK && !stands)
+    if (code == BERTH_OK && !binding->stands)
         code = look_at_claims(call, binding, err);
-    if (code == BERTH_OK && !stands && !is_small(binding))
+    if (code == BERTH_OK && !binding->stands && !is_small(binding))
         answer_later(binding, ret);
     else if (code == BERTH_OK)
         code = answer_at_once(binding, ret, err);
