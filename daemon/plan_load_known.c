@@ -1,10 +1,13 @@
 #include "plan_load_known.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan_alike.h"
 #include "spread.h"
+
+#define REPRODUCED 0.05 /* relative, as sets are said to be (resource_model.h) */
 
 static size_t index_of(const struct load_table *table, place_id place)
 {
@@ -96,13 +99,13 @@ static double rate_of(const struct graph *graph, const struct set *set, size_t f
     return mean_of_way(graph, set, &set->flow[flow]);
 }
 
-/* The slowest of a set decides how long equal transfers take: what it gets, and where one more repetition lies. */
+/* The slowest of a set decides how long equal transfers take: what it gets, and where one more repetition lies; no nearer than a set counts as reproduced. */
 static struct alike_number slowest(const struct set *set)
 {
     const struct set_flow *flow = &set->flow[0];
     for (size_t i = 1; i < set->flow_count; i++)
         flow = set->flow[i].bytes_per_s < flow->bytes_per_s ? &set->flow[i] : flow;
-    double half = spread_cell((flow->high - flow->low) / 2, 0);
+    double half = fmax(spread_cell((flow->high - flow->low) / 2, 0), REPRODUCED * flow->bytes_per_s);
     return (struct alike_number){flow->bytes_per_s, flow->bytes_per_s - half, flow->bytes_per_s + half};
 }
 
