@@ -10,10 +10,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -32,55 +32,6 @@ def berth(*arguments, socket_path="/nonexistent/berth.sock", **environment):
     done = subprocess.run([BIN / "berth", *map(str, arguments)], env=clean, capture_output=True, text=True, timeout=60)
     assert done.stderr.count("\n") <= 1 or done.returncode == 0, done.stderr
     return done.returncode, done.stdout, done.stderr
-
-
-class Service:
-    """A peer that answers each call with the raw messages that answer(message) gives; None closes the connection."""
-
-    def __init__(self, answer):
-        self.directory = tempfile.mkdtemp(prefix="berth-test-")
-        self.path = self.directory + "/s"
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.answer = answer
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)  # ends its thread's accept, which may otherwise meet the next service's descriptor
-        self.thread.join()
-        self.listener.close()
-        shutil.rmtree(self.directory)
-
-    def serve(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
-
-    def talk(self, connection):
-        buffer = b""
-        with connection:
-            while True:
-                while b"\0" not in buffer:
-                    data = connection.recv(65536)
-                    if not data:
-                        return
-                    buffer += data
-                message, buffer = buffer.split(b"\0", 1)
-                for reply in self.answer(json.loads(message)):
-                    if reply is None:
-                        return
-                    try:
-                        connection.sendall(reply)
-                    except OSError:
-                        return
 
 
 def says(parameters, **flags):

@@ -1,20 +1,18 @@
 """berth exec as jobs meet it. What a task was given is read from inside it. Prints TAP."""
-import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
+from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from unique_ids import with_unique_ids  # noqa: E402
 from varlink import Connection, call  # noqa: E402
@@ -61,53 +59,20 @@ def cpu_list(text):
     return [cpu for part in text.split(",") for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
 
 
-class Proxy:
-    """Stands before a daemon: notes what it is asked, and lets change(method, reply) give what is said instead. An exception ends the connection, bytes are sent as they are."""
+class Proxy(Service):
+    """Stands before a daemon: notes what it is asked, and lets change(method, reply) give what is said instead. None ends the connection, bytes are sent as they are."""
 
     def __init__(self, daemon, change=lambda method, reply: reply):
-        self.directory = tempfile.mkdtemp(prefix="berth-test-")
-        self.path = self.directory + "/s"
         self.daemon, self.change, self.asked = daemon, change, []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
+        super().__init__(self.answer_as_told)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.listener.close()
-        shutil.rmtree(self.directory)
-
-    def serve(self):
-        while True:
-            try:
-                peer = self.listener.accept()[0]
-            except OSError:
-                return
-            with peer, contextlib.suppress(EOFError, OSError):
-                self.talk(peer)
-
-    def talk(self, peer):
-        buffer = b""
-        while True:
-            while b"\0" not in buffer:
-                data = peer.recv(65536)
-                if not data:
-                    raise EOFError
-                buffer += data
-            message, buffer = buffer.split(b"\0", 1)
-            question = json.loads(message)
-            self.asked.append(question)
-            error, reply = call(self.daemon.socket, question["method"], question["parameters"])
-            answer = self.change(question["method"], reply if error is None else {"error": error, "parameters": reply})
-            if isinstance(answer, dict):
-                answer = json.dumps(answer if "error" in answer else {"parameters": answer}).encode() + b"\0"
-            peer.sendall(answer)
+    def answer_as_told(self, question):
+        self.asked.append(question)
+        error, reply = call(self.daemon.socket, question["method"], question["parameters"])
+        answer = self.change(question["method"], reply if error is None else {"error": error, "parameters": reply})
+        if isinstance(answer, dict):
+            answer = json.dumps(answer if "error" in answer else {"parameters": answer}).encode() + b"\0"
+        return [answer]
 
     def bind(self):
         return [question["parameters"] for question in self.asked if question["method"] == BIND][-1]
@@ -386,7 +351,7 @@ def a_hung_daemon_is_not_waited_for():
 
 
 def die(_, __):
-    raise EOFError
+    return None
 
 
 def a_daemon_that_dies_in_the_middle():

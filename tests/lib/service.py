@@ -1,0 +1,55 @@
+"""What stands where a daemon would, for tests of who asks: a peer that says what the test wants said."""
+import json
+import shutil
+import socket
+import tempfile
+import threading
+
+
+class Service:
+    """A peer that answers each call with the raw messages that answer(message) gives; None closes the connection."""
+
+    def __init__(self, answer):
+        self.directory = tempfile.mkdtemp(prefix="berth-test-")
+        self.path = self.directory + "/s"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.answer = answer
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)  # ends its thread's accept, which may otherwise meet the next service's descriptor
+        self.thread.join()
+        self.listener.close()
+        shutil.rmtree(self.directory)
+
+    def serve(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+    def talk(self, connection):
+        buffer = b""
+        with connection:
+            while True:
+                while b"\0" not in buffer:
+                    data = connection.recv(65536)
+                    if not data:
+                        return
+                    buffer += data
+                message, buffer = buffer.split(b"\0", 1)
+                for reply in self.answer(json.loads(message)):
+                    if reply is None:
+                        return
+                    try:
+                        connection.sendall(reply)
+                    except OSError:
+                        return
