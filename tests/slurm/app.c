@@ -1,7 +1,11 @@
-/* What a task of a job finds itself in: its cpus, its memory policy, and the variables about gpus; one JSON line. */
+/* What a task of a job finds itself in: its cpus, its memory policy, which gpus' device files it may open, and the variables about gpus; one JSON line. Then it stays for some
+ * seconds, or with "-" until its input ends. */
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +38,25 @@ static void print_variable(const char *name)
         printf(", \"%s\": \"%s\"", name, value);
 }
 
+/* Nothing drives them: a file that may be opened has no device. */
+static void print_devices(void)
+{
+    const char *comma = "";
+    printf(", \"devices\": [");
+    for (int n = 0; n < 8; n++) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/dri/renderD%d", 128 + n);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd < 0 && errno == EPERM)
+            continue;
+        printf("%s%d", comma, n);
+        comma = ",";
+        if (fd >= 0)
+            close(fd);
+    }
+    printf("]");
+}
+
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"SLURM_JOB_ID", "SLURM_LOCALID", "SLURM_STEP_GPUS", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"};
@@ -41,11 +64,15 @@ int main(int argc, char **argv)
     print_cpus();
     printf("], ");
     print_policy();
+    print_devices();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         print_variable(names[i]);
     printf("}\n");
     fflush(stdout);
-    if (argc > 1)
+    if (argc > 1 && strcmp(argv[1], "-") == 0)
+        while (getchar() != EOF)
+            continue;
+    else if (argc > 1)
         sleep((unsigned)atoi(argv[1]));
     return 0;
 }

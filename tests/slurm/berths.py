@@ -84,6 +84,10 @@ check("--cpu-bind stays and is told once", len(bound) == 1 and all(bound[0][n]["
 bound = tasks("job gpus bound")
 check("--gpu-bind stays and is told once", len(bound) == 1 and [bound[0][n][VISIBLE] for n in range(8)] == [str(7 - n) for n in range(8)] and
       sorted(cpu for t in bound[0].values() for cpu in t["cpus"]) == list(range(8)) and len(lines("job gpus bound")) == 1, said("job gpus bound"))
+some = tasks("job some gpus bound")
+check("--gpu-bind of some of the step's gpus: each task has the cores next to its own", len(some) == 1 and [some[0][n][VISIBLE] for n in range(4)] == list("1257") and
+      len({cpu for t in some[0].values() for cpu in t["cpus"]}) == sum(len(t["cpus"]) for t in some[0].values()) and all(t["policy"] == PREFERRED for t in some[0].values()) and
+      [some[0][n]["nodes"] for n in range(4)] == [1 << module for module in (3, 1, 0, 2)] and len(lines("job some gpus bound")) == 1, said("job some gpus bound"))
 shared = tasks("share")
 check("two jobs on the node have cpus and gpus apart, also with visible=all", len(shared) == 2 and [len(job) for job in shared] == [4, 2] and
       len({cpu for job in shared for t in job.values() for cpu in t["cpus"]}) == 6 and

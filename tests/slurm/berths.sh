@@ -1,9 +1,10 @@
 #!/bin/bash
 # Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node has as many: Debian's kernel under QEMU, a private
 # Slurm with berth's plugin and hooks in it, and berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the build; LOG keeps the console.
+# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh).
 set -eu
 cd "$(dirname "$0")/../.."
-BUILD=${BUILD:-build}
+BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=${LOG:-$work/console}
@@ -44,7 +45,7 @@ mkdir -p "$root/usr/lib" && cp "$BUILD/lib/spank_berth.so" "$root/usr/lib/"
 for name in auth_munge cred_munge select_cons_tres gres_gpu gpu_generic proctrack_linuxproc task_affinity jobacct_gather_none accounting_storage_none acct_gather_energy_none \
     acct_gather_profile_none acct_gather_filesystem_none acct_gather_interconnect_none ext_sensors_none topology_none route_default switch_none cgroup_v1 mpi_none job_container_none core_spec_none \
     preempt_none priority_basic sched_backfill site_factor_none jobcomp_none mcs_none node_features_helpers power_none prep_script hash_k12 launch_slurm cli_filter_none burst_buffer_none libslurmfull \
-    cgroup_v2 serializer_json task_none; do
+    cgroup_v2 serializer_json task_none proctrack_cgroup task_cgroup; do
     [ ! -e "$plugins/$name.so" ] || cp "$plugins/$name.so" "$root$plugins/"
 done
 find "$root" -type f \( -perm -100 -o -name '*.so' \) | while read -r file; do
@@ -61,7 +62,8 @@ for node in 0 1 2 3; do
     options+=(-object "memory-backend-ram,id=m$node,size=512M" -numa "node,nodeid=$node,cpus=$((2 * node))-$((2 * node + 1)),memdev=m$node")
 done
 status=0
-timeout -k 5 "${CLUSTER_SECONDS:-280}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
+timeout -k 5 "${CLUSTER_SECONDS:-900}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
+    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || echo "# qemu ended with $status"
+[ "$CONSTRAIN" = off ] || exec python3 tests/slurm/constrained.py "$log" "$CONSTRAIN"
 exec python3 tests/slurm/berths.py "$log"
