@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_alloc_order.h"
+#include "plan_ends.h"
 #include "plan_text.h"
 
 #define LIST_SIZE   112 /* of a warning, the names */
@@ -127,6 +128,21 @@ static void warn_of_setup(struct alloc_work *work)
         plan_warn(warnings, "what touching memory for the first time costs was not measured: no time here has it");
 }
 
+/* What a gpu that uses the buffer has to the gpu in whose memory it may be. */
+static void warn_of_down(struct alloc_work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    bool any = false;
+    for (size_t i = 0; i < graph->link_count && !any; i++)
+        any = graph->links[i].state == LINK_DOWN;
+    for (size_t u = 0; u < work->use_count && any; u++)
+        for (size_t i = 0; i < work->answer.count; i++) {
+            place_id by = work->use[u].gpu, of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
+            if (by != PLACE_NONE && of != PLACE_NONE && of != by && plan_ends_is_down_between(graph, by, of))
+                plan_warn(&work->answer.warnings, "the link between %s and %s is down: what is known of it may be from before", name_of(work, by), name_of(work, of));
+        }
+}
+
 /* ---- what decided ---- */
 
 static const char *print_time(char text[PLAN_TEXT_SIZE], double ns) { return ns > 0 ? plan_text_time(ns, text) : "no time"; }
@@ -243,6 +259,7 @@ static void say_why(struct alloc_work *work)
 
 void plan_alloc_say(struct alloc_work *work)
 {
+    warn_of_down(work);
     warn_of_setup(work);
     warn_of_times(work);
     if (!plan_alloc_is_short(&work->answer.option[0], work->request->bytes))

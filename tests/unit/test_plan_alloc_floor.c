@@ -100,6 +100,25 @@ static void a_gpus_own_memory_goes_before_bounds(void **state)
     end(&f);
 }
 
+/* What is known of a way may be from before its link went down: that is said, of that memory alone. */
+static void a_link_that_is_down_is_told(void **state)
+{
+    (void)state;
+    for (int down = 0; down < 2; down++) {
+        struct fixture f = begin(DISCRETE);
+        all_known(&f, 50, 40);
+        struct link *link = graph_add_link(f.graph, f.gpu[0], f.gpu[1], LINK_NVLINK);
+        assert_non_null(link);
+        link->nominal_bytes_per_s = 300 * GB;
+        link->state = down ? LINK_DOWN : LINK_UP;
+        assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
+        assert_int_equal(warned(&f, "the link between gpu0 and gpu1 is down"), down);
+        assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[0], GIB), BERTH_OK);
+        assert_false(warned(&f, "is down"));
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +127,7 @@ int main(void)
         cmocka_unit_test(moving_that_nobody_measured),
         cmocka_unit_test(memory_that_several_gpus_touch),
         cmocka_unit_test(a_gpus_own_memory_goes_before_bounds),
+        cmocka_unit_test(a_link_that_is_down_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
