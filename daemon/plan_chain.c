@@ -79,10 +79,19 @@ static double least_start_ns(const struct way *way)
     return all_ns - most_ns;
 }
 
+double plan_chain_least_ns(const struct way *way, size_t count)
+{
+    double before_ns = 0, bytes = 0;
+    for (size_t w = 0; w < count; w++) {
+        bytes += plan_way_rate(&way[w]) * (least_start_ns(&way[w]) + before_ns);
+        before_ns += plan_way_launch_ns(&way[w]);
+    }
+    return bytes / rate_of(way, count) + plan_chain_waiting_ns(way, count);
+}
+
 static struct chain_set set_of(const struct way *way, size_t count, const char *shared)
 {
-    struct chain_set set = {.count = count, .rate = rate_of(way, count), .shared = shared};
-    double before_ns = 0, bytes = 0;
+    struct chain_set set = {.count = count, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
     for (size_t w = 0; w < count; w++) {
         set.way[w].hop_count = way[w].hop_count;
         for (size_t i = 0; i < way[w].hop_count; i++) {
@@ -90,11 +99,7 @@ static struct chain_set set_of(const struct way *way, size_t count, const char *
             set.way[w].slowdown[i] = way[w].hop[i].slowdown;
             set.way[w].is_slowed_by_guess[i] = way[w].hop[i].is_slowed_by_guess;
         }
-        bytes += plan_way_rate(&way[w]) * (least_start_ns(&way[w]) + before_ns);
-        before_ns += plan_way_launch_ns(&way[w]);
     }
-    set.waiting_ns = plan_chain_waiting_ns(way, count);
-    set.least_ns = bytes / set.rate + set.waiting_ns;
     return set;
 }
 

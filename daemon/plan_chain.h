@@ -25,7 +25,7 @@ struct chain_set {
     size_t count;
     double rate;        /* bytes per second that very many approach, by all of them */
     double waiting_ns;  /* what the caller waits for the end of each way but the first */
-    double least_ns;    /* with waiting: bytes / rate and this is no more than they take */
+    double least_ns;    /* plan_chain_least_ns */
     const char *shared; /* as plan_share_ways has it */
 };
 
@@ -42,6 +42,9 @@ void plan_chain_done(const struct chain_list *list); /* NULL is fine */
 
 /* What the caller waits for the end of each way: a call's time for each that is not the first. */
 double plan_chain_waiting_ns(const struct way *way, size_t count);
+
+/* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */
+double plan_chain_least_ns(const struct way *way, size_t count);
 
 /* The ways of a set as they are priced. */
 void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret);

@@ -168,7 +168,7 @@ static bool add_split(struct work *work, size_t count)
     size_t found;
     if (!plan_split_find(&work->ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, &found, &shared))
         return false;
-    if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes) < direct->predicted.time_ns)
+    if (found > 1 && plan_split_time_ns(ways, found, work->ends.bytes, direct->predicted.time_ns) < direct->predicted.time_ns)
         add_option(work, ways, found, shared);
     return true;
 }

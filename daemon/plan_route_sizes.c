@@ -23,6 +23,7 @@ static bool all_known(const struct route_answer *answer, double bytes)
 struct fewer {
     struct way way[ROUTE_WAYS_MAX][ROUTE_WAYS_MAX];
     bool may_lead[ROUTE_WAYS_MAX]; /* by number of ways less 1 */
+    double rate[ROUTE_WAYS_MAX], least_ns[ROUTE_WAYS_MAX]; /* bytes / rate and least_ns is no more than they take */
 };
 
 struct sizes {
@@ -34,15 +35,15 @@ struct looked {
     double bytes[ROUTE_OPTIONS_MAX], time_ns[ROUTE_OPTIONS_MAX]; /* 0 bytes: not yet */
 };
 
-static double time_of(const struct route_option *option, double bytes) { return plan_split_time_ns(option->way, option->way_count, bytes); }
+static double time_of(const struct route_option *option, double bytes, double rival_ns) { return plan_split_time_ns(option->way, option->way_count, bytes, rival_ns); }
 
-static double look(const struct sizes *sizes, size_t i, double bytes, struct looked *looked)
+static double look(const struct sizes *sizes, size_t i, double bytes, double rival_ns, struct looked *looked)
 {
     const struct route_option *option = &sizes->answer->option[i];
-    double time_ns = time_of(option, bytes);
+    double time_ns = time_of(option, bytes, rival_ns);
     for (size_t count = 2; count < option->way_count; count++)
-        if (sizes->fewer->may_lead[count - 1])
-            time_ns = fmin(time_ns, plan_split_time_ns(sizes->fewer->way[count - 1], count, bytes));
+        if (sizes->fewer->may_lead[count - 1] && bytes / sizes->fewer->rate[count - 1] * 1e9 + sizes->fewer->least_ns[count - 1] < time_ns)
+            time_ns = fmin(time_ns, plan_split_time_ns(sizes->fewer->way[count - 1], count, bytes, rival_ns));
     looked->bytes[i] = bytes;
     return looked->time_ns[i] = time_ns;
 }
@@ -57,7 +58,7 @@ static size_t fastest(const struct sizes *sizes, double bytes, struct looked *lo
         bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
         low_ns[i] = high_ns = INFINITY;
         if (answer->option[i].is_clear && is_direct) {
-            low_ns[i] = high_ns = look(sizes, i, bytes, looked);
+            low_ns[i] = high_ns = look(sizes, i, bytes, INFINITY, looked);
             best = high_ns < best_ns ? i : best;
             best_ns = fmin(best_ns, high_ns);
         } else if (answer->option[i].is_clear) {
@@ -74,7 +75,7 @@ static size_t fastest(const struct sizes *sizes, double bytes, struct looked *lo
     for (size_t i = 0; i < answer->count; i++) {
         if (plan_route_answer_is_direct(&answer->option[i]) || low_ns[i] >= best_ns)
             continue;
-        double time_ns = look(sizes, i, bytes, looked);
+        double time_ns = look(sizes, i, bytes, best_ns, looked);
         best = time_ns < best_ns ? i : best;
         best_ns = fmin(best_ns, time_ns);
     }
@@ -127,7 +128,7 @@ static double b80(const struct route_option *option)
                 return NAN;
     }
     for (int step = 0; step < B80_STEPS; step++) {
-        double before = bytes, start_ns = fmax(time_of(option, bytes) - bytes / top * 1e9, 0);
+        double before = bytes, start_ns = fmax(time_of(option, bytes, INFINITY) - bytes / top * 1e9, 0);
         bytes = 4 * start_ns * 1e-9 * top;
         if (fabs(bytes - before) <= 5e-3 * bytes)
             break;
@@ -146,8 +147,11 @@ static void find_fewer(const struct way_ends *ends, const struct route_answer *a
     for (size_t i = 0; i < answer->count; i++)
         for (size_t count = 2; count < answer->option[i].way_count; count++) {
             const char *shared;
-            memcpy(ret->way[count - 1], answer->option[i].way, count * sizeof *ret->way[0]);
-            ret->may_lead[count - 1] = plan_share_ways(ends, ret->way[count - 1], count, &shared) && ROUTE_WORTH * plan_split_rate(ret->way[count - 1], count) > direct;
+            struct way *way = ret->way[count - 1];
+            memcpy(way, answer->option[i].way, count * sizeof *way);
+            ret->may_lead[count - 1] = plan_share_ways(ends, way, count, &shared) && ROUTE_WORTH * plan_split_rate(way, count) > direct;
+            ret->rate[count - 1] = plan_split_rate(way, count);
+            ret->least_ns[count - 1] = plan_chain_least_ns(way, count);
         }
 }
 

@@ -8,11 +8,16 @@
 #define ENOUGH       0.001
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
+#define FAR          0.2 /* from a rival's time: then the first estimate says which is less */
 
 /* What goes by one of the ways. */
 struct part {
+    struct way_hops hops;
     double rate, launch_ns; /* bytes per second of very many; of each piece */
     double behind_ns;       /* what each piece costs all: by so much begin those behind it later */
+    double least_bytes;     /* fewer count as so many */
+    unsigned queue;         /* bits of the ways before it whose first copies go before its own */
+    double queue_rate;      /* bytes per second of its own first hop alone */
     double bytes, chunk;
     double before_ns;       /* until it begins */
     double end_ns;
@@ -20,52 +25,72 @@ struct part {
 
 static double pieces_of(const struct part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
 
-/* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started: those of the ways before, as far ahead as there are buffers for them. */
-static double queued_before_ns(const struct way *way, const struct part *part, size_t index)
+/* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started. */
+static unsigned queue_of(const struct way *way, size_t index)
 {
     const struct move *hop = &way[index].hop[0];
-    double ns = 0;
+    unsigned queue = 0;
     for (size_t i = 0; i < index && way[index].hop_count > 1; i++) {
         const struct move *other = &way[i].hop[0];
         bool meets = other->by == MOVE_COPY_ENGINE && hop->by == MOVE_COPY_ENGINE && other->driver == hop->driver && way[i].pair[0]->is_peer && way[index].pair[0]->is_peer &&
                      plan_lanes_meet(way[i].pair[0]->lanes, way[index].pair[0]->lanes);
-        double ahead = part[i].chunk > 0 ? fmin(part[i].bytes, SPLIT_AHEAD * part[i].chunk) : part[i].bytes;
-        ns += meets ? ahead / plan_way_hop_rate(&way[i].pair[0]->move) * 1e9 : 0;
+        queue |= meets ? 1U << i : 0;
     }
+    return queue;
+}
+
+/* Those of the ways before, as far ahead as there are buffers for them. */
+static double queued_before_ns(const struct part *part, size_t index)
+{
+    double ns = 0;
+    for (size_t i = 0; i < index && part[index].queue >> i != 0; i++)
+        if ((part[index].queue >> i & 1) != 0)
+            ns += (part[i].chunk > 0 ? fmin(part[i].bytes, SPLIT_AHEAD * part[i].chunk) : part[i].bytes) / part[i].queue_rate * 1e9;
     return ns;
 }
 
 /* The end of each, and of the sum of their rates' shares. */
-static double measure(const struct way *way, size_t count, double sum, struct part *part)
+static double measure(size_t count, double sum, struct part *part)
 {
     double before_ns = 0, together_ns = 0;
     for (size_t i = 0; i < count; i++) {
-        part[i].before_ns = fmax(before_ns, queued_before_ns(way, part, i));
-        part[i].end_ns = part[i].before_ns + plan_way_time_ns(&way[i], plan_way_counted(&way[i], part[i].bytes), part[i].behind_ns, &part[i].chunk);
+        double queued_ns = queued_before_ns(part, i);
+        part[i].before_ns = queued_ns > before_ns ? queued_ns : before_ns;
+        double bytes = part[i].bytes > part[i].least_bytes ? part[i].bytes : part[i].least_bytes;
+        part[i].end_ns = part[i].before_ns + plan_way_hops_time_ns(&part[i].hops, bytes, &part[i].chunk);
         before_ns += part[i].launch_ns * pieces_of(&part[i]);
         together_ns += part[i].end_ns * part[i].rate / sum;
     }
     return together_ns;
 }
 
-static void find_shares(const struct way *way, size_t count, double bytes, bool is_rough, struct part *part)
+/* Rough where rival_ns is given (INFINITY: no rival), and then no further than to know which is less. Gives when all ends, as far as is known. */
+static double find_shares(const struct way *way, size_t count, double bytes, const double *rival_ns, struct part *part)
 {
+    bool is_rough = rival_ns != NULL;
+    double end_ns = 0;
     double sum = 0, behind = 0;
     for (size_t i = count; i-- > 0;) {
+        part[i].hops = plan_way_hops(&way[i]);
         part[i].rate = plan_way_rate(&way[i]);
-        part[i].launch_ns = plan_way_launch_ns(&way[i]);
-        part[i].behind_ns = part[i].launch_ns * behind / part[i].rate;
+        part[i].launch_ns = part[i].hops.launch_ns;
+        part[i].behind_ns = part[i].hops.behind_ns = part[i].launch_ns * behind / part[i].rate;
+        part[i].least_bytes = plan_way_counted(&way[i], 0);
+        part[i].queue = queue_of(way, i);
+        part[i].queue_rate = plan_way_hop_rate(&way[i].pair[0]->move);
         behind += part[i].rate;
     }
     sum = behind;
     for (size_t i = 0; i < count; i++)
         part[i].bytes = bytes * part[i].rate / sum;
-    for (int step = 0; step < (is_rough ? ROUGH_STEPS : STEPS); step++) {
-        double together_ns = measure(way, count, sum, part), apart_ns = 0, total = 0;
+    for (int step = 0; step <= (is_rough ? ROUGH_STEPS : STEPS); step++) {
+        double together_ns = measure(count, sum, part), apart_ns = 0, total = 0;
         for (size_t i = 0; i < count; i++)
             apart_ns = fmax(apart_ns, fabs(part[i].end_ns - together_ns));
-        if (apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
-            return;
+        if (is_rough && *rival_ns < INFINITY && fabs(together_ns - *rival_ns) > FAR * *rival_ns)
+            return together_ns;
+        if (step == (is_rough ? ROUGH_STEPS : STEPS) || apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
+            break;
         for (size_t i = 0; i < count; i++) {
             part[i].bytes = fmax(part[i].bytes + (together_ns - part[i].end_ns) * 1e-9 * part[i].rate, 1);
             total += part[i].bytes;
@@ -73,7 +98,9 @@ static void find_shares(const struct way *way, size_t count, double bytes, bool 
         for (size_t i = 0; i < count; i++)
             part[i].bytes *= bytes / total;
     }
-    measure(way, count, sum, part);
+    for (size_t i = 0; i < count; i++)
+        end_ns = fmax(end_ns, part[i].end_ns);
+    return end_ns;
 }
 
 /* Whether kernels that share a gpu get all that they get alone nobody measured: it may be as little as their parts of its blocks. */
@@ -95,7 +122,7 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
     struct prediction all = {0, 0, 0};
     double more_ns = plan_chain_waiting_ns(way, count);
     if (count > 1)
-        find_shares(way, count, bytes, false, part);
+        (void)find_shares(way, count, bytes, NULL, part);
     for (size_t i = 0; i < count; i++) {
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
         double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
@@ -115,16 +142,13 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
     return all;
 }
 
-double plan_split_time_ns(const struct way *way, size_t count, double bytes)
+double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns)
 {
     struct part part[SPLIT_WAYS_MAX];
-    double time_ns = 0;
     if (count == 1)
         return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
-    find_shares(way, count, bytes, true, part);
-    for (size_t i = 0; i < count; i++)
-        time_ns = fmax(time_ns, part[i].end_ns);
-    return time_ns + plan_chain_waiting_ns(way, count);
+    double waiting_ns = plan_chain_waiting_ns(way, count), rival_end_ns = fmax(rival_ns - waiting_ns, 0);
+    return find_shares(way, count, bytes, &rival_end_ns, part) + waiting_ns;
 }
 
 double plan_split_rate(const struct way *way, size_t count)
@@ -139,14 +163,17 @@ double plan_split_rate(const struct way *way, size_t count)
 static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
 {
     struct part part[SPLIT_WAYS_MAX];
-    double end_ns = 0;
-    find_shares(way, set->count, bytes, true, part);
-    for (size_t i = 0; i < set->count; i++) {
+    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0), time_ns = find_shares(way, set->count, bytes, &limit_end_ns, part) + set->waiting_ns;
+    if (time_ns >= limit_ns)
+        return INFINITY;
+    if (limit_ns < INFINITY) { /* it may have been enough to know that it is less */
+        double none_ns = INFINITY;
+        time_ns = find_shares(way, set->count, bytes, &none_ns, part) + set->waiting_ns;
+    }
+    for (size_t i = 0; i < set->count; i++)
         if (part[i].bytes < SPLIT_LEAST)
             return INFINITY;
-        end_ns = fmax(end_ns, part[i].end_ns);
-    }
-    return end_ns + set->waiting_ns < limit_ns ? end_ns + set->waiting_ns : INFINITY;
+    return time_ns < limit_ns ? time_ns : INFINITY;
 }
 
 /* The fastest of those that very many bytes get enough by, or of those that they do not; no bytes take less than a set's least, and those with the least of it are looked at first. */

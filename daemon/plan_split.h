@@ -16,8 +16,8 @@
 /* Of count ways; one takes all. ret_share (adding up to 1) and ret_chunk (0: in one piece) may be NULL. */
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk);
 
-/* The same to within some percent, without an interval, several times cheaper. */
-double plan_split_time_ns(const struct way *way, size_t count, double bytes);
+/* The same to within some percent, without an interval, several times cheaper; cheaper still where it is far from rival_ns (INFINITY: none) and only which is less matters. */
+double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns);
 
 /* Bytes per second that very many approach. */
 double plan_split_rate(const struct way *way, size_t count);

@@ -4,16 +4,7 @@
 
 #define BETWEEN_MAX 256 /* memories that are looked at */
 
-/* Several hops, each so many times slower than alone: what a search looks at, some hundred times. */
-struct hops {
-    const struct pair *pair[WAY_HOPS_MAX];
-    double slowdown[WAY_HOPS_MAX];
-    double launch_ns, more_ns; /* of each piece, for the thread that starts them; of the first one, to what its hops take when they are queued */
-    double behind_ns;          /* what each piece after the first counts as more */
-    size_t count;
-};
-
-static void add_pair(struct hops *hops, const struct pair *pair, double slowdown)
+static void add_pair(struct way_hops *hops, const struct pair *pair, double slowdown)
 {
     hops->launch_ns = (hops->count > 0 ? hops->launch_ns + pair->launch_ns : 0) + pair->launch_ns;
     hops->more_ns = (hops->count > 0 ? hops->more_ns : 0) + pair->more_ns;
@@ -45,13 +36,13 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
 }
 
 /* What so many bytes take that take so long alone: starting them does not take longer because they do. */
-static double slowed_ns(const struct hops *hops, size_t i, double alone_ns)
+static double slowed_ns(const struct way_hops *hops, size_t i, double alone_ns)
 {
     return alone_ns + fmax(alone_ns - hops->pair[i]->start_ns, 0) * (hops->slowdown[i] - 1);
 }
 
 /* The time in pieces of one size, with what they cost others. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
-static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
+static double in_pieces_ns(const struct way_hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
     double chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = hops->more_ns, slowest_ns = 0, pieces = bytes / chunk;
     double floor_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
@@ -66,11 +57,11 @@ static double in_pieces_ns(const struct hops *hops, double bytes, size_t k, doub
     return first_ns + (pieces - 1) * ((slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns);
 }
 
-/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the middle to both sides, as far as the bounds allow a better one. */
-static double best_chunk(const struct hops *hops, double bytes, double whole_ns, double *ret_time_ns)
+/* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the one before, or the middle, to both sides, as far as the bounds allow a better one. */
+static double best_chunk(struct way_hops *hops, double bytes, double whole_ns, double *ret_time_ns)
 {
-    size_t first = 0, end = PAIRS_CHUNKS;
-    double chunk = 0, least_ns = 0, rest_ns, floor_ns;
+    size_t first = 0, end = PAIRS_CHUNKS, best = PAIRS_CHUNKS;
+    double least_ns = 0, rest_ns, floor_ns;
     for (size_t i = 0; i < hops->count; i++) {
         double all_ns = hops->pair[i]->least_ns_per_byte * hops->slowdown[i] * bytes;
         first = hops->pair[i]->least_chunk > first ? hops->pair[i]->least_chunk : first;
@@ -78,12 +69,12 @@ static double best_chunk(const struct hops *hops, double bytes, double whole_ns,
     }
     while (end > first && (double)((uint64_t)PAIRS_CHUNK_LEAST << (end - 1)) >= bytes)
         end--;
-    size_t middle = first + (end - first) / 2;
+    size_t middle = hops->from >= first && hops->from < end ? hops->from : first + (end - first) / 2;
     for (size_t k = middle; k < end; k++) {
         double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
         if (time_ns < whole_ns) {
             whole_ns = time_ns;
-            chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
+            best = k;
         }
         if (least_ns + rest_ns >= whole_ns)
             break;
@@ -92,16 +83,19 @@ static double best_chunk(const struct hops *hops, double bytes, double whole_ns,
         double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
         if (time_ns <= whole_ns) {
             whole_ns = time_ns;
-            chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k);
+            best = k;
         }
         if (floor_ns >= whole_ns)
             break;
     }
     *ret_time_ns = whole_ns;
-    return chunk;
+    if (best == PAIRS_CHUNKS)
+        return 0;
+    hops->from = best;
+    return (double)((uint64_t)PAIRS_CHUNK_LEAST << best);
 }
 
-static double in_one_piece_ns(const struct hops *hops, double bytes)
+static double in_one_piece_ns(const struct way_hops *hops, double bytes)
 {
     double time_ns = hops->more_ns;
     for (size_t i = 0; i < hops->count; i++)
@@ -109,20 +103,29 @@ static double in_one_piece_ns(const struct hops *hops, double bytes)
     return time_ns;
 }
 
-static struct hops hops_of(const struct way *way)
+struct way_hops plan_way_hops(const struct way *way)
 {
-    struct hops hops;
+    struct way_hops hops;
     hops.count = 0;
     hops.behind_ns = 0;
+    hops.from = PAIRS_CHUNKS;
     for (size_t i = 0; i < way->hop_count; i++)
         add_pair(&hops, way->pair[i], way->hop[i].slowdown);
     return hops;
 }
 
-static double hops_time_ns(const struct hops *hops, double bytes, double *ret_chunk)
+double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk)
 {
-    double time_ns = in_one_piece_ns(hops, bytes);
-    double chunk = hops->count > 1 ? best_chunk(hops, bytes, time_ns, &time_ns) : 0;
+    double time_ns = INFINITY, chunk = hops->count > 1 ? best_chunk(hops, bytes, INFINITY, &time_ns) : 0, least_ns = hops->more_ns;
+    for (size_t i = 0; i < hops->count; i++)
+        least_ns += hops->pair[i]->least_ns_per_byte * hops->slowdown[i] * bytes;
+    double whole_ns = least_ns <= time_ns ? in_one_piece_ns(hops, bytes) : INFINITY;
+    if (whole_ns <= time_ns) {
+        time_ns = whole_ns;
+        chunk = 0;
+    }
+    if (hops->behind_ns > 0 && chunk > 0)
+        time_ns -= (bytes / chunk - 1) * hops->behind_ns;
     if (ret_chunk != NULL)
         *ret_chunk = chunk;
     return time_ns;
@@ -143,11 +146,9 @@ double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, d
     if (is_nominal(way)) {
         time_ns = pipelined(way, bytes, bytes).time_ns;
     } else {
-        struct hops hops = hops_of(way);
+        struct way_hops hops = plan_way_hops(way);
         hops.behind_ns = behind_ns;
-        time_ns = hops_time_ns(&hops, bytes, &chunk);
-        if (behind_ns > 0 && chunk > 0)
-            time_ns -= (bytes / chunk - 1) * behind_ns;
+        time_ns = plan_way_hops_time_ns(&hops, bytes, &chunk);
     }
     if (ret_chunk != NULL)
         *ret_chunk = chunk;
@@ -176,7 +177,7 @@ double plan_way_rate(const struct way *way)
 
 double plan_way_launch_ns(const struct way *way)
 {
-    return is_nominal(way) ? 0 : hops_of(way).launch_ns;
+    return is_nominal(way) ? 0 : plan_way_hops(way).launch_ns;
 }
 
 bool plan_way_knows_both(const struct way *way)
@@ -234,7 +235,7 @@ struct search {
     enum move_by by;
     const struct way_room *room;
     double best_ns;
-    struct hops best; /* count 0: none */
+    struct way_hops best; /* count 0: none */
 };
 
 static bool fits(const struct pair *pair, double bytes_per_s, const struct way_room *room)
@@ -265,7 +266,7 @@ bool plan_way_fits(const struct way *way, const struct way_room *room)
     return true;
 }
 
-static bool finds_room(const struct search *search, const struct hops *hops)
+static bool finds_room(const struct search *search, const struct way_hops *hops)
 {
     double ns_per_byte = 0;
     for (size_t i = 0; i < hops->count; i++)
@@ -291,18 +292,25 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     double bytes = search->ends->bytes;
     for (size_t i = 0; i < count; i++)
         bytes = pairs[i]->least_bytes > bytes ? pairs[i]->least_bytes : bytes;
-    struct hops hops;
+    struct way_hops hops;
     hops.count = 0;
     hops.behind_ns = 0;
+    hops.from = PAIRS_CHUNKS;
+    double least_ns = 0, starts_ns = 0, most_start_ns = 0;
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
         if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
             return;
         add_pair(&hops, pairs[i], slowdown);
+        least_ns = fmax(least_ns, pairs[i]->least_ns_per_byte * slowdown * bytes);
+        starts_ns += pairs[i]->start_ns;
+        most_start_ns = fmax(most_start_ns, pairs[i]->start_ns);
     }
+    if (hops.more_ns + starts_ns - most_start_ns + least_ns >= search->best_ns) /* all bytes over the slowest hop, and no less than its start over each other */
+        return;
     if (!finds_room(search, &hops))
         return;
-    double time_ns = hops_time_ns(&hops, bytes, NULL);
+    double time_ns = plan_way_hops_time_ns(&hops, bytes, NULL);
     if (!(time_ns < search->best_ns))
         return;
     search->best_ns = time_ns;

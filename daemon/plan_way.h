@@ -40,6 +40,20 @@ struct prediction plan_way_time(const struct way *way, double bytes, double behi
 /* The same without an interval, some times cheaper. */
 double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, double *ret_chunk);
 
+/* The hops of a way of which something is known, each so many times slower than alone: what is priced again and again. */
+struct way_hops {
+    const struct pair *pair[WAY_HOPS_MAX];
+    double slowdown[WAY_HOPS_MAX];
+    double launch_ns, more_ns; /* of each piece, for the thread that starts them; of the first one, to what its hops take when they are queued */
+    double behind_ns;          /* as plan_way_time has it */
+    size_t count;
+    size_t from; /* the piece at which the search for the best begins: that which was best last; PAIRS_CHUNKS: none was */
+};
+struct way_hops plan_way_hops(const struct way *way);
+
+/* plan_way_time_ns of them. */
+double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk);
+
 /* Bytes per second that very many approach, by all of a way and by one of its hops. */
 double plan_way_rate(const struct way *way);
 double plan_way_hop_rate(const struct move *hop);
