@@ -69,6 +69,37 @@ static bool add_fact(struct plan_evidence *evidence, size_t start, const struct 
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value) { return add_fact(evidence, start, value, NULL); }
 bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set) { return add_fact(evidence, start, NULL, set); }
 
+struct plan_stated {
+    struct value value;
+    struct plan_stated *next;
+};
+
+bool plan_evidence_add_nominal(struct plan_evidence *evidence, size_t start, enum metric metric, place_id from, place_id to, double bytes_per_s)
+{
+    struct plan_stated *stated = evidence->stated;
+    while (stated != NULL && !(stated->value.metric == metric && stated->value.from == from && stated->value.to == to && stated->value.value == bytes_per_s))
+        stated = stated->next;
+    if (stated != NULL)
+        return plan_evidence_add(evidence, start, &stated->value);
+    stated = malloc(sizeof *stated);
+    if (stated == NULL)
+        return false;
+    /* Axes of number 0 are none: all defaults. */
+    stated->value = (struct value){.metric = metric, .source = VALUE_NOMINAL, .from = from, .to = to, .value = bytes_per_s, .low = NAN, .high = NAN};
+    stated->next = evidence->stated;
+    evidence->stated = stated;
+    return plan_evidence_add(evidence, start, &stated->value);
+}
+
+bool plan_evidence_add_same(struct plan_evidence *evidence, size_t start, const struct plan_evidence *other, size_t index)
+{
+    const struct value *value = other->item[index];
+    for (const struct plan_stated *stated = other->stated; stated != NULL; stated = stated->next)
+        if (&stated->value == value)
+            return plan_evidence_add_nominal(evidence, start, value->metric, value->from, value->to, value->value);
+    return add_fact(evidence, start, value, other->set[index]);
+}
+
 static void swap_facts(struct plan_evidence *evidence, size_t a, size_t b)
 {
     const struct value *item = evidence->item[a];
@@ -110,6 +141,10 @@ void plan_evidence_few(struct plan_evidence *evidence, size_t first, size_t most
 
 void plan_evidence_done(struct plan_evidence *evidence)
 {
+    for (struct plan_stated *stated = evidence->stated, *next; stated != NULL; stated = next) {
+        next = stated->next;
+        free(stated);
+    }
     free(evidence->item);
     free(evidence->set);
     *evidence = (struct plan_evidence){0};

@@ -49,11 +49,18 @@ struct plan_evidence {
     const struct value **item; /* NULL: it is set */
     const struct set **set;    /* beside item */
     size_t count, room;
+    struct plan_stated *stated; /* private: items that are no values of the snapshot */
 };
 
 /* Adds value unless it stands at or after index start already. False when out of memory. */
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
 bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set);
+
+/* What links are said to carry from one place to another by the mechanism of that metric: a value of source nominal, which the snapshot does not have. */
+bool plan_evidence_add_nominal(struct plan_evidence *evidence, size_t start, enum metric metric, place_id from, place_id to, double bytes_per_s);
+
+/* One of another's, which need not last as long. */
+bool plan_evidence_add_same(struct plan_evidence *evidence, size_t start, const struct plan_evidence *other, size_t index);
 
 /* What stands from index first on comes before the rest, of which those that say the same as one before (metric, axes, and a value within 5 %) are left out; then at most that many. */
 void plan_evidence_few(struct plan_evidence *evidence, size_t first, size_t most);

@@ -146,7 +146,7 @@ static bool take_few(const struct plan_evidence *found, size_t most, struct plan
     for (size_t i = 0, taken = 0; i < found->count && taken < most && ok; i++) {
         if (found->item[i] != NULL && found->item[i]->metric == METRIC_TRANSFER_OVERHEAD)
             continue;
-        ok = found->item[i] != NULL ? plan_evidence_add(evidence, 0, found->item[i]) : plan_evidence_add_set(evidence, 0, found->set[i]);
+        ok = plan_evidence_add_same(evidence, 0, found, i);
         taken++;
     }
     return ok;

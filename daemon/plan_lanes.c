@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "apu.h"
+
 #define LANES_MAX ((size_t)64 * LANES_WORDS)
 #define FAR       UINT32_MAX
 
@@ -83,6 +85,7 @@ static size_t lane_of(const struct map *map, size_t link, place_id a, place_id b
     return 2 * link + (graph->links[link].from == a ? 0 : 1);
 }
 
+/* map->width is from there. */
 static void between_gpus(struct map *map, place_id from, place_id to, struct lanes *ret)
 {
     const struct graph *graph = map->graph;
@@ -124,9 +127,15 @@ static place_id package_of(const struct graph *graph, place_id id)
     return id;
 }
 
-static void with_host(const struct map *map, place_id gpu, place_id numa, bool out, struct lanes *ret)
+static void with_host(struct map *map, place_id gpu, place_id numa, bool out, struct lanes *ret)
 {
     const struct graph *graph = map->graph;
+    place_id apu = apu_at(graph, numa);
+    if (apu != PLACE_NONE && apu_is(graph_place(graph, gpu)) && graph_place(graph, gpu)->numa != numa) { /* it is that one's memory */
+        find_widths(map, out ? gpu : apu);
+        between_gpus(map, out ? gpu : apu, out ? apu : gpu, ret);
+        return;
+    }
     place_id own = graph_place(graph, gpu)->numa, near = own != PLACE_NONE ? package_of(graph, own) : PLACE_NONE, there = package_of(graph, numa);
     if (own != numa && (near == PLACE_NONE || there == PLACE_NONE))
         return;

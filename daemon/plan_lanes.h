@@ -3,7 +3,8 @@
  * switches, of each port to the host, and of what a package has to the others. Two transfers without a lane in common share none of these.
  *
  * Between gpus the driver takes the widest way, and of these the shortest. Where there are several such, all of their links count, because which one it
- * takes is not known. Between a gpu and the host there is one way where it is known which package the gpu is at. What a NUMA node's memory carries is no lane: it is shared (plan_share.h).
+ * takes is not known. Between a gpu and the host there is one way where it is known which package the gpu is at; memory that another
+ * gpu has in common with its cores (MI300A) is reached as that gpu's is. What a NUMA node's memory carries is no lane: it is shared (plan_share.h).
  *
  * Pure; any thread.
  */

@@ -295,7 +295,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     for (size_t i = 0; i < count; i++) {
         const struct load_ride *ride = scratch->ride[i];
-        enum berth_code code = ride != NULL ? plan_move_cite(&ride->move, evidence, start, err) : BERTH_OK;
+        enum berth_code code = ride != NULL ? plan_move_cite(table->snap->graph, &ride->move, evidence, start, err) : BERTH_OK;
         if (code != BERTH_OK)
             return code;
         if (!cite_shared(&asked, i, evidence, start))

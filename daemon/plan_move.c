@@ -8,8 +8,6 @@
 #include "spread.h"
 #include "transfer.h"
 
-#define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
-
 static bool is_memory(const struct graph *graph, place_id id)
 {
     enum place_kind kind = graph_place(graph, id)->kind;
@@ -273,18 +271,28 @@ double plan_move_least(const struct move *move)
 {
     if (move->curve != NULL)
         return (double)move->curve->least_bytes / 4;
-    return move->rate == NULL ? INFINITY : isnan(move->t0_queue_ns) ? LARGE_BYTES : 0;
+    return move->rate == NULL ? INFINITY : isnan(move->t0_queue_ns) ? MOVE_LARGE_BYTES : 0;
 }
 
 bool plan_move_knows(const struct move *move, double bytes) { return bytes >= plan_move_least(move); }
 
-bool plan_move_lacks_start(const struct move *move, double bytes) { return move->curve == NULL && isnan(move->t0_queue_ns) && isnan(move->t0_call_ns) && bytes > 0 && bytes < LARGE_BYTES; }
+bool plan_move_lacks_start(const struct move *move, double bytes) { return move->curve == NULL && isnan(move->t0_queue_ns) && isnan(move->t0_call_ns) && bytes > 0 && bytes < MOVE_LARGE_BYTES; }
 
-enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+enum metric plan_move_metric(const struct graph *graph, const struct move *move)
+{
+    bool peers = graph_place(graph, move->from)->kind == PLACE_GPU && graph_place(graph, move->to)->kind == PLACE_GPU;
+    if (move->by == MOVE_COPY_ENGINE)
+        return peers ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE;
+    return peers ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL;
+}
+
+enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct value *first = move->rate != NULL ? move->rate : move->most;
-    if (first == NULL)
+    if (first == NULL && (!is_memory(graph, move->from) || !is_memory(graph, move->to)))
         return BERTH_OK;
+    if (first == NULL)
+        return plan_evidence_add_nominal(evidence, start, plan_move_metric(graph, move), move->from, move->to, move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
         (move->both != NULL && !plan_evidence_add(evidence, start, move->both)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");

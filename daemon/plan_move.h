@@ -8,6 +8,8 @@
 #include "curve.h"
 #include "plan.h"
 
+#define MOVE_LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
+
 /* A kernel is the program's own, or the runtime's where that was told at its start to copy by kernel (axis sdma=off). */
 enum move_by { MOVE_COPY_ENGINE, MOVE_KERNEL };
 
@@ -74,5 +76,8 @@ bool plan_move_lacks_start(const struct move *move, double bytes);
 /* The fewest bytes of which plan_move_knows. */
 double plan_move_least(const struct move *move);
 
-/* Evidence for the move: its rate and what starting it costs, or what stands for it. NO_MEMORY. */
-enum berth_code plan_move_cite(const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);
+/* What it is measured as. */
+enum metric plan_move_metric(const struct graph *graph, const struct move *move);
+
+/* Evidence for the move: its rate and what starting it costs, or what stands for it, which may be what links are said to carry. NO_MEMORY. */
+enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apu.h"
 #include "plan_ends.h"
 #include "plan_pairs_alike.h"
 #include "plan_step.h"
@@ -146,15 +147,37 @@ static void guess_both(struct plan_pairs *pairs)
         }
 }
 
-/* The most that goes out of a memory, and into another, with memory of the same kind at the other end. */
-static void raise_most(const struct snapshot *snap, struct plan_pairs *pairs, const struct move *move)
+static void raise_one(const struct snapshot *snap, struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, const struct value *rate)
 {
-    bool from_gpu = graph_place(snap->graph, move->from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, move->to)->kind == PLACE_GPU;
-    const struct value **most[] = {&pairs->most[((size_t)pairs->number[move->from] * 4 + to_gpu) * BY_COUNT + (size_t)move->by],
-                                   &pairs->most[((size_t)pairs->number[move->to] * 4 + 2 + from_gpu) * BY_COUNT + (size_t)move->by]};
+    bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
+    const struct value **most[] = {&pairs->most[((size_t)pairs->number[from] * 4 + to_gpu) * BY_COUNT + (size_t)by], &pairs->most[((size_t)pairs->number[to] * 4 + 2 + from_gpu) * BY_COUNT + (size_t)by]};
     for (size_t end = 0; end < 2; end++)
-        if (*most[end] == NULL || move->rate->value > (*most[end])->value)
-            *most[end] = move->rate;
+        if (rate != NULL && (*most[end] == NULL || rate->value > (*most[end])->value))
+            *most[end] = rate;
+}
+
+/* What a gpu's kernels only read or write of the host's memory bounds copies, too, where nothing is known of these. */
+static void raise_by_access(const struct snapshot *snap, struct plan_pairs *pairs, place_id gpu, place_id numa)
+{
+    const struct values *values = snap->values;
+    const struct value *read = values_find(values, METRIC_HOST_GPU_KERNEL, numa, gpu, "how=read"), *write = values_find(values, METRIC_HOST_GPU_KERNEL, gpu, numa, "how=write");
+    raise_one(snap, pairs, numa, gpu, MOVE_KERNEL, read != NULL ? read : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, ""));
+    raise_one(snap, pairs, gpu, numa, MOVE_KERNEL, write != NULL ? write : values_find(values, METRIC_MEMORY_BANDWIDTH, gpu, numa, "how=write"));
+}
+
+/* The most that goes out of a memory, and into another, with memory of the same kind at the other end. */
+static void find_most(const struct snapshot *snap, struct plan_pairs *pairs)
+{
+    const struct graph *graph = snap->graph;
+    for (size_t i = 0; i < pairs->item_count; i++)
+        raise_one(snap, pairs, pairs->item[i].move.from, pairs->item[i].move.to, pairs->item[i].move.by, pairs->item[i].move.rate);
+    for (size_t g = 0; g < pairs->memory_count; g++)
+        for (size_t n = 0; n < pairs->memory_count; n++) {
+            place_id gpu = pairs->memory[g], numa = pairs->memory[n];
+            if (graph_place(graph, gpu)->kind == PLACE_GPU && graph_place(graph, numa)->kind == PLACE_NUMA && plan_pairs_find(pairs, numa, gpu, MOVE_KERNEL) == NULL &&
+                plan_pairs_find(pairs, gpu, numa, MOVE_KERNEL) == NULL)
+                raise_by_access(snap, pairs, gpu, numa);
+        }
 }
 
 /* Nothing goes there: it was lost, or its slices are gpus of their own. */
@@ -244,7 +267,6 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         }
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
-        raise_most(snap, pairs, &pair->move);
         find_limits(snap, model, pair);
     }
     guess_both(pairs);
@@ -252,6 +274,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         free(pairs);
         return NULL;
     }
+    find_most(snap, pairs);
     return pairs;
 }
 
@@ -343,6 +366,11 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
         *ret = pair->move;
         return true;
     }
+    place_id from_apu = graph_place(snap->graph, from)->kind == PLACE_NUMA ? apu_at(snap->graph, from) : PLACE_NONE, to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? apu_at(snap->graph, to) : PLACE_NONE;
+    if (from_apu != PLACE_NONE && from_apu != to)
+        return plan_pairs_move(snap, pairs, from_apu, to, by, ret);
+    if (to_apu != PLACE_NONE && to_apu != from)
+        return plan_pairs_move(snap, pairs, from, to_apu, by, ret);
     if (!plan_move_find(snap, from, to, by, &move))
         return false;
     bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;

@@ -82,12 +82,14 @@ static bool find_hop(struct work *work, place_id from, place_id to, enum move_by
     return !isnan(ret->slowdown);
 }
 
-/* Of the direct way nothing is measured or published: what its links are said to carry is all there is to say, and ways around could not be compared with it. */
+/* Of the direct way nothing is measured or published: what its links are said to carry is all there is to say, by either mechanism, and ways around could not be compared with it. */
 static void add_nominal(struct work *work)
 {
-    struct way way = {.hop_count = 1};
-    if (find_hop(work, work->ends.from, work->ends.to, MOVE_COPY_ENGINE, &way.hop[0]))
-        add_option(work, &way, 1, NULL);
+    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++) {
+        struct way way = {.hop_count = 1};
+        if (find_hop(work, work->ends.from, work->ends.to, (enum move_by)by, &way.hop[0]))
+            add_option(work, &way, 1, NULL);
+    }
 }
 
 /* Between gpus copy engines may stop where links do not: where nothing is known of kernels, by links they may be faster. */
@@ -361,7 +363,7 @@ static enum berth_code cite(struct work *work, struct route_option *option, stru
     option->why = answer->evidence.count;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
-            code = plan_move_cite(&option->way[w].hop[i], &answer->evidence, option->why, err);
+            code = plan_move_cite(work->snap->graph, &option->way[w].hop[i], &answer->evidence, option->why, err);
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

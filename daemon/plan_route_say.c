@@ -16,6 +16,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
                   hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
+        if (plan_move_lacks_start(hop, bytes))
+            plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
     } else if (!plan_move_knows(hop, bytes)) {
         plan_warn(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
                                        : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
@@ -137,7 +139,11 @@ static void say_way(const struct route_said *said, const struct route_option *op
     name_way(graph, way, name, sizeof name);
     if (option->way_count > 1)
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
-    if (hop->most != NULL)
+    if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
+        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is known at either end, whatever links are said to carry", name,
+                  graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
+                  *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes", graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
+    else if (hop->most != NULL)
         plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), the most that is known at either end, whatever links are said to carry", name,
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                   graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));

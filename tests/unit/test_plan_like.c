@@ -99,7 +99,7 @@ static void a_small_transfer_costs_what_starting_its_like_does(void **state)
     assert_true(move.is_like && !own.is_like && plan_move_knows(&move, 4096));
     assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (9000 + 4096 / 28.3) - 1) < 0.02);
     assert_true(fabs(plan_move_called(&move, 4096).time_ns / (14000 + 4096 / 28.3) - 1) < 0.02);
-    assert_int_equal(plan_move_cite(&move, &evidence, 0, &err), BERTH_OK);
+    assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
     assert_int_equal(evidence.count, 2);
     assert_true(evidence.item[0]->from == f.numa[0] && evidence.item[1]->from == f.numa[3]);
     plan_evidence_done(&evidence);

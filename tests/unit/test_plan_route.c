@@ -218,10 +218,19 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
         link->state = links[i].state;
     }
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
-    assert_int_equal(f.answer.count, 1);
+    assert_int_equal(f.answer.count, 2); /* by either mechanism */
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
+    assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
-    assert_int_equal(f.answer.option[0].why_count, 0);
+    assert_int_equal(f.answer.option[0].why_count, 1);
+    const struct value *stated = f.answer.evidence.item[f.answer.option[0].why];
+    assert_true(stated->metric == METRIC_GPU_GPU_COPY_ENGINE && stated->source == VALUE_NOMINAL && stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
+    assert_near(stated->value, 100 * GB, 1e-9);
+    assert_false(says(&f.answer.warnings, "what starting a transfer"));
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
+    assert_true(says(&f.answer.warnings, "what starting a transfer from gpu0 to gpu1 costs was not measured: the time of so few bytes is at least this"));
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_true(says(&f.answer.warnings, "at best"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
