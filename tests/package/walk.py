@@ -55,7 +55,7 @@ check(f"the {len(names)} code blocks of the guides for a node work on a fresh De
 shown = said(names[-1])[0]
 seen = {int(n): (cpus(where), gpus) for n, where, gpus in re.findall(rf"^(\d): Cpus_allowed_list: (\S+) .*{VISIBLE}=(\S+)", shown, re.M)}
 planned = {int(n): (cpus(where), gpus) for n, gpus, where in re.findall(r"^ +(\d+)  gpu(\d+) +(\S+) +numa", shown, re.M)}
-check("srun -n8 --gpus=8 shows there what berth bind prints below it", len(seen) == 8 and seen == planned, shown)
+check("srun -n8 --gpus=8 shows there what berth bind prints", len(seen) == 8 and seen == planned, shown)
 
 check("everything comes up again by itself after a boot", console.last == "done" and said("boot: slurmd")[1] == 0 and said("boot: berthd")[0].split() == ["NRestarts=0", "ActiveState=active"],
       (console.last, said("boot: berthd"), said("boot: slurmd")))
@@ -68,7 +68,7 @@ check("a job whose script says more: each of four tasks sees all gpus, two of it
 opened = said("opens")[0]
 check("Slurm's control groups leave a task the gpus of its step alone", said("cgroup")[0].startswith("0::/") and
       len(re.findall(r"^/dev/dri/renderD\d+ .*No such device", opened, re.M)) == 3 and len(re.findall(r"^/dev/dri/renderD\d+ .*not permitted", opened, re.M)) == 5, (said("cgroup")[0], opened))
-check("no claim is left when the jobs are over", console.reply("claims") == {"claims": []}, (said("claims")[0], said("log of berth")[0]))
+
 
 if len(sys.argv) > 2 and not console.failed:
     parts = ["# From a fresh Debian to a job\n\nWhat `make check-walk` ran on the emulated node and what that printed: the commands of [ADMIN.md](../ADMIN.md) and [SLURM.md](../SLURM.md), after the packages were built and copied "
