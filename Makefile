@@ -27,10 +27,8 @@ WERROR ?=
 
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith -Wformat=2 -Wvla -Wundef \
         $(if $(WERROR),-Werror,)
-# Instrumented code takes half the time to compile at -O1, which is what the sanitizers recommend; -g1 has the lines for their reports. There gcc guesses
-# wrong how long texts become and what is set; where it knows, at -O2, these warnings stay.
-SAN_CFLAGS := -O1 -g1 $(if $(findstring clang,$(CC)),,-Wno-format-truncation -Wno-maybe-uninitialized)
-CFLAGS ?= $(if $(SAN),$(SAN_CFLAGS),-O2 -g)
+# What sanitizers watch takes half the time to compile at -O1, where gcc guesses wrong how long texts become and what is set.
+CFLAGS ?= $(if $(SAN),-O1 -g1 $(if $(findstring clang,$(CC)),,-Wno-format-truncation -Wno-maybe-uninitialized),-O2 -g)
 DEFINES    = -D_GNU_SOURCE -DBERTH_VERSION='"$(VERSION)"' -DBERTH_LIBEXECDIR='"$(LIBEXECDIR)"' -DBERTH_SYSCONFDIR='"$(SYSCONFDIR)/berth"' \
              -DBERTH_DEBUG=$(if $(SAN),1,0)
 ALL_CFLAGS = -std=c17 $(DEFINES) $(WARN) -fno-omit-frame-pointer -fPIC -pthread -fvisibility=hidden \
