@@ -13,7 +13,7 @@
 
 #include "gpu_node.h"
 
-#define ADVICE_FLOWS_MAX   160
+#define ADVICE_FLOWS_MAX   512
 #define ADVICE_HOPS_MAX    3
 #define ADVICE_SLOTS       4
 #define ADVICE_STREAMS_MAX 128
