@@ -35,10 +35,23 @@ static void type_of(const char *model, char type[TYPE_SIZE])
         *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
 }
 
+static bool is_of(const struct place *gpu, const char *vendor)
+{
+    const char *its = place_detail(gpu, "vendor");
+    return its != NULL && strcmp(its, vendor) == 0;
+}
+
 static bool is_nvidia(const struct place *gpu)
 {
-    const char *vendor = place_detail(gpu, "vendor");
-    return vendor != NULL && strcmp(vendor, "nvidia") == 0;
+    return is_of(gpu, "nvidia");
+}
+
+/* Which variables Slurm sets for tasks. Without it the lists of all vendors are set alike, and HIP counts the CUDA one among what the ROCR one has left. */
+static const char *flags_of(const struct place *gpu)
+{
+    if (is_nvidia(gpu))
+        return " Flags=nvidia_gpu_env";
+    return is_of(gpu, "amd") ? " Flags=amd_gpu_env" : "";
 }
 
 static bool is_slice(const struct place *gpu)
@@ -140,6 +153,7 @@ static void put_line(const struct export_input *input, place_id gpu, const char 
         export_text(text, " File=");
         export_text_comment(text, file);
     }
+    export_text(text, "%s", flags_of(place));
     put_cores(input->view, place, text);
     if (with_links)
         put_links(input->snap->graph, gpu, text);

@@ -68,6 +68,23 @@ def slurms_numbers_are_places_in_its_list_of_files():
         ended(cluster, running)
 
 
+def the_exported_lines_set_the_variables_of_the_gpus_vendor_alone():
+    def variables(cluster):
+        done = cluster.run("srun", "-Q", "-n1", "--gpus=2", "sh", "-c", "env | grep _VISIBLE_DEVICES= | sort")
+        return done.stdout.split(), done.stderr
+
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        lines = call(daemon.socket, "io.berth.Fabric.Export", {"format": "gres"})[1]["text"]
+        with Cluster(daemon.socket, BIN, hooks=JOB_HOOKS, gres=lines) as cluster:
+            assert variables(cluster) == (["ROCR_VISIBLE_DEVICES=0,1"], ""), variables(cluster)
+            running = job(cluster, 3)
+            numbers = re.search(r"^SLURM_JOB_GPUS=(\S+)", (cluster.folder / "Prolog.env").read_text(), re.M)[1].split(",")
+            assert len(numbers) == 3 and list(places_by_key(daemon).values()) == [[f"gpu{n}" for n in numbers]], (numbers, places_by_key(daemon))
+            ended(cluster, running)
+        with Cluster(daemon.socket, BIN, gres=lines.replace(" Flags=amd_gpu_env", "")) as cluster:
+            assert "CUDA_VISIBLE_DEVICES=0,1" in variables(cluster)[0], "Slurm sets no more without the flag"
+
+
 def a_daemon_that_is_gone_or_hangs_costs_no_job():
     with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
         daemon.process.send_signal(signal.SIGSTOP)
@@ -276,6 +293,7 @@ if __name__ == "__main__":
     sys.exit(run_tests([
         jobs_that_share_the_node_claim_their_gpus_and_release_them,
         slurms_numbers_are_places_in_its_list_of_files,
+        the_exported_lines_set_the_variables_of_the_gpus_vendor_alone,
         a_daemon_that_is_gone_or_hangs_costs_no_job,
         hooks_take_less_than_a_tenth_of_a_second,
         a_job_that_asks_by_itself_gets_what_it_has,

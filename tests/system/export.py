@@ -213,7 +213,7 @@ def test_nccl_of_a_switch_and_c2c():
     assert c2c == [{"bw": "45000", "count": "10"}] * 4, c2c
 
 
-GRES = re.compile(r"^Name=gpu(?: Type=[a-z][a-z0-9_]*)? File=/dev/\S+(?: Cores=[0-9,-]+)?(?: Links=-?[0-9]+(?:,-?[0-9]+)*)?$")
+GRES = re.compile(r"^Name=gpu(?: Type=[a-z][a-z0-9_]*)? File=/dev/\S+(?: Flags=(?:amd|nvidia)_gpu_env)?(?: Cores=[0-9,-]+)?(?: Links=-?[0-9]+(?:,-?[0-9]+)*)?$")
 
 
 def test_gres_of_every_node():
@@ -228,6 +228,8 @@ def test_gres_of_every_node():
         for line in lines[1:]:
             links = re.search(r"Links=(\S+)", line)
             assert links is None or len(links[1].split(",")) == len(gpus) == len(lines) - 1, (node, line)
+            flags = {"/dev/nvidia": "nvidia_gpu_env", "/dev/dri/": "amd_gpu_env"}
+            assert next(f" Flags={flag} " for file, flag in flags.items() if f" File={file}" in line) in f"{line} ", (node, line)
 
 
 def test_gres_counts_cores_as_hwloc_does():
