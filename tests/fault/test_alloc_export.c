@@ -42,7 +42,7 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
         enum export_format format;
         const char *has;
     } wanted[] = {{EXPORT_NCCL, "<nvlink target=\"0000:02:00.0\" count=\"18\"/>"},
-                  {EXPORT_GRES, "Name=gpu Type=h200 File=/dev/nvidia1 Cores=0-1 Links=18,-1"},
+                  {EXPORT_GRES, "Name=gpu Type=h200 File=/dev/nvidia1 Flags=nvidia_gpu_env Cores=0-1 Links=18,-1"},
                   {EXPORT_DOT, "gpu0 -- gpu1 [label=\"nvlink x18\\n3 GB/s measured\""},
                   {EXPORT_PROMETHEUS, "berth_bandwidth_bytes_per_second{metric=\"gpu_gpu_copy_engine\",from=\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"}};
     unsigned core[] = {0, 33};
