@@ -216,13 +216,18 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
 {
     uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
     struct berth_err why = {0};
+    size_t ended = 0;
     keep->files = store_files(sched_store(keep->env.sched));
-    if (sched_load_claims(keep->env.sched, &keep->claims, &why) == BERTH_NO_MEMORY)
+    if (sched_load_claims(keep->env.sched, &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
         return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
     if (why.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
     size_t stored = keep->claims.count;
     keep->tried = keep->kept = keep->claims.generation;
+    if (ended > 0) {
+        log_line(LOG_LEVEL_INFO, "claims of another boot: %zu, ended with it", ended);
+        keep->claims.generation++; /* so the others are stored, without them */
+    }
     for (size_t i = 0; i < keep->claims.count;) {
         struct claim *claim = keep->claims.item[i];
         struct berth_err not_watched = {0};

@@ -461,9 +461,9 @@ void sched_release(struct sched *sched)
 
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
 
-enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, struct berth_err *err)
+enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, size_t *ret_ended, struct berth_err *err)
 {
-    return store_load_claims(sched->store, claims, err);
+    return store_load_claims(sched->store, claims, ret_ended, err);
 }
 
 bool sched_cancel(struct sched *sched)

@@ -48,7 +48,7 @@ void sched_release(struct sched *sched);
 bool sched_is_measuring(const struct sched *sched); /* a probe program is alive */
 
 /* What is stored of the claims, for the time before the loop runs. As store_load_claims. */
-enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, struct berth_err *err);
+enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, size_t *ret_ended, struct berth_err *err);
 
 enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */

@@ -165,6 +165,21 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
     return true;
 }
 
+static enum berth_code count_of_other_boots(struct store *store, size_t *ret_count, struct berth_err *err)
+{
+    sqlite3_stmt *count = NULL;
+    int64_t found = 0;
+    enum berth_code code = store_core_prepare(store, "SELECT count(*) FROM claim WHERE boot_id IS NOT ?1", &count, err);
+    if (code == BERTH_OK) {
+        store_core_bind_text(count, 1, store->boot_id);
+        code = store_core_step(store, count, "reading claims", &found, err);
+    }
+    sqlite3_finalize(count);
+    if (code == BERTH_OK)
+        *ret_count = (size_t)found;
+    return code;
+}
+
 static enum berth_code load(struct store *store, struct claim_set *claims, struct berth_err *err)
 {
     sqlite3_stmt *row = NULL, *generation = NULL;
@@ -197,11 +212,16 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
     return code;
 }
 
-enum berth_code store_load_claims(struct store *store, struct claim_set *claims, struct berth_err *err)
+enum berth_code store_load_claims(struct store *store, struct claim_set *claims, size_t *ret_ended, struct berth_err *err)
 {
+    size_t ended = 0;
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     if (code == BERTH_OK)
         code = load(store, claims, err);
+    if (code == BERTH_OK)
+        code = count_of_other_boots(store, &ended, err);
+    if (code == BERTH_OK)
+        *ret_ended = ended;
     return store_core_done(store, code);
 }

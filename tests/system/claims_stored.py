@@ -97,6 +97,28 @@ def the_answer_comes_when_it_is_stored():
             assert got["released"] == 1 and (key not in rows(daemon)) >= got["stored"], got
 
 
+def the_next_boot_ends_them():
+    """After a power cut: nobody released them, and their time is far off."""
+    with Daemon("--no-probe") as daemon:
+        claimed(daemon, "core0", key="before", ttl_s=604800)
+        claimed(daemon, "core1", key="since", ttl_s=604800)
+        before = daemon.call("io.berth.Fabric.GetNode")["basis"]["claims"]
+        daemon.stop(signal.SIGKILL)
+        database = sqlite3.connect(daemon.state / "berth.db")
+        database.execute("UPDATE claim SET boot_id = '00000000-0000-0000-0000-000000000000' WHERE key <> 'since'")
+        database.commit()
+        database.close()
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert {c["key"] for c in listed(again).values()} == {"since"}, listed(again)
+            assert "claims of another boot: 1, ended with it" in again.said(), again.said()
+            assert until(lambda: rows(again) == {"since"}), rows(again)
+            assert again.call("io.berth.Fabric.GetNode")["basis"]["claims"] != before, "what was planned beside them is out of date"
+            claimed(again, "core0", key="after")
+            again.stop(signal.SIGKILL)
+            with Daemon("--no-probe", directory=daemon.directory) as third:
+                assert {c["key"] for c in listed(third).values()} == {"since", "after"} and third.said().count("of another boot") == 1, third.said()
+
+
 def a_smaller_limit_counts_for_what_is_stored():
     with Daemon("--no-probe") as daemon:
         claimed(daemon, "core0", ttl_s=5000, key="long")
@@ -135,6 +157,7 @@ TESTS = [
     what_is_found_broken_or_gone_gets_them_again,
     an_orderly_end_leaves_them_in_a_file,
     the_answer_comes_when_it_is_stored,
+    the_next_boot_ends_them,
     a_smaller_limit_counts_for_what_is_stored,
     whoever_hangs_up_has_no_claim,
 ]

@@ -230,8 +230,10 @@ static void what_is_saved_is_loaded(void **state)
     store_close(store);
 
     struct claim_set set = {0};
+    size_t ended = 99;
     store = opened(world, STORE_OK);
-    assert_int_equal(store_load_claims(store, &set, &err), BERTH_OK);
+    assert_int_equal(store_load_claims(store, &set, &ended, &err), BERTH_OK);
+    assert_int_equal(ended, 0);
     assert_int_equal(set.generation, 9);
     assert_int_equal(set.count, 2);
     const struct claim *a = set.item[0], *b = set.item[1];
@@ -258,7 +260,8 @@ static void what_is_saved_is_loaded(void **state)
 
     /* After a boot they are gone. */
     assert_int_equal(store_begin(store, world->graph, "another-boot", &err), BERTH_OK);
-    assert_int_equal(store_load_claims(store, &set, &err), BERTH_OK);
+    assert_int_equal(store_load_claims(store, &set, &ended, &err), BERTH_OK);
+    assert_int_equal(ended, 2);
     assert_int_equal(set.count, 0);
     assert_int_equal(set.generation, 10);
     assert_int_equal(store_save_claims(store, NULL, 0, 11, &err), BERTH_OK);

@@ -282,6 +282,7 @@ static void claims_that_none_of_ours_wrote(void **state)
     struct world *world = *state;
     struct claim_set claims = {0};
     struct berth_err err = {0};
+    size_t ended = 99;
     store_close(opened(world, STORE_OK));
     execute(world, CLAIM("'good'", "7", "5", "'key'", "NULL", "99"));
     execute(world, CLAIM("'same key, other number'", "8", "5 + (1 << 32)", "'key'", "NULL", "99"));
@@ -295,7 +296,8 @@ static void claims_that_none_of_ours_wrote(void **state)
     execute(world, CLAIM("'good, too'", "14", "6", "'key'", "1", "99"));
     execute(world, "INSERT OR REPLACE INTO claim_generation VALUES (1, 9223372036854775807)");
     struct store *store = opened(world, STORE_OK);
-    assert_int_equal(store_load_claims(store, &claims, &err), BERTH_OK);
+    assert_int_equal(store_load_claims(store, &claims, &ended, &err), BERTH_OK);
+    assert_int_equal(ended, 0);
     assert_int_equal(claims.count, 2);
     assert_non_null(claim_set_find_key(&claims, 5, "key"));
     assert_non_null(claim_set_find(&claims, "good, too"));
