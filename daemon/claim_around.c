@@ -109,11 +109,19 @@ static void warn(struct plan_warnings *warnings, const struct claim *claim, cons
     plan_warn(warnings, "left out: %.110s, by claim %.60s", what, by);
 }
 
+static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
+{
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (plan_allows_gpu(allowed, g))
+            return true;
+    return false;
+}
+
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err)
 {
     size_t named = 0, others = 0;
-    bool had_cpus = !cpuset_is_empty(&allowed->cpus);
+    bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
     for (size_t i = 0; i < claims->count; i++) {
         struct taken taken = {.any = false};
         if (claims->item[i]->purpose != CLAIM_COMPUTE || is_own(io, claims->item[i], caller))
@@ -129,6 +137,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct sysio 
         plan_warn(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
         return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key)");
+    allowed->gpus_claimed = had_gpus && !allows_any_gpu(graph, allowed);
     *ret_left_out = named > 0;
     return BERTH_OK;
 }

@@ -21,7 +21,7 @@ struct claim_caller {
  * for it; it gives nobody a right to the places. */
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller);
 
-/* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose; nics are shared and stay. ret_left_out: whether
+/* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose; nics are shared and stay. Sets gpus_claimed. ret_left_out: whether
  * anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err);

@@ -23,6 +23,7 @@ struct allowed {
     struct cpuset cpus; /* only cpus of the node */
     bool *memory;       /* owned, by place id; NULL: all */
     bool *gpus;         /* likewise */
+    bool gpus_claimed;  /* gpus were allowed, and others have claimed all of them */
 };
 
 void plan_allowed_done(struct allowed *allowed);

@@ -59,7 +59,7 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
                            each == 1 ? "" : "s", shared, needed, there, lost);
 }
 
-/* The caller may use none of the node's gpus: traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a warning. */
+/* The caller may use none of the node's gpus, by the request or by what others have claimed: traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a warning. */
 static enum berth_code none_allowed(struct work *work, size_t there, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
@@ -69,9 +69,10 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
     if (request->gpus_per_task == 0)
         return BERTH_OK;
     const char *plural = there == 1 ? "" : "s", *is = there == 1 ? "is" : "are";
+    const char *why = request->allowed->gpus_claimed ? "others have claimed all that are allowed (berth claims lists by whom)" : "none is allowed (allowed.gpus)";
     if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and none is allowed (allowed.gpus); with gpus_per_task 0 the tasks have none", there, plural, is);
-    plan_warn(&work->answer.warnings, "%zu gpu%s %s there and none is allowed (allowed.gpus): the tasks have none", there, plural, is);
+        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and %s; with gpus_per_task 0 the tasks have none", there, plural, is, why);
+    plan_warn(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there, plural, is, why);
     return BERTH_OK;
 }
 

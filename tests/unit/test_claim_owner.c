@@ -273,15 +273,25 @@ static void plans_get_what_others_have_not_claimed(void **state)
         assert_int_equal(gpus, cases[i].gpus);
         assert_int_equal(warnings.count, cases[i].warnings);
         assert_int_equal(left_out, warnings.count > 0);
+        assert_false(allowed.gpus_claimed);
         assert_int_equal(plan_allows_memory(&allowed, graph_find(graph, "numa0")), cases[i].pid == 11);
         if (i == 0)
             assert_string_equal(warnings.line[0], "left out: numa0, gpu4, gpu5, cpus 0-15,64-79, by claim c1 of uid 0");
         plan_allowed_done(&allowed);
     }
     struct claim_caller stranger = {7, 0, NULL};
-    struct allowed narrow = {0};
     struct plan_warnings warnings = {0};
     bool left_out = false;
+    for (int is_claimed = 0; is_claimed < 2; is_claimed++) { /* gpu4 is, by numa0; no gpu at all is not what claims did */
+        struct allowed some = {.gpus = calloc(graph->place_count, sizeof(bool))};
+        assert_non_null(some.gpus);
+        plan_node_cpus(graph, &some.cpus);
+        some.gpus[graph_find(graph, "gpu4")] = is_claimed;
+        assert_int_equal(claim_around(&set, &io, graph, &stranger, &some, &warnings, &left_out, &err), BERTH_OK);
+        assert_int_equal(some.gpus_claimed, is_claimed);
+        plan_allowed_done(&some);
+    }
+    struct allowed narrow = {0};
     cpuset_add(&narrow.cpus, 3);
     assert_int_equal(claim_around(&set, &io, graph, &stranger, &narrow, &warnings, &left_out, &err), BERTH_NOTHING_ALLOWED);
     plan_allowed_done(&narrow);
