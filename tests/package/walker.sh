@@ -43,7 +43,7 @@ second() {
     say opens timeout 300 srun -n1 --gpus=3 sh -c 'for file in /dev/dri/renderD*; do echo "$file $( (: <"$file") 2>&1)"; done'
     say "cgroup" timeout 300 srun -n1 --gpus=1 cat /proc/self/cgroup
     say "log of slurmd" tail -n 40 /var/log/slurm/slurmd.log
-    say "log of berth" journalctl -b -u berthd -t berth-slurm --no-pager -o cat
+    say "log of berth" journalctl -b -t berthd -t berth-slurm --no-pager -o cat
     echo "@@ done"
 }
 
