@@ -19,6 +19,16 @@ size_t model_index(const struct model *model, enum model_mechanism mechanism, en
 
 static int numa_of(const struct model *model, int device) { return model_numa_place(model, model->device[device].numa); }
 
+/* Whose memory a place is, also of an integrated device, whose memory is its NUMA node's; the place itself if no device's. */
+static int memory_of(const struct model *model, int place)
+{
+    int owner = model_owner(model, place);
+    for (int i = 0; owner >= model->device_count && i < model->device_count; i++)
+        if (model->device[i].integrated != 0 && numa_of(model, i) == place)
+            owner = i;
+    return owner;
+}
+
 bool model_fits(const struct model *model, const char *word, int place, int other)
 {
     bool is_device = place < model->device_count, other_is = other < model->device_count;
@@ -167,14 +177,15 @@ static bool put_links(struct model_reader *reader, struct model_path *path, cons
 {
     const struct model *model = reader->model;
     double narrowest = INFINITY;
-    if (parts->source < model->device_count && parts->target < model->device_count && parts->source != parts->target) {
-        const int *route = reader->route[parts->source][parts->target];
+    int source = memory_of(model, parts->source), target = memory_of(model, parts->target);
+    if (source < model->device_count && target < model->device_count && source != target) {
+        const int *route = reader->route[source][target];
         for (int i = 0; i + 1 < MODEL_HOPS_MAX && route[i + 1] >= 0; i++) {
             char name[32];
             snprintf(name, sizeof name, "link.%d.%d", route[i], route[i + 1]);
             int link = model_resource(model, name);
             if (link < 0)
-                return model_fail(reader, "the way from %d to %d goes from %d to %d, where there is no link", parts->source, parts->target, route[i], route[i + 1]);
+                return model_fail(reader, "the way from %d to %d goes from %d to %d, where there is no link", source, target, route[i], route[i + 1]);
             narrowest = fmin(narrowest, model->resources[link].capacity);
             if (used && !put_use(reader, path, name, 1))
                 return false;
@@ -201,9 +212,9 @@ static bool expand(struct model_reader *reader, const char *text, const struct p
         if (strcmp(word, "device") == 0)
             value = parts->device;
         else if (strcmp(word, "from") == 0)
-            value = parts->source;
+            value = memory_of(model, parts->source);
         else if (strcmp(word, "to") == 0)
-            value = parts->target;
+            value = memory_of(model, parts->target);
         else if (strcmp(word, "module") == 0)
             value = model->device[parts->device].module;
         else if (strcmp(word, "numa") == 0 && host >= model->device_count)

@@ -181,6 +181,12 @@ def test_mi300a():
     records = whole("mi300a", 4, 4, 1700 + 3500 + 25)
     assert is_near(value(records, "host_gpu_kernel", "numa2", "0000:82:00.0"), 1800e9)
     assert is_near(value(records, "host_gpu_kernel", "numa0", "0000:82:00.0"), 100e9)
+    # another APU's memory is behind one link, whether as the host's or as the gpu's
+    first, third = "0000:02:00.0", "0000:82:00.0"
+    host, engine = ("kernel", "read", "pinned", third, "numa0"), ("engine", "write", "pinned", "numa0", "numa2")
+    peer, other = ("engine", "write", "pinned", first, third), ("engine", "write", "pinned", "0000:42:00.0", third)
+    shared = put_in(NODES / "mi300a.node", [[host, peer], [engine, peer], [host, other]])
+    assert [[rate for rate, _ in flows] for flows in shared] == [[64e9, 64e9], [60e9, 68e9], [100e9, 90e9]], shared
 
 
 def test_quick():
