@@ -306,7 +306,7 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
     }
     basis->by_links = basis->by_links || most == NULL;
     basis->by_least = basis->by_least || most != NULL;
-    return most != NULL ? memrate_cite(basis, most, err) : BERTH_OK;
+    return most != NULL ? memrate_cite(basis, most, err) : plan_move_cite(at->snap->graph, &move, basis->evidence, basis->start, err);
 }
 
 /* Once for an answer: sentences cost more than what they are about. */

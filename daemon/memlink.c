@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan_pairs.h"
+#include "plan_text.h"
 
 /* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own cores; ret_move: of others. */
 static double part_of(const struct memkind_node *node, struct snapshot *snap, const struct plan_pairs *pairs, place_id numa, place_id memory, const char *how, const struct value **ret_value,
@@ -26,8 +27,10 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
     const struct graph *graph = snap->graph;
     const struct plan_pairs *pairs = plan_pairs_of(snap);
     unsigned covered = 0, there_are = 0;
-    double rate = INFINITY;
+    double rate = INFINITY, by_links = INFINITY;
     const struct value *own = NULL;
+    struct move slowest = {0}; /* of those over links */
+    char said[PLAN_TEXT_SIZE];
     *ret = (struct memrate){NAN, NAN, NAN, 0};
     if (pairs == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what is known of transfers");
@@ -42,11 +45,22 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
         own = v != NULL ? v : own;
         covered += who->inside[n];
         there_are += who->of[n];
-        rate = fmin(rate, part * who->in_all / who->inside[n]);
+        part *= (double)who->in_all / who->inside[n];
+        rate = fmin(rate, part);
+        if (v != NULL || part >= by_links)
+            continue;
+        by_links = part;
+        slowest = move;
     }
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
-    plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what their links are said to carry, which are their gpus' as well, stands for it");
+    if (!isinf(by_links)) {
+        plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what their links are said to carry (%s), which are their gpus' as well, stands for it",
+                  plan_text_rate(slowest.bytes_per_s, said));
+        enum berth_code code = plan_move_cite(graph, &slowest, basis->evidence, basis->start, err);
+        if (code != BERTH_OK)
+            return code;
+    }
     basis->at_least = basis->at_least || who->cores < there_are;
     /* They share the memory with its own cores. */
     *ret = (struct memrate){own != NULL ? fmin(rate, own->value) : rate, NAN, NAN, 0};

@@ -138,8 +138,9 @@ static void warn_of_down(struct alloc_work *work)
     for (size_t u = 0; u < work->use_count && any; u++)
         for (size_t i = 0; i < work->answer.count; i++) {
             place_id by = work->use[u].gpu, of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
-            if (by != PLACE_NONE && of != PLACE_NONE && of != by && plan_ends_is_down_between(graph, by, of))
-                plan_warn(&work->answer.warnings, "the link between %s and %s is down: what is known of it may be from before", name_of(work, by), name_of(work, of));
+            char down[PLAN_ENDS_DOWN_SIZE];
+            if (by != PLACE_NONE && of != PLACE_NONE && of != by && plan_ends_is_down_between(graph, by, of, down))
+                plan_warn(&work->answer.warnings, "%s: what is known of it may be from before", down);
         }
 }
 

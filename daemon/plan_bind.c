@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plan_bind_across.h"
 #include "plan_bind_away.h"
 #include "plan_bind_cores.h"
 #include "plan_bind_gpus.h"
@@ -135,6 +136,8 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
                                            &answer->cores_per_task, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
+    if (code == BERTH_OK)
+        plan_bind_across(work->snap, &work->cores, &request, cpus, answer->cores_per_task, &answer->warnings);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
         answer->task[t].cpus = cpus[t];

@@ -333,27 +333,13 @@ static size_t least_loaded(const struct hand *hand, unsigned room)
     return best;
 }
 
-/* Berth's own default number is no reason for a warning where no group is that large. */
-static bool is_split_needlessly(const struct hand *hand, unsigned each)
-{
-    bool fits = hand->request->cores_per_task > 0;
-    for (size_t g = 0; g < hand->cores->group_count && !fits; g++)
-        fits = hand->cores->group[g].cores >= each;
-    return fits;
-}
-
 static void hand_out_evenly(struct hand *hand)
 {
     const struct bind_cores *cores = hand->cores;
-    bool is_told = is_split_needlessly(hand, hand->missing[0]);
     for (size_t t = 0; t < hand->request->tasks; t++) {
         size_t group = least_loaded(hand, hand->missing[t]);
-        if (group == SIZE_MAX) {
+        if (group == SIZE_MAX)
             group = least_loaded(hand, 1);
-            enum place_kind kind = graph_place(hand->snap->graph, cores->group[group].place)->kind;
-            if (is_told)
-                plan_warn_task(hand->warnings, t, kind == PLACE_NUMA ? "no NUMA node has enough free cores for it: they come from several" : "no llc has enough free cores for it: they come from several");
-        }
         place_id start = cores->group[group].place;
         for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {
             double nearest = INFINITY;

@@ -21,7 +21,7 @@ struct bind_cores_request {
 };
 
 /* Takes cores for each task: cpus in ret_cpus (one for each task), cores a task in ret_cores. Without gpus, tasks come in the order of their
- * cores. Of cores away from gpus nothing is said here: plan_bind_away. NOT_ENOUGH cores, NO_MEMORY. */
+ * cores. Of cores away from gpus, or far from each other, nothing is said here: plan_bind_away, plan_bind_across. NOT_ENOUGH cores, NO_MEMORY. */
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
                                 struct plan_evidence *evidence, struct plan_warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
                                 struct berth_err *err);

@@ -79,7 +79,7 @@ static unsigned taken_beside(const struct work *work, place_id gpu, enum place_k
 }
 
 /* Lower is better, first difference decides. */
-#define SCORE_TERMS 4
+#define SCORE_TERMS 5
 struct score {
     double term[SCORE_TERMS];
 };
@@ -92,12 +92,12 @@ static bool is_better(const struct score *a, const struct score *b)
     return false;
 }
 
-/* A task's first gpu stands apart from the other tasks': one with cores next to it, on the module and the NUMA node with the fewest
+/* A task's first gpu stands apart from the other tasks': one whose links to switches are not down, with cores next to it, on the module and the NUMA node with the fewest
  * gpus taken, with most cores next to it. */
 static struct score score_first(const struct work *work, place_id gpu)
 {
     double near = plan_bind_cores_near(work->snap, work->cores, gpu);
-    return (struct score){{near == 0, taken_beside(work, gpu, PLACE_MODULE), taken_beside(work, gpu, PLACE_NUMA), -near}};
+    return (struct score){{plan_ends_is_off_switches(work->snap->graph, gpu), near == 0, taken_beside(work, gpu, PLACE_MODULE), taken_beside(work, gpu, PLACE_NUMA), -near}};
 }
 
 static double widest_link(const struct graph *graph, place_id a, place_id b)
@@ -112,13 +112,13 @@ static double widest_link(const struct graph *graph, place_id a, place_id b)
     return widest;
 }
 
-/* The further gpus of a task stand together with its first: on its module, by the widest direct link, at the least distance. */
+/* The further gpus of a task stand together with its first: not cut off from switches, on its module, by the widest direct link, at the least distance. */
 static struct score score_next(const struct work *work, place_id first, place_id gpu)
 {
     const struct graph *graph = work->snap->graph;
     place_id module = plan_above(graph, first, PLACE_MODULE);
     bool same_module = module != PLACE_NONE && plan_above(graph, gpu, PLACE_MODULE) == module;
-    return (struct score){{!same_module, -widest_link(graph, first, gpu), plan_distance(work->snap, first, gpu), 0}};
+    return (struct score){{plan_ends_is_off_switches(graph, gpu), !same_module, -widest_link(graph, first, gpu), plan_distance(work->snap, first, gpu), 0}};
 }
 
 static place_id take_gpu(struct work *work, place_id first)

@@ -210,9 +210,9 @@ static void warn_of_down(struct bind_price *price, struct plan_warnings *warning
     const struct graph *graph = price->snap->graph;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct load_flow *flow = &price->load[f];
-        if (flow->from < price->place_count && flow->to < price->place_count && plan_ends_is_down_between(graph, price->place[flow->from], price->place[flow->to]))
-            plan_warn(warnings, "the link between %s and %s is down: what is known of it may be from before", graph_place(graph, price->place[flow->from])->name,
-                      graph_place(graph, price->place[flow->to])->name);
+        char down[PLAN_ENDS_DOWN_SIZE];
+        if (flow->from < price->place_count && flow->to < price->place_count && plan_ends_is_down_between(graph, price->place[flow->from], price->place[flow->to], down))
+            plan_warn(warnings, "%s: what is known of it may be from before", down);
     }
 }
 

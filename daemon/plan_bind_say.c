@@ -146,8 +146,10 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
 {
     say_slowest(graph, ours, "", &answer->reasons);
     say_seen(ours, "", &answer->reasons);
-    if (ours->sharing_count == 0)
+    if (ours->sharing_count == 0 && (*ours->bottleneck == '\0' || ours->narrow != NULL))
         plan_warn(&answer->reasons, "no transfer slows another");
+    else if (ours->sharing_count == 0)
+        plan_warn(&answer->reasons, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
     say_sharing(graph, ours, "", &answer->warnings);
     char waits[PLAN_TEXT_SIZE];
     if (ours->waits_ns > WAITS_SHARE * ours->step.time_ns)

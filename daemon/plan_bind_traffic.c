@@ -9,8 +9,10 @@
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
 #include "plan_bind_say.h"
+#include "plan_ends.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
+#define OFF_SWITCHES 1000 /* the same of one whose links to switches are down: what is known of it may be from before */
 #define OTHER_MODULE 1
 #define WHY_OURS     3 /* numbers that are cited for the plan, and for the launcher's order where that is slower */
 #define WHY_ORDER    2
@@ -53,7 +55,8 @@ static void deal_out(struct work *work, const struct homes *homes)
         place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
         work->traffic->numa[g] = numa;
         work->traffic->memory[g] = memory;
-        work->far[g] = (memory != PLACE_NONE ? plan_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0);
+        work->far[g] = (memory != PLACE_NONE ? plan_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
+                       (plan_ends_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
     }
 }
 

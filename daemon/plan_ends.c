@@ -59,26 +59,42 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
     return PLACE_NONE;
 }
 
-/* Of the links of a place to b, or to any switch where b is none: whether there are any, and all are down. */
-static bool all_down(const struct graph *graph, place_id a, place_id b)
+/* Of the links of a place to b, or to any switch where b is none: how many there are, when all are down; else 0. */
+static size_t all_down(const struct graph *graph, place_id a, place_id b, place_id *ret_other)
 {
-    bool down = false;
+    size_t down = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id other = link->from == a ? link->to : link->to == a ? link->from : PLACE_NONE;
         if (other == PLACE_NONE || (b == PLACE_NONE ? graph_place(graph, other)->kind != PLACE_SWITCH : other != b))
             continue;
         if (link->state != LINK_DOWN)
-            return false;
-        down = true;
+            return 0;
+        *ret_other = down++ == 0 ? other : *ret_other;
     }
     return down;
 }
 
-bool plan_ends_is_down_between(const struct graph *graph, place_id a, place_id b)
+bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu)
 {
+    place_id other;
+    return graph_place(graph, gpu)->kind == PLACE_GPU && all_down(graph, gpu, PLACE_NONE, &other) > 0;
+}
+
+bool plan_ends_is_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[PLAN_ENDS_DOWN_SIZE])
+{
+    place_id first = a < b ? a : b, second = a < b ? b : a, other = PLACE_NONE;
     bool peers = graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
-    return all_down(graph, a, b) || (peers && (all_down(graph, a, PLACE_NONE) || all_down(graph, b, PLACE_NONE)));
+    size_t count = all_down(graph, first, second, &other);
+    if (count > 0)
+        count = 1; /* however many make it up */
+    else if (peers && (count = all_down(graph, first, PLACE_NONE, &other)) == 0 && (count = all_down(graph, second, PLACE_NONE, &other)) > 0)
+        first = second;
+    if (count == 1)
+        snprintf(ret_text, PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", graph_place(graph, first)->name, graph_place(graph, other)->name);
+    else if (count > 1)
+        snprintf(ret_text, PLAN_ENDS_DOWN_SIZE, "all %zu links of %.32s to switches are down", count, graph_place(graph, first)->name);
+    return count > 0;
 }
 
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)

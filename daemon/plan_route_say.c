@@ -40,9 +40,9 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
             warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
-            if (plan_ends_is_down_between(graph, hop->from, hop->to))
-                plan_warn(warnings, "the link between %s and %s is down: %s", graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
-                          hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
+            char down[PLAN_ENDS_DOWN_SIZE];
+            if (plan_ends_is_down_between(graph, hop->from, hop->to, down))
+                plan_warn(warnings, "%s: %s", down, hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
             const struct pair *pair = plan_pairs_find(said->pairs, hop->from, hop->to, hop->by);
             if (said->request->both && hop->both == NULL)
                 plan_warn(warnings, "what both directions get at once was not measured for every way here: those count %s", pair != NULL && pair->both_is_others

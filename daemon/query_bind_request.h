@@ -11,7 +11,8 @@ struct bind_asked {
     struct bind_request request;
     struct allowed allowed;
     int64_t *ranks;         /* owned, one for each task; NULL not given */
-    struct traffic traffic; /* owned */
+    struct traffic traffic; /* owned; none also where a pattern leaves these ranks nobody to send to */
+    bool names_traffic;     /* a pattern or flows */
     const char *key;        /* borrowed; NULL none */
     bool shows_all;
 };

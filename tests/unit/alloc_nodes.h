@@ -128,6 +128,17 @@ static inline double time_of(const struct fixture *f, enum memkind kind, place_i
 
 static inline void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * fabs(expected)); }
 
+/* Whether why has that of source nominal: what links are said to carry. */
+static inline bool cites_nominal(const struct fixture *f, const struct alloc_option *option, double bytes_per_s)
+{
+    for (size_t i = option->why; i < option->why + option->why_count; i++) {
+        const struct value *value = f->answer.evidence.item[i];
+        if (value != NULL && value->source == VALUE_NOMINAL && value->value == bytes_per_s)
+            return true;
+    }
+    return false;
+}
+
 static inline bool warned(const struct fixture *f, const char *part)
 {
     for (size_t i = 0; i < f->answer.warnings.count; i++)

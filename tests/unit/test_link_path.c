@@ -78,12 +78,42 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
     assert_non_null(paths);
     assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
     assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
-    assert_false(plan_ends_is_down_between(graph, gpu[0], gpu[1]));
-    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[1]));
+    char down[PLAN_ENDS_DOWN_SIZE], back[PLAN_ENDS_DOWN_SIZE];
+    assert_false(plan_ends_is_down_between(graph, gpu[0], gpu[1], down));
+    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[1], down));
+    assert_true(plan_ends_is_down_between(graph, gpu[1], gpu[2], back));
+    assert_string_equal(down, "the link between gpu1 and gpu2 is down");
+    assert_string_equal(back, down);
     assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
     struct link_path path;
     assert_false(link_path_find(paths, gpu[0], gpu[0], &path));
     link_paths_free(paths);
+    graph_unref(graph);
+}
+
+/* Whoever it is with, the link that is down is the gpu's to the switch. */
+static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
+    place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3], nvswitch[2];
+    char down[PLAN_ENDS_DOWN_SIZE];
+    for (int g = 0; g < 3; g++)
+        gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
+    for (int s = 0; s < 2; s++)
+        nvswitch[s] = nodes_add(graph, PLACE_SWITCH, s, numa, PLACE_NONE, NULL);
+    join(graph, gpu[0], nvswitch[0], LINK_NVLINK, 450);
+    join(graph, gpu[1], nvswitch[0], LINK_NVLINK, 450)->state = LINK_DOWN;
+    for (int s = 0; s < 2; s++)
+        join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450)->state = LINK_DOWN;
+    nodes_finish(graph);
+    assert_true(plan_ends_is_down_between(graph, gpu[0], gpu[1], down));
+    assert_string_equal(down, "the link between gpu1 and switch0 is down");
+    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[0], down));
+    assert_string_equal(down, "all 2 links of gpu2 to switches are down");
+    assert_false(plan_ends_is_down_between(graph, gpu[0], numa, down));
+    assert_true(plan_ends_is_off_switches(graph, gpu[1]) && plan_ends_is_off_switches(graph, gpu[2]));
+    assert_false(plan_ends_is_off_switches(graph, gpu[0]) || plan_ends_is_off_switches(graph, numa));
     graph_unref(graph);
 }
 
@@ -161,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_reached_by_the_widest_way),
         cmocka_unit_test(links_that_are_down_or_lead_through_the_host_are_the_last_choice),
+        cmocka_unit_test(a_gpus_links_to_switches_that_are_down_are_named),
         cmocka_unit_test(a_way_between_packages_says_if_their_link_does_not),
         cmocka_unit_test(without_widths_nothing_is_known),
         cmocka_unit_test(many_gpus_do_not_take_long),

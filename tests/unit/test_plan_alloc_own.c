@@ -96,6 +96,8 @@ static void cores_use_the_links_of_their_gpus(void **state)
         struct memuse_access access = {.by = PLACE_NONE, .reads_bytes = GIB}; /* half of it from each */
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 256.0 : 1000.0));
+        assert_int_equal(warned(&f, "(128 GB/s)"), linked);
+        assert_int_equal(cites_nominal(&f, option(&f, MEMKIND_SYSTEM, f.numa[0]), 128 * GB), linked);
         end(&f);
     }
 }
