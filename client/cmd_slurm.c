@@ -68,6 +68,8 @@ static int run(struct cmd *cmd)
     return CMD_DONE;
 }
 
+static const char *const whens[] = {"prolog", "epilog", "task", "health", NULL};
+
 const struct cmd_command cmd_slurm = {
     .name = "slurm",
     .operands = "prolog | epilog | task | health",
@@ -75,6 +77,7 @@ const struct cmd_command cmd_slurm = {
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,
+    .first = whens,
     .run = run,
     .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done is one line in the system's log, and the exit status is 0: "
               "a hook that fails would drain the node. A daemon that hangs costs a job 60 ms.",

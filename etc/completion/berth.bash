@@ -13,15 +13,20 @@ _berth_several() {
 }
 
 _berth() {
-    local cur=${COMP_WORDS[COMP_CWORD]} before=("${COMP_WORDS[@]:1:COMP_CWORD-1}") what i
+    local cur=${COMP_WORDS[COMP_CWORD]} before=("${COMP_WORDS[@]:1:COMP_CWORD-1}") what first kind
     COMPREPLY=()
     [ "$cur" != = ] || { before+=("=") && cur=''; }
     what=$(_berth_what "$cur" "${before[@]}")
     # shellcheck disable=SC2086,SC2046 # what the tables say are words
     case $what in
-    program)
-        for ((i = 1; i < COMP_CWORD; i++)); do [ "${COMP_WORDS[i]}" != -- ] || break; done
-        if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); else mapfile -t COMPREPLY < <(compgen -c -- "$cur"); fi
+    program\ *)
+        first=$((${what#program } + 1)) kind=-f
+        [ "$COMP_CWORD" != "$first" ] || kind=-c
+        if declare -F _command_offset >/dev/null; then
+            _command_offset "$first"
+        else
+            mapfile -t COMPREPLY < <(compgen $kind -- "$cur") && compopt -o filenames 2>/dev/null
+        fi
         ;;
     words\ *) _berth_reply ${what#words } ;;
     list\ *) _berth_several ${what#list } ;;

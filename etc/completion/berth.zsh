@@ -14,8 +14,8 @@ _berth() {
     fi
     what=$(_berth_what "$words[CURRENT]" "${before[@]}")
     case $what in
-    program)
-        skipped=${words[(i)--]}
+    program\ *)
+        skipped=$((${what#program } + 1))
         shift "$skipped" words
         CURRENT=$((CURRENT - skipped))
         _normal

@@ -2,11 +2,12 @@
 # Goes behind the tables of `berth help --as completion`, for bash and zsh alike.
 
 # _berth_what CURRENT WORD...: what may stand behind these words of the line where CURRENT has begun: commands, options and of which command, words ...,
-# list ..., files, folders, metrics, places and who knows them, program, or nothing.
+# list ..., files, folders, metrics, places and who knows them, program and how many of the words stand before it, or nothing.
 _berth_what() {
-    local word command='' option='' operands=0 value from='' current=$1 only_operands=''
+    local word command='' option='' operands=0 seen=0 value from='' current=$1 only_operands=''
     shift
     for word; do
+        seen=$((seen + 1))
         if [ -n "$option" ]; then
             [ "$word" != "=" ] || continue
             case $option in --socket | --node) from="$option $word" ;; esac
@@ -16,14 +17,17 @@ _berth_what() {
         case $only_operands$word in
         --)
             only_operands=yes
-            [ "$command" != exec ] || { echo program && return; }
+            [ "$command" != exec ] || { echo "program $seen" && return; }
             ;;
         --*=*) ;;
         -?*)
             value=$(_berth_value "$command" "$word")
             [ -z "$value" ] || option=$word
             ;;
-        *) if [ -z "$command" ]; then command=$word; else operands=$((operands + 1)); fi ;;
+        *)
+            [ "$command" != exec ] || { echo "program $((seen - 1))" && return; }
+            if [ -z "$command" ]; then command=$word; else operands=$((operands + 1)); fi
+            ;;
         esac
     done
     if [ -n "$option" ]; then
@@ -31,7 +35,7 @@ _berth_what() {
     else
         case $only_operands$current in
         -*) value="options $command" ;;
-        *) if [ -z "$command" ]; then value=commands; else value=$(_berth_operand "$command" "$operands"); fi ;;
+        *) if [ -z "$command" ]; then value=commands; elif [ "$command" = exec ]; then value="program $seen"; else value=$(_berth_operand "$command" "$operands"); fi ;;
         esac
     fi
     case $value in

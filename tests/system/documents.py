@@ -157,6 +157,17 @@ def bash_completes_what_the_tables_have():
     assert bash("matrix", "") == metrics() and bash("probe", "cpu_copy", "cpu_p") == ["cpu_pingpong"]
     assert bash("help", "al") == ["alloc"] and bash("help", "--as", "m") == ["manual"]
     assert bash("topo", "") == []
+    assert bash("slurm", "") == ["prolog", "epilog", "task", "health"] and bash("slurm", "e") == ["epilog"]
+
+
+def bash_completes_the_command_behind_exec():
+    assert "env" in bash("exec", "en") and str(BIN / "berthd") in bash("exec", str(BIN / "bert")) and "--tasks" in bash("exec", "--ta")
+    for before in (("exec",), ("exec", "-n", "2"), ("exec", "--"), ("--json", "exec", "--key", "=", "--", "-n", "2")):
+        assert "README.md" in bash(*before, "cat", "-n", "READ"), before
+        assert bash(*before, "cat", "--ta") == [], before
+        lines = said("bash", "--norc", "-c", '_command_offset() { echo "from $1"; }; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth', "bash",
+                     COMPLETION / "berth", "berth", *before, "cat", "")
+        assert lines == f"from {len(before) + 1}\n", (before, lines)
 
 
 def bash_completes_files_folders_and_places():
@@ -182,6 +193,10 @@ def zsh_completes_what_the_tables_have():
     assert zsh("bind", "--format", "") == ["table", "env", "slurm", "rankfile", "numactl", "omp_places"] == zsh("bind", "--format=")
     assert zsh("alloc", "--kind", "pinned,") == ["system", "pinned", "managed", "device"]
     assert zsh("matrix", "") == metrics() and zsh("record", "") == ["files -/"] and zsh("bind", "--flows", "") == ["files "]
+    assert zsh("slurm", "") == ["prolog", "epilog", "task", "health"]
+    for before in (("exec",), ("exec", "-n", "2"), ("exec", "--"), ("--json", "exec", "--key=x")):
+        assert zsh(*before, "./ap") == ["normal 1 ./ap"], before
+        assert zsh(*before, "cat", "-n", "") == ["normal 3 cat -n "], before
 
 
 def guides_name_commands_and_options_that_there_are():
@@ -226,5 +241,6 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     sys.exit(run_tests([tools_find_nothing_wrong_with_the_pages, every_page_that_is_named_is_there, berth_1_has_every_command_and_option, berth_1_says_of_each_what_the_help_says,
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
+                        bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_that_a_guide_links_to_is_there, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
