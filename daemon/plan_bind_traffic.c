@@ -309,6 +309,31 @@ static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gp
     }
 }
 
+/* Whether some transfer of the plan is between these two, or is known to be limited by that number of another's, which a warning says. */
+static bool is_of_plan(const struct bind_price *price, const struct value *value)
+{
+    for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
+        const struct move *move = plan_bind_price_ride(price, f).move;
+        if (move != NULL && (move->most == value || (move->from == value->from && move->to == value->to) || (move->from == value->to && move->to == value->from)))
+            return true;
+    }
+    return false;
+}
+
+/* Where nothing known tells pairs apart one's number counts for all, and is what why has. */
+static void say_stand_in(const struct bind_price *price, const struct graph *graph, size_t start, struct bind_answer *answer)
+{
+    for (size_t i = start; i < answer->evidence.count; i++) {
+        const struct value *value = answer->evidence.item[i];
+        bool is_transfer = value != NULL && (value->metric == METRIC_GPU_GPU_COPY_ENGINE || value->metric == METRIC_GPU_GPU_KERNEL || value->metric == METRIC_HOST_GPU_COPY_ENGINE ||
+                                             value->metric == METRIC_HOST_GPU_KERNEL);
+        if (!is_transfer || is_of_plan(price, value))
+            continue;
+        plan_warn(&answer->reasons, "the number of %s to %s (why) counts for others too: nothing known tells them apart", graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
+        return;
+    }
+}
+
 enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
 {
     if (traffic->price == NULL)
@@ -332,8 +357,11 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
         code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
     }
+    size_t cited = answer->evidence.count;
     if (code == BERTH_OK)
         code = plan_bind_price_cite(traffic->price, traffic->slot, traffic->task_memory, WHY_OURS, &answer->evidence, &answer->warnings, err);
+    if (code == BERTH_OK)
+        say_stand_in(traffic->price, snap->graph, cited, answer);
     if (code == BERTH_OK && is_worse)
         code = plan_bind_price_cite(traffic->price, traffic->in_order, NULL, WHY_ORDER, &answer->evidence, NULL, err);
     return code;
