@@ -71,7 +71,11 @@ def main():
     if len(sys.argv) != 4:
         print(__doc__.splitlines()[2], file=sys.stderr)
         return 64
-    source, target, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    source, target, size = sys.argv[1:]
+    if not (size.isascii() and size.isdigit()):
+        print(f"berth_calls: SIZE is a number of bytes, not {size}", file=sys.stderr)
+        return 64
+    size = int(size)
     try:
         with Berth() as berth:
             allocation = berth.call("Placement.Allocate", bytes=size, accesses=[{"by": source, "reads_bytes": size, "writes_bytes": 0}])

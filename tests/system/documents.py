@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -223,6 +224,20 @@ def every_file_that_a_guide_links_to_is_there():
             assert (guide.parent / link).exists(), f"{guide.name}: {link}"
 
 
+def the_export_guide_shows_what_hwloc_prints_of_the_node():
+    if shutil.which("lstopo-no-graphics") is None:
+        raise LeftOut("lstopo-no-graphics is not here")
+    text = (ROOT / "docs/EXPORT.md").read_text().split("\n## hwloc\n")[1].split("\n## ")[0]
+    shown = re.findall(r"^\$ (lstopo-no-graphics|hwloc-calc) -i node\.xml (.*)\n((?:(?!\$|```).*\n)+)", text, re.M)
+    assert len(shown) == 3, shown
+    with tempfile.TemporaryDirectory() as folder:
+        said(BIN / "berth", "--node", NODES / "h200x4", "export", "hwloc", "-o", f"{folder}/node.xml")
+        for program, words, lines in shown:
+            printed = said(program, "-i", f"{folder}/node.xml", *words.split())
+            for piece in re.split(r"^\.\.\.\n", lines, flags=re.M):
+                assert piece in printed, (program, words, piece, printed)
+
+
 def the_administrators_guide_knows_every_finding():
     text = (ROOT / "docs/ADMIN.md").read_text()
     for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/ADVICE.md").read_text().split("## Health")[1], re.M):
@@ -243,4 +258,4 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_that_a_guide_links_to_is_there, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
+                        every_file_that_a_guide_links_to_is_there, the_export_guide_shows_what_hwloc_prints_of_the_node, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
