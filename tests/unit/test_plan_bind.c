@@ -196,26 +196,6 @@ static void without_gpus_tasks_spread_over_llcs(void **state)
     assert_cpus(&f, 0, "0-2");
     assert_cpus(&f, 1, "4-6");
     assert_cpus(&f, 7, "28-30");
-
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 3, .gpus_per_task = 0}), BERTH_OK);
-    assert_int_equal(f.answer.cores_per_task, 10);
-    assert_true(warned(&f, "the cores of task 0 are in several NUMA nodes (numa0, numa1), and of 2 more tasks, of several packages"));
-    assert_int_equal(f.answer.warnings.count, 1); /* no llc has 10: of that nothing is said */
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 4, .gpus_per_task = 0, .cores_per_task = 6}), BERTH_OK);
-    assert_true(warned(&f, "no llc has enough free cores"));
-    assert_false(warned(&f, "several NUMA nodes"));
-    end(&f);
-}
-
-/* 3 tasks of 6 cores on two llcs of 10: the last to be given cores gets what is left, and others come behind it. */
-static void warnings_name_tasks_as_they_are_numbered(void **state)
-{
-    (void)state;
-    struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 2, 10, 1, INT64_C(64) << 30}), NULL);
-    assert_int_equal(ask(&f, (struct bind_request){.tasks = 3, .gpus_per_task = 0}), BERTH_OK);
-    assert_cpus(&f, 1, "6-9,16-17");
-    assert_true(warned(&f, "task 1: no llc has enough free cores for it"));
-    assert_int_equal(f.answer.warnings.count, 1);
     end(&f);
 }
 
@@ -503,7 +483,6 @@ int main(void)
         cmocka_unit_test(an_llc_around_numa_nodes_does_not_hide_them),
         cmocka_unit_test(measured_rates_go_before_structure),
         cmocka_unit_test(without_gpus_tasks_spread_over_llcs),
-        cmocka_unit_test(warnings_name_tasks_as_they_are_numbered),
         cmocka_unit_test(what_does_not_fit_is_counted),
         cmocka_unit_test(a_node_whose_cores_nobody_knows),
         cmocka_unit_test(only_the_single_choice_is_proven),
