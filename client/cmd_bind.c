@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "cmd_bind.h"
+#include "cmd_closed.h"
 #include "lib_key.h"
 #include "ui_answer.h"
 
@@ -121,6 +122,8 @@ static int run(struct cmd *cmd)
     int status = cmd_ask_filled(cmd, "io.berth.Placement.Bind", make_request, &reply);
     if (status != CMD_DONE)
         return status;
+    if (!cmd_wants_json(cmd))
+        cmd_closed_explain_all(cmd, reply);
     if (cmd_wants_json(cmd) || strcmp(format, "table") == 0)
         status = cmd_show(cmd, reply, ui_bind);
     else if (strcmp(format, "env") == 0)

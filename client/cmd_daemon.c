@@ -1,5 +1,6 @@
 /* What a failed call means: the line for a person, and the exit status that goes with it. */
 #include "cmd.h"
+#include "cmd_closed.h"
 
 #include <string.h>
 
@@ -53,5 +54,7 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
         return cmd_fail_memory();
     if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT)
         return cmd_usage(cmd, "%s", detail);
-    return cmd_fail(exit_status, "%s", detail);
+    char explained[1024];
+    cmd_closed_explain(cmd, detail, explained, sizeof explained);
+    return cmd_fail(exit_status, "%s", explained);
 }

@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "cmd_bind.h"
+#include "cmd_closed.h"
 #include "exec_plan.h"
 
 #define TIMEOUT_S      2
@@ -43,7 +44,10 @@ static int without_answer(struct cmd *cmd, int status)
         return cmd_fail_memory();
     if (status == BERTH_ERROR_INVALID_PARAMETER)
         return cmd_fail_daemon(cmd, status);
-    return without(cmd, is_gone ? CMD_NO_DAEMON : cmd_daemon_exit(cmd, status), berth_error_detail(cmd->berth));
+    int exit_status = is_gone ? CMD_NO_DAEMON : cmd_daemon_exit(cmd, status);
+    char why[1024];
+    cmd_closed_explain(cmd, berth_error_detail(cmd->berth), why, sizeof why);
+    return without(cmd, exit_status, why);
 }
 
 static void join(char *text, size_t size, const struct berth_texts *texts)
@@ -67,13 +71,15 @@ static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
              step->gpus_bound ? "gpus " : "", step->gpus_bound ? gpus : "");
 }
 
-static void say_berth(const struct cmd *cmd, const struct exec_plan *plan)
+static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
-    char gpus[128], memory[128];
+    char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
         return;
-    for (size_t i = 0; i < plan->binding->warnings.count; i++)
-        cmd_warn("%s", plan->binding->warnings.item[i]);
+    for (size_t i = 0; i < plan->binding->warnings.count; i++) {
+        cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
+        cmd_warn("%s", warning);
+    }
     join(gpus, sizeof gpus, &plan->task->gpus);
     join(memory, sizeof memory, &plan->task->memory);
     cmd_note("task %d of %d: cpus %.120s, memory %s, gpus %s", plan->who.task, plan->who.tasks,

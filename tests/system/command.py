@@ -13,6 +13,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon  # noqa: E402
 from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
@@ -402,13 +403,29 @@ def colour_is_for_terminals():
     assert "\x1b[" not in berth("--node", NODE, "topo", TERM="xterm")[1]
 
 
+def gpus_that_cannot_be_opened_are_told_by_their_file():
+    if any(os.path.exists(path) for path in ("/dev/kfd", "/dev/dri/renderD128")):
+        raise LeftOut("this machine has device files of AMD's gpus")
+    why = "8 gpus are there and none is allowed (gpu0: /dev/dri/renderD128 is not there)"
+    with Daemon("--node", NODE) as daemon:
+        status, out, err = berth("bind", "-n", "2", socket_path=daemon.socket)
+        assert status == 0 and why in " ".join(out.split()) and err == "", (status, out, err)
+        status, out, err = berth("bind", "-n", "2", "-g", "1", socket_path=daemon.socket)
+        assert status == 65 and why in err and err.count("\n") == 1, (status, out, err)
+        status, out, err = berth("exec", "-n", "2", "-t", "0", "-g", "1", "true", socket_path=daemon.socket)
+        assert status == 0 and why in err and err.count("\n") == 1, (status, out, err)
+        status, out, err = berth("exec", "--verbose", "-n", "2", "-t", "0", "true", socket_path=daemon.socket)
+        assert status == 0 and why in err, (status, out, err)
+        assert "none is allowed (allowed.gpus)" in berth("--json", "bind", "-n", "2", socket_path=daemon.socket)[1]
+
+
 TESTS = [
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
     a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
-    colour_is_for_terminals,
+    colour_is_for_terminals, gpus_that_cannot_be_opened_are_told_by_their_file,
 ]
 
 if __name__ == "__main__":
