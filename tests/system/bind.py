@@ -236,7 +236,7 @@ def every_task_gets_its_share_of_what_is_near():
     with Node("epyc-2s") as node:
         for tasks in (1, 2, 3, 4):
             assert not any("enough free cores" in line for line in node.bind(tasks=tasks)["warnings"]), tasks
-        assert any("enough free cores" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
+        assert any("are in several NUMA nodes" in line for line in node.bind(tasks=2, cores_per_task=15)["warnings"])
 
 
 def what_is_not_known_is_said():
