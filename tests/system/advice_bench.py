@@ -26,7 +26,7 @@ class Gcds:
     numas = [f"numa{i}" for i in range(4)]
     numa_of = {f"gpu{i}": f"numa{n}" for i, n in enumerate((3, 3, 1, 1, 0, 0, 2, 2))}
     memory_of = dict.fromkeys(gpus)
-    reaches_malloc = is_one_memory = False
+    reaches_malloc = is_one_memory = has_managed = False
     package_of = dict.fromkeys(numas, "package0")
     width = {gpu: {} for gpu in gpus}
 
@@ -93,15 +93,18 @@ def traffic_is_the_contract_s():
 
 
 def rivals_are_what_they_are_called():
-    pairs = {"tasks": 4, "pattern": "pairs", "bytes": 1 << 20}
-    assert advice_bind.in_order(Gcds, pairs) == ("gpu0", "gpu1", "gpu2", "gpu3")
-    assert advice_bind.in_order(Gcds, {**pairs, "tasks": 2, "allowed": {"gpus": ["gpu7", "gpu5", "gpu6"]}}) == ("gpu5", "gpu6")
-    assert advice_bind.closest(Gcds, pairs) == ("gpu4", "gpu2", "gpu6", "gpu0"), "a task for each NUMA node in turn, and its own GCD"
-    ring = advice_bind.by_links(Gcds, {"tasks": 4, "pattern": "ring", "bytes": 1 << 20})
-    assert set(ring[:2]) == {"gpu0", "gpu1"}, ring
+    one = {"gpus_per_task": 1}
+    pairs = {**one, "tasks": 4, "pattern": "pairs", "bytes": 1 << 20}
+    assert advice_bind.in_order(Gcds, pairs) == (("gpu0",), ("gpu1",), ("gpu2",), ("gpu3",))
+    assert advice_bind.in_order(Gcds, {**pairs, "tasks": 2, "allowed": {"gpus": ["gpu7", "gpu5", "gpu6"]}}) == (("gpu5",), ("gpu6",))
+    assert advice_bind.in_order(Gcds, {**pairs, "tasks": 2, "gpus_per_task": 2}) == (("gpu0", "gpu1"), ("gpu2", "gpu3"))
+    assert advice_bind.closest(Gcds, pairs) == (("gpu4",), ("gpu2",), ("gpu6",), ("gpu0",)), "a task for each NUMA node in turn, and its own GCD"
+    assert advice_bind.closest(Gcds, {**pairs, "tasks": 2, "gpus_per_task": 2}) == (("gpu4", "gpu5"), ("gpu2", "gpu3")), "both GCDs of its module"
+    ring = advice_bind.by_links(Gcds, {**one, "tasks": 4, "pattern": "ring", "bytes": 1 << 20})
+    assert set(ring[:2]) == {("gpu0",), ("gpu1",)}, ring
     for own in (advice_bind.in_order, advice_bind.closest, advice_bind.by_links):
-        chosen = own(Gcds, {"tasks": 8, "pattern": "alltoall", "bytes": 1})
-        assert sorted(chosen) == Gcds.gpus, (own, chosen)
+        chosen = own(Gcds, {**one, "tasks": 8, "pattern": "alltoall", "bytes": 1})
+        assert sorted(gpu for gpu, in chosen) == Gcds.gpus, (own, chosen)
     way = advice_route.widest(Gcds, {"from": "gpu0", "to": "gpu7", "bytes": SIZE})
     assert [h[1:3] for h in way[0][1]] == [("gpu0", "gpu6"), ("gpu6", "gpu7")]
 
@@ -110,16 +113,15 @@ def the_best_is_found():
     """Tasks that mostly talk to the host belong on four modules, a ring of four on two pairs that are linked by two links each."""
     with tempfile.TemporaryDirectory() as folder:
         run, draw = executor(folder), random.Random(1)
-        _, spread = advice_bind.ranking(Gcds, run, {"tasks": 4, "host_bytes": SIZE}, draw, [])[0]
-        assert len({int(gpu[3:]) // 2 for gpu in spread}) == 4, spread
-        _, ring = advice_bind.ranking(Gcds, run, {"tasks": 4, "pattern": "ring", "bytes": SIZE, "mechanism": "kernel"}, draw, [])[0]
-        assert set(ring) in ({"gpu0", "gpu1", "gpu6", "gpu7"}, {"gpu2", "gpu3", "gpu4", "gpu5"}), ring
+        _, spread = advice_bind.ranking(Gcds, run, {"tasks": 4, "gpus_per_task": 1, "host_bytes": SIZE}, draw, [])[0]
+        assert len({int(gpu[3:]) // 2 for gpu, in spread}) == 4, spread
+        _, ring = advice_bind.ranking(Gcds, run, {"tasks": 4, "gpus_per_task": 1, "pattern": "ring", "bytes": SIZE, "mechanism": "kernel"}, draw, [])[0]
+        assert {gpu for gpu, in ring} in ({"gpu0", "gpu1", "gpu6", "gpu7"}, {"gpu2", "gpu3", "gpu4", "gpu5"}), ring
         run.close()
 
 
 def twenty_requests():
-    options = {"noise": 0.01, "repeats": 5, "seed": 3, "methods": list(advice.ASKED)}
-    rows, steps = advice.judged(20, ["gh200-quad"], ["maxmin"], options, 1)
+    rows, steps = advice.judged([("gh200-quad", "maxmin", list(range(20)))], {"noise": 0.01, "repeats": 5, "seed": 3}, 1)
     assert len(rows) == 20 and steps > 100 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
     figures = advice_report.figures(rows)
     assert figures["median"] < 0.05 and figures["mean"] < 0.25, figures
