@@ -46,14 +46,14 @@ static bool take_size(const char *value, int64_t *ret, const char *key, char *wh
     return false;
 }
 
-static bool take_count(const char *value, int *ret, const char *key, char *why, size_t size)
+static bool take_count(const char *value, long least, int *ret, const char *key, char *why, size_t size)
 {
     long count;
-    if (cmd_parse_count(value, 0, 4096, &count)) {
+    if (cmd_parse_count(value, least, 4096, &count)) {
         *ret = (int)count;
         return true;
     }
-    snprintf(why, size, "%s takes a number, not \"%.40s\"", key, value);
+    snprintf(why, size, "%s takes a number from %ld to 4096, not \"%.40s\"", key, least, value);
     return false;
 }
 
@@ -74,15 +74,23 @@ static bool take(const char *key, const char *value, struct spank_options *optio
     else if (strcmp(key, "host") == 0)
         fine = take_size(value, &options->host_bytes, key, why, size);
     else if (strcmp(key, "gpus") == 0)
-        fine = take_count(value, &options->gpus_per_task, key, why, size);
+        fine = take_count(value, 0, &options->gpus_per_task, key, why, size);
     else if (strcmp(key, "cores") == 0)
-        fine = take_count(value, &options->cores_per_task, key, why, size);
+        fine = take_count(value, 1, &options->cores_per_task, key, why, size);
     else if (*why == '\0')
         snprintf(why, size, "there is no \"%.40s\"; there are pattern, bytes, host, visible, order, mechanism, gpus, cores, on and off", key);
     return fine;
 }
 
 void spank_options_init(struct spank_options *options) { *options = (struct spank_options){.gpus_per_task = -1, .cores_per_task = -1, .bytes = -1, .host_bytes = -1}; }
+
+int64_t spank_options_bytes(const struct spank_options *options)
+{
+    bool is_pattern = options->pattern != BERTH_PATTERN_DEFAULT && options->pattern != BERTH_PATTERN_NONE;
+    if (!is_pattern || options->bytes >= 0)
+        return options->bytes;
+    return options->host_bytes > 0 ? options->host_bytes : SPANK_OPTIONS_BYTES;
+}
 
 bool spank_options_parse(const char *text, struct spank_options *options, char *why, size_t size)
 {

@@ -87,6 +87,11 @@ def words_of_the_job_are_obeyed():
             same(task, plan[number])
             assert len(task[VISIBLE].split(",")) == 4, "peer access and IPC need all of them"
         assert found[0][VISIBLE] != found[1][VISIBLE] and said == ""
+        found, said = bed.tasks("-n2", "--gpus=4", "--berth=pattern=ring,host=1G,visible=all")
+        plan = bed.plan("0-1", [f"gpu{n}" for n in range(4)], 2, gpus_per_task=2, pattern="ring", bytes=1 << 30, host_bytes=1 << 30, visible="all")
+        assert said == "" and set(found) == {0, 1}, (found, said)
+        for number, task in found.items():
+            same(task, plan[number])
         found, said = bed.tasks("-n2", "--gpus=2", "--berth=off")
         assert all(task["policy"] == 0 and task[VISIBLE] == "0,1" for task in found.values()) and said == "", (found, said)
         for words, line in ("pattern=star", "pattern takes none, pairs"), ("colour=red", 'no "colour"'), ("host=many", "host takes a size"), ("bytes=1M", "pattern"):
