@@ -51,4 +51,4 @@ status=0
 timeout -k 5 "${NUMA_SECONDS:-280}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
     -append "console=ttyS0 quiet panic=-1 tsc=reliable" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || echo "# qemu ended with $status"
-exec python3 tests/numa/check.py "$log"
+python3 tests/numa/check.py "$log"

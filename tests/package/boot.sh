@@ -56,4 +56,4 @@ status=0
 timeout -k 5 "${BOOT_SECONDS:-280}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -kernel "$kernel" -initrd "$work/initrd" \
     -append "console=ttyS0 quiet panic=-1 tsc=reliable systemd.show_status=0 systemd.unit=multi-user.target" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || { echo "# qemu ended with $status" && tail -n 5 "$log" | sed 's/^/# /'; }
-exec python3 tests/package/boot.py "$log"
+python3 tests/package/boot.py "$log"

@@ -81,4 +81,4 @@ for boot in 1 2; do
     [ $status = 0 ] || { echo "# qemu ended with $status at boot $boot" && break; }
 done
 [ -z "${LOG:-}" ] || cp "$log" "$LOG"
-exec python3 tests/package/walk.py "$log" ${PAGE:+"$PAGE"}
+python3 tests/package/walk.py "$log" ${PAGE:+"$PAGE"}

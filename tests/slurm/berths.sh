@@ -65,5 +65,4 @@ status=0
 timeout -k 5 "${CLUSTER_SECONDS:-900}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
     -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || echo "# qemu ended with $status"
-[ "$CONSTRAIN" = off ] || exec python3 tests/slurm/constrained.py "$log" "$CONSTRAIN"
-exec python3 tests/slurm/berths.py "$log"
+if [ "$CONSTRAIN" = off ]; then python3 tests/slurm/berths.py "$log"; else python3 tests/slurm/constrained.py "$log" "$CONSTRAIN"; fi
