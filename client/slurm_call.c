@@ -57,7 +57,7 @@ const char *slurm_call_why(const struct slurm_call *call)
     return *why != '\0' ? why : "out of memory";
 }
 
-static void tell(bool is_quiet, int priority, const char *format, va_list args)
+static __attribute__((format(printf, 3, 0))) void tell(bool is_quiet, int priority, const char *format, va_list args)
 {
     char line[512];
     vsnprintf(line, sizeof line, format, args);
