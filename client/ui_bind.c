@@ -66,6 +66,22 @@ static void put_tasks(struct ui *ui, const json_t *tasks)
     ui_table_end(&table, 0, true);
 }
 
+/* Some gpu is of several tasks. */
+static bool shares_gpus(const json_t *reply)
+{
+    json_t *all = json_object();
+    const json_t *task, *gpu;
+    size_t i, k, count = 0;
+    json_array_foreach(json_object_get(reply, "tasks"), i, task)
+        json_array_foreach(json_object_get(task, "gpus"), k, gpu) {
+            count++;
+            json_object_set_new(all, json_string_value(gpu), json_true());
+        }
+    bool result = json_object_size(all) < count;
+    json_decref(all);
+    return result;
+}
+
 static void put_predictions(struct ui *ui, const json_t *reply)
 {
     const json_t *predicted = json_object_get(reply, "predicted"), *baseline = json_object_get(reply, "baseline");
@@ -87,8 +103,10 @@ static void put_predictions(struct ui *ui, const json_t *reply)
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");
     bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
-    if (is_proven)
-        ui_put(ui, ours > 0 ? "Proven: no other assignment is predicted to be better.\n" : "There is nothing to choose.\n");
+    if (is_proven && ours > 0)
+        ui_put(ui, "Proven: no other assignment%s is predicted to be better.\n", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+    else if (is_proven)
+        ui_put(ui, "There is nothing to choose.\n");
     else if (ours > 0 && json_is_number(gap))
         ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
 }
