@@ -141,6 +141,9 @@ def answer(daemon, size, *accesses, **request):
     assert not owns or all(memory in warnings for memory in owns) and "its own memory is not known of" in warnings, (owns, warnings)
     assert all(o["why"] or "their links" in warnings for o in known) and all(o["call"] for o in options), (options, warnings)
     check_reasons(options, reply["reasons"], accesses)
+    # What takes at least some time stands behind what is predicted. Which of two such is faster nothing says.
+    bounds = [is_bound(o) for o in known]
+    assert bounds == sorted(bounds), options
     # Never an option before one that is faster for certain, which one that takes at least some time is not.
     lowest = float("inf")
     for option in reversed(known):
