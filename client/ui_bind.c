@@ -72,11 +72,12 @@ static bool shares_gpus(const json_t *reply)
     json_t *all = json_object();
     const json_t *task, *gpu;
     size_t i, k, count = 0;
-    json_array_foreach(json_object_get(reply, "tasks"), i, task)
+    json_array_foreach(json_object_get(reply, "tasks"), i, task) {
         json_array_foreach(json_object_get(task, "gpus"), k, gpu) {
             count++;
             json_object_set_new(all, json_string_value(gpu), json_true());
         }
+    }
     bool result = json_object_size(all) < count;
     json_decref(all);
     return result;
