@@ -134,7 +134,7 @@ static void test_unread_timeout(void **state)
 {
     struct daemon *d = *state;
     struct server_limits limits = server_default_limits;
-    limits.unread_ms = 700;
+    limits.unread_ms = 2000;
     restart(d, &limits);
     struct client *lazy = client_new(d), *slow = client_new(d), *content = client_new(d), *leaving = client_new(d);
     say(content, STATUS);
@@ -148,7 +148,7 @@ static void test_unread_timeout(void **state)
     uint64_t end = patience_end();
     for (int heard = 0; heard < 15 && uv_hrtime() < end; heard++) {
         hears(slow, NULL);
-        for (uint64_t until = uv_hrtime() + 150 * UINT64_C(1000000); uv_hrtime() < until;)
+        for (uint64_t until = uv_hrtime() + 250 * UINT64_C(1000000); uv_hrtime() < until;)
             turn(d);
     }
     until_clients(d, 2);
