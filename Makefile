@@ -65,7 +65,7 @@ LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/lib
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
-SPANK_H  := $(shell echo '\#include <slurm/spank.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+SPANK_H  := $(shell $(CC) -E -include slurm/spank.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 SPANK    := $(if $(SPANK_H),$(BUILD)/lib/spank_berth.so)
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(wildcard docs/examples/*.c))
 
