@@ -17,6 +17,8 @@ struct alloc_request {
     struct memfree_view free;
 };
 
+#define ALLOC_ACCESS_BITS 64 /* of what an option says of accesses by bits; of further ones it says nothing */
+
 /* Parts of an option's time behind those of the accesses. */
 enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
 
@@ -33,6 +35,7 @@ struct alloc_option {
     bool at_least;           /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
     unsigned floor;          /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0 it is none */
     bool by_links;           /* predicted rests on what links are said to carry */
+    uint64_t linked;         /* bits by access: of which */
     bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */

@@ -36,12 +36,11 @@ static int compare_nearness(const struct alloc_option *x, const struct alloc_opt
 /* What it is put in order by: where no time is predicted, what it takes at most. */
 static double time_of(const struct alloc_option *option) { return isnan(option->predicted.time_ns) ? option->at_most_ns : option->predicted.time_ns; }
 
-/* What is predicted, then a gpu's own memory, then what takes at least so long, then what nothing is known of. */
-static int knowledge(const struct alloc_option *option)
+int plan_alloc_knowledge(const struct alloc_option *option)
 {
     if (isnan(time_of(option)))
-        return option->unmeasured != 0 ? 1 : 3;
-    return option->floor != 0 ? 2 : 0;
+        return option->unmeasured != 0 ? 1 : 4;
+    return option->floor != 0 ? 3 : option->at_least ? 2 : 0;
 }
 
 static int compare_options(const void *a, const void *b, void *arg)
@@ -50,7 +49,7 @@ static int compare_options(const void *a, const void *b, void *arg)
     int64_t bytes = *(const int64_t *)arg;
     int order = plan_alloc_is_short(x, bytes) - plan_alloc_is_short(y, bytes);
     if (order == 0)
-        order = knowledge(x) - knowledge(y);
+        order = plan_alloc_knowledge(x) - plan_alloc_knowledge(y);
     if (order == 0 && !isnan(time_of(x)))
         order = compare_doubles(time_of(x), time_of(y));
     if (order == 0)
@@ -75,13 +74,18 @@ static bool is_equal(const struct alloc_option *faster, const struct alloc_optio
     return of_use(other).low_ns <= of_use(faster).high_ns;
 }
 
+static bool is_weighed_with(const struct alloc_option *x, const struct alloc_option *y, int64_t bytes)
+{
+    return plan_alloc_is_short(x, bytes) == plan_alloc_is_short(y, bytes) && plan_alloc_knowledge(x) == plan_alloc_knowledge(y);
+}
+
 /* Of options that take equally long within the error of their times, the nearest comes first. */
 static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         struct alloc_option *option = answer->option;
         size_t best = i, end = i + 1;
-        for (; end < answer->count && plan_alloc_is_short(&option[end], bytes) == plan_alloc_is_short(&option[i], bytes) && (option[end].floor != 0) == (option[i].floor != 0) && is_equal(&option[i], &option[end]); end++)
+        for (; end < answer->count && is_weighed_with(&option[i], &option[end], bytes) && is_equal(&option[i], &option[end]); end++)
             if (compare_nearness(&option[end], &option[best]) < 0)
                 best = end;
         if (best == i)

@@ -7,8 +7,6 @@
 #include "plan_alloc_order.h"
 #include "plan_text.h"
 
-#define UNMEASURED_MAX 64 /* bits of alloc_option.unmeasured */
-
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
 
 /* All cores' part, once for each memory: its evidence is copied for the other kinds. */
@@ -97,7 +95,7 @@ static bool is_fought_over(const struct alloc_work *work, const struct memkind_p
 static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes, &work->memo};
-    bool are_several = is_fought_over(work, &option->place);
+    bool are_several = is_fought_over(work, &option->place), by_links = basis->by_links;
     unsigned floor = basis->floor | (are_several ? MEMRATE_FLOOR_SEVERAL : 0);
     struct memkind_place own = {.kind = MEMKIND_DEVICE};
     if (option->is_unsure)
@@ -109,13 +107,16 @@ static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *op
         at.gpu = own.gpu = own.memory = work->use[i].gpu;
         at.place = are_several ? &own : &option->place;
         basis->floor = 0;
+        basis->by_links = false;
         enum berth_code code = memuse_gpu(&work->use[i], &at, basis, &time, err);
         bool is_floor = basis->floor != 0;
         floor = basis->floor |= floor;
+        option->linked |= basis->by_links && i < ALLOC_ACCESS_BITS ? UINT64_C(1) << i : 0;
+        by_links = basis->by_links |= by_links;
         if (code != BERTH_OK)
             return code;
         option->part[i] = time.time_ns;
-        if (isnan(time.time_ns) && i < UNMEASURED_MAX && !are_several && gpurate_is_own(&at)) {
+        if (isnan(time.time_ns) && i < ALLOC_ACCESS_BITS && !are_several && gpurate_is_own(&at)) {
             option->unmeasured |= UINT64_C(1) << i;
             continue;
         }
@@ -194,6 +195,7 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     gpurate_forget(&work->memo, warnings);
     work->cores.numa = PLACE_NONE;
     option->by_links = option->by_least = false;
+    option->linked = 0;
     place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
     const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
     if (stated != NULL && !plan_evidence_add(&answer->evidence, option->why, stated))
@@ -240,7 +242,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
 /* No gpu uses any memory faster than its own. */
 static void bound(const struct alloc_work *work, struct alloc_option *option)
 {
-    for (size_t i = 0; i < work->use_count && i < UNMEASURED_MAX; i++)
+    for (size_t i = 0; i < work->use_count && i < ALLOC_ACCESS_BITS; i++)
         if ((option->unmeasured & UINT64_C(1) << i) != 0)
             option->at_most_ns += isinf(work->least[i]) ? NAN : work->least[i];
 }

@@ -191,11 +191,8 @@ static const char *name_part(const struct alloc_work *work, size_t part, char te
 
 static double bytes_of(const struct memuse *use) { return use->read_bytes + use->write_bytes; }
 
-/* A rate that nobody measured. */
-static const char *by_links(const struct alloc_work *work, const struct alloc_option *option, size_t part)
-{
-    return option->by_links && work->use[part].gpu != PLACE_NONE ? " by links" : "";
-}
+/* A rate that nobody measured. Another part of the same option may be measured or published. */
+static const char *by_links(const struct alloc_option *option, size_t part) { return part < ALLOC_ACCESS_BITS && (option->linked >> part & 1) != 0 ? " by links" : ""; }
 
 /* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0 takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
 static void say_part(const struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second, char *text, size_t size)
@@ -217,8 +214,8 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
     if (!(furthest > 0))
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
-        snprintf(rates, sizeof rates, "%s%s%s against %s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(work, first, most),
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(work, second, most));
+        snprintf(rates, sizeof rates, "%s%s%s against %s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most),
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(second, most));
     if (costly == 1 && rates[0] != '\0')
         snprintf(text, size, ": %s %s%s", name_part(work, most, name), at_most[0] != '\0' ? "" : "at ", rates);
     else if (costly > 1)
@@ -258,11 +255,34 @@ static void say_why(struct alloc_work *work)
         plan_warn(reasons, "%s is nearest to who uses the buffer most; nothing known predicts its time", name_option(work, first, ours));
 }
 
+/* Why what may take less does not go first: how much more than its bound it takes nobody knows. */
+static void say_behind(struct alloc_work *work)
+{
+    const struct alloc_option *first = &work->answer.option[0], *least = NULL;
+    size_t more = 0;
+    for (size_t i = 1; i < work->answer.count; i++) {
+        const struct alloc_option *option = &work->answer.option[i];
+        bool is_short = plan_alloc_is_short(option, work->request->bytes);
+        if (!option->at_least || is_short || plan_alloc_knowledge(option) <= plan_alloc_knowledge(first) || !(time_of(option) < (1 - LIKE) * time_of(first)))
+            continue;
+        more += least != NULL;
+        least = least == NULL ? option : least;
+    }
+    char name[NAME_SIZE], number[PLAN_TEXT_SIZE], others[40] = "";
+    if (more > 0)
+        snprintf(others, sizeof others, " (and %zu more)", more);
+    if (least != NULL)
+        plan_warn(&work->answer.reasons, "%s%s takes at least %s: it stands behind, because what comes on top of that is not known", name_option(work, least, name), others,
+                  print_time(number, time_of(least)));
+}
+
 void plan_alloc_say(struct alloc_work *work)
 {
     warn_of_down(work);
     warn_of_setup(work);
     warn_of_times(work);
-    if (!plan_alloc_is_short(&work->answer.option[0], work->request->bytes))
-        say_why(work);
+    if (plan_alloc_is_short(&work->answer.option[0], work->request->bytes))
+        return;
+    say_why(work);
+    say_behind(work);
 }

@@ -86,6 +86,63 @@ static void memory_that_several_gpus_touch(void **state)
     end(&f);
 }
 
+/* What all cores of a package are said to get is as far off for one memory as for another: such bounds keep their order among each other, and go before those that lack a part. */
+static void bounds_that_lack_a_part_go_behind_those_of_few_cores(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    place_id package = graph_place(f.graph, f.numa[0])->parent;
+    for (int n = 0; n < 2; n++) {
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[n], "", (n == 0 ? 200 : 100) * GB, 0, 0);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[n], f.gpu[0], "how=read", 10 * GB);
+    }
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.numa[0], .reads_bytes = GIB, .cores = 1}};
+    assert_int_equal(ask(&f, 1u << MEMKIND_PINNED | 1u << MEMKIND_MANAGED, 2, users), BERTH_OK);
+    size_t near = rank_of(&f, MEMKIND_PINNED, f.numa[0]), far = rank_of(&f, MEMKIND_PINNED, f.numa[1]), moves = rank_of(&f, MEMKIND_MANAGED, f.gpu[0]);
+    const struct alloc_option *its = f.answer.option;
+    assert_true(its[near].at_least && its[far].at_least && its[near].floor == 0 && its[far].floor == 0);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMRATE_FLOOR_MOVES, 8 * GIB / 4000.0 + GIB / 200.0);
+    assert_true(its[moves].predicted.time_ns < its[near].predicted.time_ns && its[near].predicted.time_ns < its[far].predicted.time_ns);
+    assert_true(near == 0 && near < far && far < moves);
+    assert_string_equal(f.answer.reasons.line[f.answer.reasons.count - 1], "managed memory on gpu0 takes at least 7.52 ms: it stands behind, because what comes on top of that is not known");
+    end(&f);
+}
+
+/* What is predicted goes before what is bounded in either way, though it takes longer. */
+static void bounds_of_few_cores_go_behind_what_is_predicted(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    place_id package = graph_place(f.graph, f.numa[0])->parent;
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_PUBLISHED, package, f.numa[0], "", 200 * GB, 0, 0);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[1], "", 50 * GB);
+    struct memuse_access access = {.by = f.numa[0], .reads_bytes = GIB, .cores = 1};
+    assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
+    assert_true(option(&f, MEMKIND_SYSTEM, f.numa[0])->at_least && !option(&f, MEMKIND_SYSTEM, f.numa[1])->at_least);
+    assert_int_equal(rank_of(&f, MEMKIND_SYSTEM, f.numa[1]), 0);
+    assert_true(f.answer.reasons.count == 2 && strstr(f.answer.reasons.line[1], "system memory on numa0 takes at least 5.37 ms: it stands behind") != NULL);
+    end(&f);
+}
+
+/* A rate that is known is not said to be the links', though another user's of the same memory is. */
+static void only_what_links_tell_is_by_links(void **state)
+{
+    (void)state;
+    struct fixture f = begin(ONE_MEMORY);
+    for (int i = 0; i < 2; i++)
+        measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[i], f.gpu[i], "", 4000 * GB);
+    struct link *link = graph_add_link(f.graph, f.gpu[0], f.gpu[1], LINK_XGMI);
+    assert_non_null(link);
+    link->nominal_bytes_per_s = 100 * GB;
+    struct memuse_access users[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB}, {.by = f.gpu[1], .reads_bytes = GIB}};
+    assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, users), BERTH_OK);
+    assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+    assert_true(f.answer.option[0].by_links && f.answer.option[0].linked == 2 && f.answer.option[1].linked == 1);
+    assert_non_null(strstr(f.answer.reasons.line[0], "(4 TB/s against 100 GB/s by links)"));
+    end(&f);
+}
+
 /* Of its own memory nothing is known at all, of another's a lower bound: nothing farther is faster than its own. */
 static void a_gpus_own_memory_goes_before_bounds(void **state)
 {
@@ -126,6 +183,9 @@ int main(void)
         cmocka_unit_test(what_is_predicted_goes_first),
         cmocka_unit_test(moving_that_nobody_measured),
         cmocka_unit_test(memory_that_several_gpus_touch),
+        cmocka_unit_test(bounds_that_lack_a_part_go_behind_those_of_few_cores),
+        cmocka_unit_test(bounds_of_few_cores_go_behind_what_is_predicted),
+        cmocka_unit_test(only_what_links_tell_is_by_links),
         cmocka_unit_test(a_gpus_own_memory_goes_before_bounds),
         cmocka_unit_test(a_link_that_is_down_is_told),
     };
