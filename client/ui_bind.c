@@ -83,6 +83,12 @@ static bool shares_gpus(const json_t *reply)
     return result;
 }
 
+/* It takes at least that time. */
+static bool is_bound(const json_t *prediction)
+{
+    return json_is_number(json_object_get(prediction, "low_ns")) && !json_is_number(json_object_get(prediction, "high_ns"));
+}
+
 static void put_predictions(struct ui *ui, const json_t *reply)
 {
     const json_t *predicted = json_object_get(reply, "predicted"), *baseline = json_object_get(reply, "baseline");
@@ -98,8 +104,8 @@ static void put_predictions(struct ui *ui, const json_t *reply)
     } else if (ours > 0 || theirs > 0) {
         ui_put(ui, "; in the launcher's own order: ");
         ui_prediction(ui, baseline);
-        if (ours > 0 && theirs > 0)
-            ui_put(ui, ", %.2f times as long", theirs / ours);
+        if (ours > 0 && theirs > 0 && !is_bound(predicted)) /* how many times a lower bound another time is says nothing */
+            ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "", theirs / ours);
     }
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");

@@ -12,6 +12,7 @@
 #include "plan_bind_memory.h"
 #include "plan_bind_near.h"
 #include "plan_bind_nics.h"
+#include "plan_bind_stream.h"
 #include "plan_bind_traffic.h"
 #include "plan_ends.h"
 
@@ -24,6 +25,7 @@ struct work {
     struct bind_cores cores;
     struct bind_gpus gpus;
     struct bind_traffic traffic;
+    bool in_order; /* tasks without gpus have the cores in order */
     struct bind_answer answer;
 };
 
@@ -108,8 +110,6 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     size_t count = (size_t)answer->gpus_per_task * answer->task_count;
     bool has_traffic = request->traffic != NULL && request->traffic->count > 0;
     enum berth_code code = BERTH_OK;
-    if (has_traffic && count == 0)
-        plan_warn(&answer->warnings, "no time is predicted: nothing says what tasks without gpus take for what they move; locality alone decided");
     if (count == 0)
         return BERTH_OK;
     answer->gpu = calloc(count, sizeof *answer->gpu);
@@ -124,6 +124,11 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     return code;
 }
 
+static struct bind_stream stream_of(const struct work *work)
+{
+    return (struct bind_stream){.snap = work->snap, .traffic = work->request->traffic, .allowed = work->request->allowed, .cores = &work->cores};
+}
+
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
@@ -134,6 +139,9 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
     enum berth_code code = plan_bind_cores(work->snap, &work->cores, &request, &answer->evidence, &answer->warnings, cpus,
                                            &answer->cores_per_task, err);
+    struct bind_stream stream = stream_of(work);
+    if (code == BERTH_OK && answer->gpus_per_task == 0)
+        code = plan_bind_stream_choose(&stream, answer->task_count, answer->cores_per_task, cpus, &work->in_order, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     if (code == BERTH_OK)
@@ -194,8 +202,11 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     if (code == BERTH_OK && !work->traffic.is_chosen)
-        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, answer);
+        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->in_order, answer);
     size_t places = answer->evidence.count;
+    struct bind_stream stream = stream_of(work);
+    if (code == BERTH_OK && answer->gpus_per_task == 0)
+        code = plan_bind_stream_tell(&stream, answer, err);
     if (code == BERTH_OK)
         code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);
     if (code == BERTH_OK)

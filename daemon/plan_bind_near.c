@@ -72,10 +72,12 @@ static void say_task(const struct snapshot *snap, const struct bind_cores *cores
     plan_warn(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
 }
 
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, struct bind_answer *answer)
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, struct bind_answer *answer)
 {
     size_t tasks = answer->task_count;
-    if (answer->gpus_per_task == 0)
+    if (in_order)
+        plan_warn(&answer->reasons, "tasks have the cores in order: what they stream takes less so than where the fewest others are for the cores there");
+    else if (answer->gpus_per_task == 0)
         plan_warn(&answer->reasons, "tasks go where the fewest others are for the cores there: the NUMA node first, then the llc");
     else if (tasks * (size_t)answer->gpus_per_task < gpus)
         plan_warn(&answer->reasons, "not all gpus are needed: each task's first has allowed cores next to it, and is on the module, then in the NUMA node with the fewest taken");

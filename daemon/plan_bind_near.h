@@ -7,5 +7,5 @@
 #include "plan_bind.h"
 #include "plan_bind_usable.h"
 
-/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed. */
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, struct bind_answer *answer);
+/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed; in_order: tasks without gpus have the cores in order. */
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, struct bind_answer *answer);

@@ -330,6 +330,33 @@ def tasks_that_may_use_no_gpu_are_told_so():
             assert not any("none is allowed" in line for line in node.bind(**request)["warnings"]), request
 
 
+def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
+    """As Allocate has it for all cores of a memory's tasks; never more than with the cores in order; twice the bytes take twice as long."""
+    asked = 0
+    with on(WITH_GPUS + ["epyc-2s", "knl-like"]) as nodes:
+        for node in nodes:
+            memories = [place["name"] for place in node.daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "numa"][:4]
+            for tasks, cores, allowed in itertools.product((1, 2, 4), (1, 4), [{}] + [{"memory": [memory]} for memory in memories]):
+                error, answer = node.ask(tasks=tasks, gpus_per_task=0, cores_per_task=cores, host_bytes=GIB, allowed=allowed)
+                if error is not None or answer["predicted"] is None:
+                    assert error is not None or any("nothing known says what these cores get of their memory" in line for line in answer["warnings"]), (tasks, answer)
+                    continue
+                asked += 1
+                assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * 1.0051, answer
+                assert answer["why"] and any("stream" in line and "memory of" in line for line in answer["reasons"]), answer
+                twice = node.bind(tasks=tasks, gpus_per_task=0, cores_per_task=cores, host_bytes=2 * GIB, allowed=allowed)
+                assert abs(time_of(twice) / time_of(answer) - 2) < 1e-9 and [t["cpus"] for t in twice["tasks"]] == [t["cpus"] for t in answer["tasks"]], (answer, twice)
+                memory = answer["tasks"][0]["memory"][0]
+                if all(task["memory"] == [memory] for task in answer["tasks"]):
+                    access = {"by": memory, "reads_bytes": tasks * GIB, "writes_bytes": tasks * GIB, "cores": tasks * cores}
+                    error, reply = node.peer.call("io.berth.Placement.Allocate", {"bytes": tasks * GIB, "kinds": ["system"], "accesses": [access], "allowed": {"memory": [memory]}})
+                    touched = any(v["metric"] == "allocation" for v in reply["options"][0]["why"]) if error is None else True
+                    assert touched or allowed or abs(reply["options"][0]["predicted"]["time_ns"] / time_of(answer) - 1) < 1e-5, (answer, reply)
+            answer = node.bind(tasks=2, gpus_per_task=0, cores_per_task=1, pattern="ring", bytes=MIB)
+            assert answer["predicted"] is None and any("what they send each other" in line for line in answer["warnings"]), answer
+    assert asked > 30, asked
+
+
 def numbers_beyond_64_bits_are_answered():
     """As they are written, over one connection that goes on."""
     with Node("mi250x") as node:
@@ -347,4 +374,4 @@ if __name__ == "__main__":
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
-               tasks_that_may_use_no_gpu_are_told_so, numbers_beyond_64_bits_are_answered])
+               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, numbers_beyond_64_bits_are_answered])
