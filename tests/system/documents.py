@@ -238,6 +238,22 @@ def the_export_guide_shows_what_hwloc_prints_of_the_node():
                 assert piece in printed, (program, words, piece, printed)
 
 
+def guides_show_what_the_commands_print_of_recorded_nodes():
+    """Blocks with `$ berth --node tests/nodes/...`: what stands below, up to the next command, is what is printed, where ... stands for lines that are left out."""
+    shown = 0
+    for guide in sorted((ROOT / "docs").glob("*.md")):
+        for block in re.findall(r"^```\n(\$ berth --node .*?)^```", guide.read_text(), re.S | re.M):
+            for command, lines in re.findall(r"^\$ berth (--node tests/nodes/.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+                printed = said(BIN / "berth", *command.split(), env={**os.environ, "LC_ALL": "C.UTF-8"}) + "\n"
+                pieces = [piece for piece in re.split(r"^\.\.\.\n", lines, flags=re.M) if piece.strip()]
+                assert pieces, (guide.name, command)
+                for piece in pieces:
+                    assert piece in printed, f"{guide.name}: {command}\n{piece}\n--- is not in\n{printed}"
+                    printed = printed.split(piece, 1)[1]
+                    shown += 1
+    assert shown >= 8, shown
+
+
 def the_administrators_guide_knows_every_finding():
     text = (ROOT / "docs/ADMIN.md").read_text()
     for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/ADVICE.md").read_text().split("## Health")[1], re.M):
@@ -258,4 +274,5 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_that_a_guide_links_to_is_there, the_export_guide_shows_what_hwloc_prints_of_the_node, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
+                        every_file_that_a_guide_links_to_is_there, the_export_guide_shows_what_hwloc_prints_of_the_node,
+                        guides_show_what_the_commands_print_of_recorded_nodes, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
