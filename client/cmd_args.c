@@ -78,6 +78,14 @@ static int check_choice(const struct cmd *cmd, const struct cmd_option *option, 
     }
 }
 
+/* From here on only memory can be short when a word becomes JSON. A path does not, and may be any bytes. */
+static int not_utf8(const struct cmd *cmd, int word) { return cmd_usage(cmd, "word %d of the command line is not UTF-8", word); }
+
+static bool is_path(const struct cmd_option *option)
+{
+    return strcmp(option->value, "PATH") == 0 || strcmp(option->value, "FOLDER") == 0 || strcmp(option->value, "FILE") == 0;
+}
+
 /* One word that begins with a dash; *i moves on when the next word is its value. */
 static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
 {
@@ -101,6 +109,8 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
         if (*i + 1 >= argc)
             return cmd_usage(cmd, "--%s needs a value: %s", option->name, option->value);
         value = argv[++*i];
+        if (!is_path(option) && !lib_utf8_is_valid(value))
+            return not_utf8(cmd, *i);
     }
     int status = check_choice(cmd, option, value);
     if (status != CMD_DONE)
@@ -138,8 +148,8 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         int status = CMD_DONE;
         bool is_theirs = cmd->command != NULL && cmd->command->takes_command && (only_operands || cmd->operand_count > 0);
-        if (!is_theirs && !lib_utf8_is_valid(argv[i])) /* from here on, only memory can be short when one becomes JSON */
-            return cmd_usage(cmd, "word %d of the command line is not UTF-8", i);
+        if (!is_theirs && !lib_utf8_is_valid(argv[i]))
+            return not_utf8(cmd, i);
         if (is_theirs)
             cmd->operand[cmd->operand_count++] = argv[i];
         else if (!only_operands && strcmp(argv[i], "--") == 0)

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define NAMES_MAX 65536
+#define KIND_SIZE 80 /* of two names and what is between them */
 #define AXES_MAX  16
 
 static const json_t *member(const json_t *object, const char *name)
@@ -54,11 +55,11 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
     return BERTH_OK;
 }
 
-/* "this node has no gpu9; of that kind it has gpu0 to gpu7", the kind as the name begins; else as err_no_such_place. */
-static enum berth_code no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
+/* "gpu0 to gpu7": the places whose names begin with so many letters of a text; "" there are none. */
+static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret, size_t size)
 {
     const char *first = NULL, *last = NULL;
-    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    ret[0] = '\0';
     for (size_t i = 0; i < graph->place_count && letters > 0; i++) {
         const char *name = graph->places[i].name;
         if (strncmp(name, text, letters) != 0 || strspn(name + letters, "0123456789") == 0)
@@ -66,10 +67,29 @@ static enum berth_code no_such_place(const struct graph *graph, const char *text
         first = first == NULL ? name : first;
         last = name;
     }
-    if (first == NULL)
+    if (first != NULL)
+        snprintf(ret, size, "%s%s%s", first, last != first ? " to " : "", last != first ? last : "");
+}
+
+/* "this node has no gpu9; of that kind it has gpu0 to gpu7", the kind as the name begins; else as err_no_such_place. */
+static enum berth_code no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
+{
+    char there[KIND_SIZE];
+    list_kind(graph, text, strspn(text, "abcdefghijklmnopqrstuvwxyz"), there, sizeof there);
+    if (there[0] == '\0')
         return err_no_such_place(err, text);
     err_text(err, 0, text);
-    return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s%s%s (berth topo)", text, first, last != first ? " to " : "", last != first ? last : "");
+    return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s (berth topo)", text, there);
+}
+
+/* Of what is allowed as a gpu. */
+static enum berth_code no_such_gpu(const struct graph *graph, const char *text, struct berth_err *err)
+{
+    char there[KIND_SIZE];
+    if (graph_find(graph, text) == PLACE_NONE)
+        return no_such_place(graph, text, err);
+    list_kind(graph, "gpu", 3, there, sizeof there);
+    return err_invalid(err, "allowed.gpus", "%.60s is no gpu; there %s%s", text, there[0] != '\0' ? "are " : "is none", there);
 }
 
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)
@@ -113,7 +133,7 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
         if (!json_is_string(name))
             return err_invalid(err, "allowed.gpus", "a gpu is named by a string");
         if (!mark_gpus(graph, json_string_value(name), ret->gpus))
-            return no_such_place(graph, json_string_value(name), err);
+            return no_such_gpu(graph, json_string_value(name), err);
     }
     return BERTH_OK;
 }
