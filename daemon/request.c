@@ -89,7 +89,8 @@ static enum berth_code no_such_gpu(const struct graph *graph, const char *text, 
     if (graph_find(graph, text) == PLACE_NONE)
         return no_such_place(graph, text, err);
     list_kind(graph, "gpu", 3, there, sizeof there);
-    return err_invalid(err, "allowed.gpus", "%.60s is no gpu; there %s%s", text, there[0] != '\0' ? "are " : "is none", there);
+    err_text(err, 0, text);
+    return err_set(err, BERTH_NO_SUCH_PLACE, "%.60s is no gpu; there %s%s", text, there[0] != '\0' ? "are " : "is none", there);
 }
 
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)

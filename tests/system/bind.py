@@ -298,7 +298,7 @@ def what_is_wrong_with_a_request_is_named():
         *(({"tasks": 2, **wrong}, "InvalidParameter", "'" + name + "'") for name, wrong in (("host_bytes", {"host_bytes": 1 << 63}), ("host_bytes", {"host_bytes": -(1 << 63) - 1}), ("tasks", {"tasks": 1 << 64}),
           ("bytes", {"pattern": "ring", "bytes": 1 << 63}), ("flows[0].bytes", {"flows": [{"from": 0, "to": 1, "bytes": 10 ** 400}]}), ("ranks[1]", {"ranks": [0, 1 << 63]}))),
         ({"tasks": 1, "allowed": {"gpus": ["gpu8"]}}, "NoSuchPlace", "no place gpu8; of that kind it has gpu0 to gpu7"), ({"tasks": 1, "allowed": {"memory": ["numa4"]}}, "NoSuchPlace", "it has numa0 to numa3"),
-        ({"tasks": 1, "allowed": {"gpus": ["numa0"]}}, "InvalidParameter", "numa0 is no gpu; there are gpu0 to gpu7"), ({"tasks": 1, "allowed": {"gpus": [""]}}, "NoSuchPlace", "berth topo"),
+        ({"tasks": 1, "allowed": {"gpus": ["numa0"]}}, "NoSuchPlace", "numa0 is no gpu; there are gpu0 to gpu7"), ({"tasks": 1, "allowed": {"gpus": [""]}}, "NoSuchPlace", "berth topo"),
         ({"tasks": 1, "allowed": {"gpus": ["0000:00:00.0"]}}, "NoSuchPlace", "berth topo"),
         ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", '"4000"; there are 0-127'),
         ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "1 are allowed"),
