@@ -188,7 +188,7 @@ static struct cpuset *in_order(const struct bind_cores *cores, size_t tasks, int
 
 enum berth_code plan_bind_stream_choose(const struct bind_stream *stream, size_t tasks, int64_t each, struct cpuset *cpus, bool *ret_in_order, struct berth_err *err)
 {
-    struct streamed ours, order;
+    struct streamed ours = {0}, order = {0};
     if (count_flows(stream->traffic, true) == 0)
         return BERTH_OK;
     struct cpuset *ordered = in_order(stream->cores, tasks, each, err);
@@ -236,7 +236,7 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
 {
     const struct graph *graph = stream->snap->graph;
     size_t between = count_flows(stream->traffic, false);
-    struct streamed ours, order;
+    struct streamed ours = {0}, order = {0};
     if (count_flows(stream->traffic, true) == 0) {
         if (between > 0)
             plan_warn(&answer->warnings, "no time is predicted: nothing says what tasks without gpus take for what they send each other; locality alone decided");
