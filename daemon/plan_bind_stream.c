@@ -158,18 +158,22 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
 {
     struct bind_answer *scratch = calloc(1, sizeof *scratch);
     struct bind_task *task = calloc(tasks, sizeof *task);
-    enum berth_code code = scratch != NULL && task != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
-    if (code == BERTH_OK) {
-        *scratch = (struct bind_answer){.task = task, .task_count = tasks};
-        for (size_t t = 0; t < tasks; t++)
-            task[t].cpus = cpus[t];
-        for (size_t t = 0; code == BERTH_OK && t < tasks; t++)
-            code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, t, PLACE_NONE, scratch, err);
-        struct memrate_basis basis = {.evidence = &scratch->evidence, .warnings = &scratch->warnings};
-        if (code == BERTH_OK)
-            code = price_tasks(stream, task, tasks, &basis, ret, err);
-        plan_evidence_done(&scratch->evidence);
+    if (scratch == NULL || task == NULL) {
+        free(scratch);
+        free(task);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     }
+    enum berth_code code = BERTH_OK;
+    scratch->task = task;
+    scratch->task_count = tasks;
+    for (size_t t = 0; t < tasks; t++)
+        task[t].cpus = cpus[t];
+    for (size_t t = 0; code == BERTH_OK && t < tasks; t++)
+        code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, t, PLACE_NONE, scratch, err);
+    struct memrate_basis basis = {.evidence = &scratch->evidence, .warnings = &scratch->warnings};
+    if (code == BERTH_OK)
+        code = price_tasks(stream, task, tasks, &basis, ret, err);
+    plan_evidence_done(&scratch->evidence);
     free(task);
     free(scratch);
     return code;
