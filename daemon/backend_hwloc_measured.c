@@ -143,18 +143,52 @@ static void set_latency(struct attach *attach, place_id from, place_id memory, d
     set_attribute(attach, &latency, from, memory, value, source);
 }
 
-/* hwloc takes the first initiator around the cpus that are asked about. Were an llc known to fewer memories than its NUMA node, those that it is not
+/* hwloc takes the first initiator around the cpus that are asked about. Were one known to fewer memories than another around it, those that it is not
  * known to would be compared by other cpus' numbers. */
-static bool knows_as_many(const struct attach *attach, place_id llc)
+static bool knows_as_many(const struct attach *attach, place_id inner, place_id around)
 {
     const struct graph *graph = attach->graph;
-    place_id numa = graph->places[llc].numa;
-    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE && memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-        struct known own = bandwidth_of(attach, llc, memory), its = bandwidth_of(attach, numa, memory);
+    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
+        struct known own = bandwidth_of(attach, inner, memory), its = bandwidth_of(attach, around, memory);
         if ((its.read != NULL && own.read == NULL) || (its.write != NULL && own.write == NULL))
             return false;
     }
-    return numa != PLACE_NONE;
+    return true;
+}
+
+static bool knows_any(const struct attach *attach, place_id from)
+{
+    const struct graph *graph = attach->graph;
+    for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
+        struct known known_values = bandwidth_of(attach, from, memory);
+        if (known_values.read != NULL || known_values.write != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* A package beside those inside it that know something; that of the same cpus stands for it. */
+static bool fits_around(const struct attach *attach, place_id package)
+{
+    static const enum place_kind inside[] = {PLACE_LLC, PLACE_NUMA};
+    const struct graph *graph = attach->graph;
+    const struct cpuset *cpus = graph->places[package].cpus;
+    for (size_t k = 0; k < sizeof inside / sizeof inside[0]; k++)
+        for (place_id inner = graph_next(graph, inside[k], 0); inner != PLACE_NONE; inner = graph_next(graph, inside[k], inner + 1)) {
+            const struct cpuset *its = graph->places[inner].cpus;
+            bool is_inside = cpus != NULL && its != NULL && cpuset_contains(cpus, its);
+            if (is_inside && knows_any(attach, inner) && (cpuset_equal(cpus, its) || !knows_as_many(attach, inner, package)))
+                return false;
+        }
+    return true;
+}
+
+static bool is_initiator_of_bandwidth(const struct attach *attach, place_id from)
+{
+    const struct place *place = &attach->graph->places[from];
+    if (place->kind == PLACE_LLC)
+        return place->numa != PLACE_NONE && knows_as_many(attach, from, place->numa);
+    return place->kind != PLACE_PACKAGE || fits_around(attach, from);
 }
 
 /* The mean over the llcs of a NUMA node, where each of them is known. */
@@ -178,16 +212,16 @@ static void set_mean_latency(struct attach *attach, place_id numa, place_id memo
         set_latency(attach, numa, memory, sum / (double)count, source);
 }
 
-/* llcs before NUMA nodes: of several initiators around the same cpus hwloc takes the first. */
+/* The smaller ones first: of several initiators around the same cpus hwloc takes the first. */
 static void add_attributes(struct attach *attach)
 {
-    static const enum place_kind kinds[] = {PLACE_LLC, PLACE_NUMA, PLACE_GPU};
+    static const enum place_kind kinds[] = {PLACE_LLC, PLACE_NUMA, PLACE_PACKAGE, PLACE_GPU};
     const struct graph *graph = attach->graph;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (place_id from = graph_next(graph, kinds[k], 0); from != PLACE_NONE; from = graph_next(graph, kinds[k], from + 1)) {
-            bool has_bandwidth = kinds[k] != PLACE_LLC || knows_as_many(attach, from);
+            bool has_bandwidth = is_initiator_of_bandwidth(attach, from);
             for (place_id memory = graph_next(graph, PLACE_NUMA, 0); memory != PLACE_NONE; memory = graph_next(graph, PLACE_NUMA, memory + 1)) {
-                const struct value *value = known(attach, METRIC_MEMORY_LATENCY, from, memory, "");
+                const struct value *value = kinds[k] != PLACE_PACKAGE ? known(attach, METRIC_MEMORY_LATENCY, from, memory, "") : NULL;
                 if (has_bandwidth)
                     set_bandwidth(attach, from, memory);
                 if (value != NULL)

@@ -198,6 +198,8 @@ static void add_our_attribute(struct reading *values, const struct attribute *at
     }
     struct cpuset cpus = cpus_of(values, from);
     place_id place = attribute->metric == METRIC_MEMORY_LATENCY ? with_cpus(values, PLACE_LLC, &cpus) : initiator(values, from);
+    if (place == PLACE_NONE && attribute->metric == METRIC_MEMORY_BANDWIDTH)
+        place = with_cpus(values, PLACE_PACKAGE, &cpus);
     draft_value_from(values->draft, source, attribute->metric, place, memory, attribute->axes, value);
 }
 

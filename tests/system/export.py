@@ -91,10 +91,13 @@ def measured_epyc():
     return records + [value("memory_latency", f"llc{a}", f"numa{b}", ns) for (a, b), ns in CHASE.items()]
 
 
-def best(path, attribute, where):
-    """The number of the memory that hwloc-calc takes among all, and what else it said."""
-    status, text, said = run(tool("hwloc-calc"), "--if", "xml", "-i", path, "--local-memory", "--local-memory-flags", "4", "--best-memattr", attribute, where)
+def best(path, attribute, where, *flags):
+    """The number of the memory that hwloc-calc takes among all, or with other flags, and what else it said."""
+    status, text, said = run(tool("hwloc-calc"), "--if", "xml", "-i", path, "--local-memory", *(flags or ("--local-memory-flags", "4")), "--best-memattr", attribute, where)
     return (text.strip(), said) if status == 0 else (status, said)
+
+
+NEAR = "--local-memory-flags", "3"  # hwloc-calc's own: those around the cpus and those inside
 
 
 def test_hwloc_calc_finds_what_the_matrix_says():
@@ -119,6 +122,23 @@ def test_hwloc_calc_finds_what_the_matrix_says():
                 if found != (str(expected), ""):
                     wrong[f"l3:{llc}"] = (expected, found)
             assert not wrong, wrong
+
+
+def test_hwloc_calc_is_told_of_packages():
+    with made(xml=export(NODES / "mi250x", "hwloc")) as folder:
+        path = folder / "topology.xml"
+        for attribute in "Bandwidth", "ReadBandwidth", "WriteBandwidth":
+            found = [best(path, attribute, f"core:{core}", *NEAR) for core in (0, 20, 40, 63)]
+            assert found == [(str(numa), "") for numa in (0, 1, 2, 3)], (attribute, found)
+            assert best(path, attribute, "package:0") == ("0", ""), attribute
+        assert {(c["from"], c["to"]): c["value"] for c in cells(folder, "memory_bandwidth") if c["value"] is not None}.keys() == {("package0", f"numa{n}") for n in range(4)}
+    whole = [value("memory_bandwidth", "package0", f"numa{numa}", 100e9 + numa * 1e9) for numa in range(3)]
+    each = [value("memory_bandwidth", f"numa{a}", f"numa{b}", rate) for (a, b), rate in READ.items()]
+    for records, alone, together in ((whole, "2", "2"), (whole + each, "1", "2"), (whole + each + [value("memory_bandwidth", "package0", "numa3", 1e9)], "1", "")):
+        with made("epyc-2s", records) as node, made(xml=export(node, "hwloc")) as folder:
+            path = folder / "topology.xml"
+            assert (best(path, "ReadBandwidth", "numa:0"), best(path, "ReadBandwidth", "package:0")) == ((alone, ""), (together, "")), records
+            assert best(path, "ReadBandwidth", "package:1") == ("", ""), "nothing is known of it"
 
 
 def test_what_is_missing_is_left_out_of_hwloc():
