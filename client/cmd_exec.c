@@ -1,13 +1,16 @@
 /* berth exec: take a berth and run a command in it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "cmd_bind.h"
 #include "cmd_closed.h"
+#include "exec_once.h"
 #include "exec_plan.h"
+#include "lib_launcher.h"
 
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600
@@ -27,17 +30,22 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
     return CMD_DONE;
 }
 
-/* The command has no berth: with --strict it is not run, else it is, and this says so. */
-static int without(const struct cmd *cmd, int exit_status, const char *why)
+/* The command has no berth: with --strict it is not run, else it is, and this says so, once for all tasks here; by each with --verbose. */
+static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status, const char *why)
 {
+    char line[1200];
+    const char *name = lib_launcher_rank_name(plan->said);
+    const bool is_alone = plan->who.tasks == 1 || has(cmd, CMD_EXEC_VERBOSE);
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
-    cmd_warn("%s: %.80s runs without a berth", why, cmd->operand[0]);
+    snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
+    if (is_alone || exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line))
+        cmd_warn("%s%s", line, is_alone ? "" : " (said once for all tasks here of which it is true)");
     return CMD_DONE;
 }
 
 /* A daemon that is not there, hangs, or goes away is all the same to whoever starts a job. */
-static int without_answer(struct cmd *cmd, int status)
+static int without_answer(struct cmd *cmd, const struct exec_plan *plan, int status)
 {
     bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT || status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM;
     if (status == BERTH_ERROR_OUT_OF_MEMORY)
@@ -47,7 +55,7 @@ static int without_answer(struct cmd *cmd, int status)
     int exit_status = is_gone ? CMD_NO_DAEMON : cmd_daemon_exit(cmd, status);
     char why[1024];
     cmd_closed_explain(cmd, berth_error_detail(cmd->berth), why, sizeof why);
-    return without(cmd, exit_status, why);
+    return without(cmd, plan, exit_status, why);
 }
 
 static void join(char *text, size_t size, const struct berth_texts *texts)
@@ -91,20 +99,20 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
 {
     if (plan->who.task < 0 || plan->who.tasks < 0)
-        return without(cmd, CMD_USAGE, plan->who.missing);
+        return without(cmd, plan, CMD_USAGE, plan->who.missing);
     int usage = CMD_DONE, status = exec_plan_ask(cmd, plan, timeout_ms, &usage);
     if (usage != CMD_DONE)
         return usage;
     if (status < 0)
-        return without_answer(cmd, status);
+        return without_answer(cmd, plan, status);
     say_bound(cmd, plan);
     if (plan->binding == NULL)
         return CMD_DONE;
     if (plan->task == NULL)
-        return without(cmd, CMD_DATA, "no berth of the plan has just the gpus that this task was given");
+        return without(cmd, plan, CMD_DATA, "no berth of the plan has just the gpus that this task was given");
     status = berth_apply(cmd->berth, plan->task, plan->parts);
     if (status < 0)
-        return without(cmd, CMD_SYSTEM, berth_error_detail(cmd->berth));
+        return without(cmd, plan, CMD_SYSTEM, berth_error_detail(cmd->berth));
     say_berth(cmd, plan);
     return CMD_DONE;
 }
@@ -149,6 +157,6 @@ const struct cmd_command cmd_exec = {
     .run = run,
     .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of a step get their berths from one plan (under the step's key, or --key); "
               "what the launcher has bound already stays, and the first task says so.",
-              "Without an answer within the time COMMAND runs as it is, with one warning; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
+              "Without an answer within the time COMMAND runs as it is, with one warning for all tasks here that have the same; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
               "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern ring --bytes 64M ./app"},
 };

@@ -9,7 +9,7 @@
 #include "slurm_job.h"
 #include "slurm_task.h"
 
-#define JOB_MS    60   /* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
+#define JOB_MS    50   /* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
 #define HEALTH_MS 5000
 
 enum { GRES_CONF, RESUME, STATE, OPTIONS };
@@ -80,6 +80,6 @@ const struct cmd_command cmd_slurm = {
     .first = whens,
     .run = run,
     .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done is one line in the system's log, and the exit status is 0: "
-              "a hook that fails would drain the node. A daemon that hangs costs a job 60 ms.",
+              "a hook that fails would drain the node. A daemon that hangs costs a job 50 ms.",
               "task prints \"export NAME=value\" and \"unset NAME\", as Slurm's TaskProlog is to, for the gpus of the task that SLURM_LOCALID names among those of its step."},
 };

@@ -1,9 +1,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd_stream.h"
+#include "lib.h"
 #include "ui_answer.h"
 #include "ui_status.h"
 
@@ -15,13 +15,6 @@ static const struct cmd_option options[] = {
     [WAIT] = {.name = "wait", .help = "wait until there is a daemon and it is ready"},
     [TIMEOUT] = {.name = "timeout", .value = "SECONDS", .help = "the longest to wait; exit status 75 then"},
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Keeps the last reply; has enough when the daemon is ready. */
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
@@ -38,14 +31,14 @@ static int left_ms(int64_t deadline_ms)
 {
     if (deadline_ms < 0)
         return -1;
-    int64_t left = deadline_ms - now_ms();
+    int64_t left = deadline_ms - lib_now_ms();
     return left < 0 ? 0 : (int)left;
 }
 
 /* Until the daemon is ready: a daemon that is not there yet, or goes away, may still come. */
 static int wait_ready(struct cmd *cmd, long timeout_s)
 {
-    int64_t deadline = timeout_s < 0 ? -1 : now_ms() + (int64_t)timeout_s * 1000;
+    int64_t deadline = timeout_s < 0 ? -1 : lib_now_ms() + (int64_t)timeout_s * 1000;
     json_t *request = json_object();
     int status = CMD_AGAIN;
     for (;;) {

@@ -4,8 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib.h"
 
 struct progress {
     struct cmd *cmd;
@@ -47,26 +48,13 @@ static void hear(struct berth *berth, int status, const char *parameters, int co
     json_decref(reply);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int left_ms(int64_t start_ms, int timeout_ms)
-{
-    int64_t left = start_ms + timeout_ms - now_ms();
-    return timeout_ms < 0 ? -1 : left < 0 ? 0 : (int)left;
-}
-
 static void follow(struct progress *progress, int signal_fd)
 {
     struct berth *berth = progress->cmd->berth;
-    int64_t start = now_ms();
+    int64_t start = lib_now_ms();
     while (!progress->ended) {
         struct pollfd fds[2] = {{.fd = berth_fd(berth), .events = berth_events(berth)}, {.fd = signal_fd, .events = POLLIN}};
-        int left = left_ms(start, progress->stream->timeout_ms);
+        int left = lib_left_ms(start, progress->stream->timeout_ms);
         int n = poll(fds, 2, left);
         if (n == 0) {
             progress->ended = true;

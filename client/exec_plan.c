@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd_bind.h"
+#include "lib.h"
 #include "lib_bind.h"
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
@@ -45,16 +45,9 @@ int exec_plan_who(struct cmd *cmd, struct exec_plan *plan)
     return CMD_DONE;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void leave_time(struct cmd *cmd, int64_t end_ms)
 {
-    int64_t left = end_ms - now_ms();
+    int64_t left = end_ms - lib_now_ms();
     berth_set_timeout(cmd->berth, left > 1 ? (int)left : 1);
 }
 
@@ -142,20 +135,13 @@ static int ask(struct cmd *cmd, struct exec_plan *plan, bool by_gpu, int *ret_us
     *ret_usage = request == NULL ? cmd_fail_memory() : make_request(cmd, plan, request);
     if (*ret_usage == CMD_DONE && by_gpu && !ask_by_gpu(request, plan))
         *ret_usage = cmd_fail_memory();
-    char *text = *ret_usage == CMD_DONE ? json_dumps(request, JSON_COMPACT) : NULL;
-    json_decref(request);
-    if (*ret_usage != CMD_DONE)
+    if (*ret_usage != CMD_DONE) {
+        json_decref(request);
         return BERTH_ERROR_BAD_ARGUMENT;
-    int status = BERTH_ERROR_OUT_OF_MEMORY;
-    free(cmd->reply);
-    cmd->reply = NULL;
-    if (text != NULL)
-        status = berth_call(cmd->berth, "io.berth.Placement.Bind", text, &cmd->reply);
-    free(text);
-    if (status < 0)
-        return status;
-    json_t *reply = json_loads(cmd->reply, 0, NULL); /* the library has found it to be an object */
-    return reply != NULL ? lib_bind_read(cmd->berth, reply, &plan->binding) : BERTH_ERROR_OUT_OF_MEMORY;
+    }
+    json_t *reply;
+    int status = lib_call(cmd->berth, "io.berth.Placement.Bind", request, &reply);
+    return status == BERTH_DONE ? lib_bind_read(cmd->berth, reply, &plan->binding) : status;
 }
 
 /* Whether the daemon itself has said that there is no such plan. */
@@ -185,22 +171,19 @@ static int show_gpus(struct cmd *cmd, struct exec_plan *plan)
     const char *visible = cmd_value(cmd, OPTION(VISIBLE));
     const struct berth_texts *allowed = &plan->step->allowed.gpus;
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = allowed->item, .count = (int)allowed->count};
-    char *text = NULL;
+    json_t *node = NULL;
     if (!exec_visible_lacks(plan->task))
         return BERTH_DONE;
-    int status = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text);
-    json_t *node = status == BERTH_DONE ? json_loads(text, 0, NULL) : NULL;
+    int status = lib_call(cmd->berth, "io.berth.Fabric.GetNode", json_object(), &node);
     bool is_all = visible != NULL && strcmp(visible, "all") == 0;
-    free(text);
     if (node != NULL && exec_visible_make(node, &job, plan->task, is_all ? allowed : NULL, &plan->visible))
         plan->task = &plan->visible.task;
     json_decref(node);
     return status;
 }
 
-int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
+static int ask_all(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms, int *ret_usage)
 {
-    const int64_t end_ms = now_ms() + timeout_ms;
     *ret_usage = CMD_DONE;
     leave_time(cmd, end_ms);
     int status = berth_connect(cmd->berth, cmd_value(cmd, &cmd_globals[CMD_SOCKET]));
@@ -222,6 +205,14 @@ int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *
         return status;
     leave_time(cmd, end_ms);
     return show_gpus(cmd, plan);
+}
+
+int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
+{
+    int status = ask_all(cmd, plan, lib_now_ms() + timeout_ms, ret_usage);
+    if (status == BERTH_ERROR_TIMED_OUT)
+        lib_fail_late_of_all(cmd->berth, timeout_ms);
+    return status;
 }
 
 void exec_plan_done(struct exec_plan *plan)

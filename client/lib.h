@@ -50,6 +50,10 @@ struct berth {
 int lib_fail(struct berth *berth, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int lib_fail_memory(struct berth *berth);
 int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *parameters);
+int lib_fail_late(struct berth *berth, int timeout_ms);
+
+/* Where the last error is that a call's answer was late: says the time that all of its caller's calls together had, instead of what was left for that one. */
+void lib_fail_late_of_all(struct berth *berth, int timeout_ms);
 
 /* lib_buffer.c: room for extra bytes at the end; false when out of memory. */
 bool lib_buffer_reserve(struct lib_buffer *buffer, size_t extra);

@@ -155,8 +155,7 @@ int lib_wait_reply(struct berth *berth, const char *method, const json_t *parame
     while (!waiter.done && status >= 0) {
         status = berth_wait(berth, lib_left_ms(start, berth->timeout_ms));
         if (status == 0 && !waiter.done)
-            status = lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %d.%03d s", berth->timeout_ms / 1000,
-                              berth->timeout_ms % 1000);
+            status = lib_fail_late(berth, berth->timeout_ms);
     }
     if (waiter.done)
         return waiter.status;

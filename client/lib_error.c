@@ -61,6 +61,21 @@ int lib_fail(struct berth *berth, int status, const char *format, ...)
     return status;
 }
 
+int lib_fail_late(struct berth *berth, int timeout_ms)
+{
+    if (timeout_ms <= 0)
+        return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon yet");
+    if (timeout_ms < 1000)
+        return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %d ms", timeout_ms);
+    return lib_fail(berth, BERTH_ERROR_TIMED_OUT, "no answer from the daemon within %g s", timeout_ms / 1000.0);
+}
+
+void lib_fail_late_of_all(struct berth *berth, int timeout_ms)
+{
+    if (strcmp(berth->error_name, local_name(BERTH_ERROR_TIMED_OUT)) == 0 && berth->fd >= 0) /* without a connection it was the connecting that took too long */
+        lib_fail_late(berth, timeout_ms);
+}
+
 int lib_fail_memory(struct berth *berth) { return lib_fail(berth, BERTH_ERROR_OUT_OF_MEMORY, "out of memory"); }
 
 /* " (place gpu9, wanted 3)" from the parameters of an error that brought no detail. */

@@ -59,24 +59,10 @@ static struct line read_line(char *text)
     return line;
 }
 
-struct wanted {
-    const char *name;
-    bool is_there;
-};
-
-static bool look_for(void *arg, const char *name)
-{
-    struct wanted *wanted = arg;
-    wanted->is_there |= strcmp(name, wanted->name) == 0;
-    return true;
-}
-
 static bool is_for(const struct line *line, const char *node)
 {
-    struct wanted wanted = {.name = node};
-    if (line->node == NULL)
-        return true;
-    return node != NULL && slurm_list_names(line->node, look_for, &wanted) && wanted.is_there;
+    bool is_there = false;
+    return line->node == NULL || (node != NULL && slurm_list_has(line->node, node, &is_there) && is_there);
 }
 
 struct adding {

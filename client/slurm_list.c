@@ -82,6 +82,27 @@ bool slurm_list_names(const char *list, add_fn *add, void *arg)
     }
 }
 
+struct wanted {
+    const char *name;
+    bool is_there;
+};
+
+static bool look_for(void *arg, const char *name)
+{
+    struct wanted *wanted = arg;
+    wanted->is_there |= strcmp(name, wanted->name) == 0;
+    return true;
+}
+
+bool slurm_list_has(const char *list, const char *name, bool *ret_has)
+{
+    struct wanted wanted = {.name = name};
+    bool is_list = slurm_list_names(list, look_for, &wanted);
+    if (is_list)
+        *ret_has = wanted.is_there;
+    return is_list;
+}
+
 int slurm_list_numbers(const char *list, int most, int *ret_numbers)
 {
     int count = 0;

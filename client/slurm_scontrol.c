@@ -6,14 +6,16 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib.h"
 #include "slurm_list.h"
 
-#define SCONTROL_MS 20000 /* Slurm kills a health check after 60 s */
+#define SCONTROL_MS 20000 /* of one in all; Slurm kills a health check after 60 s */
 
 bool slurm_scontrol(const char *const words[], char *ret, size_t size)
 {
@@ -31,9 +33,11 @@ bool slurm_scontrol(const char *const words[], char *ret, size_t size)
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     struct pollfd reading = {.fd = ends[0], .events = POLLIN};
+    const int64_t end_ms = lib_now_ms() + SCONTROL_MS;
     for (ssize_t n = 1; failed == 0 && n > 0;) {
         char rest[256];
-        if (poll(&reading, 1, SCONTROL_MS) <= 0) {
+        const int64_t left_ms = end_ms - lib_now_ms();
+        if (poll(&reading, 1, left_ms > 0 ? (int)left_ms : 0) <= 0) {
             kill(pid, SIGKILL);
             break;
         }
@@ -81,32 +85,19 @@ bool slurm_scontrol_has_steps(const char *job)
     return has;
 }
 
-struct wanted {
-    const char *node;
-    bool is_there;
-};
-
-static bool look_for(void *arg, const char *name)
-{
-    struct wanted *wanted = arg;
-    wanted->is_there |= strcmp(name, wanted->node) == 0;
-    return true;
-}
-
 bool slurm_scontrol_has_left(const char *job, const char *node)
 {
     static const char *const there[] = {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"};
     char shown[8192], state[64], nodes[4096];
     const char *const words[] = {"scontrol", "show", "job", job, NULL};
-    struct wanted wanted = {.node = node};
     if (!slurm_scontrol(words, shown, sizeof shown))
         return strstr(shown, "Invalid job id") != NULL;
     if (!slurm_scontrol_value(shown, " JobState=", true, state, sizeof state))
         return false;
-    bool is_somewhere = false;
+    bool is_somewhere = false, is_here = true;
     for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
         is_somewhere |= strcmp(state, there[i]) == 0;
     if (!is_somewhere)
         return true;
-    return slurm_scontrol_value(shown, " NodeList=", true, nodes, sizeof nodes) && slurm_list_names(nodes, look_for, &wanted) && !wanted.is_there;
+    return slurm_scontrol_value(shown, " NodeList=", true, nodes, sizeof nodes) && slurm_list_has(nodes, node, &is_here) && !is_here;
 }

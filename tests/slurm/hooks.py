@@ -1,9 +1,11 @@
 """Slurm's prolog, epilog and health check under a real Slurm of one node with eight device files for gpus: claims, daemons that are not there or hang, draining. Prints TAP."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -101,22 +103,47 @@ def a_daemon_that_is_gone_or_hangs_costs_no_job():
         cluster.wait_idle()
 
 
+@contextlib.contextmanager
+def full_log():
+    """A system log that takes no more lines."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler:
+        log.bind("/dev/log")
+        filler.setblocking(False)
+        filler.connect("/dev/log")
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                filler.send(b"x")
+        yield
+    os.unlink("/dev/log")
+
+
+def time_hook(daemon, hook, what, runs):
+    """A busy machine takes longer: only the best says what the hook itself does."""
+    took = []
+    for number in range(runs):
+        begin = time.monotonic()
+        # Without a timeout: with one Python looks for the end of a process that has closed its output only now and then.
+        done = subprocess.run([ROOT / "etc/slurm" / hook], capture_output=True, check=False, env={
+            "BERTH": str(BIN / "berth"), "BERTH_SOCKET": daemon.socket, **STEP, "SLURM_JOB_ID": str(number), "SLURM_JOB_GPUS": "0-7", "SLURM_STEP_GPUS": "0,1"})
+        took.append(1000 * (time.monotonic() - begin))
+        assert done.returncode == 0 and done.stderr == b"" and (done.stdout == b"" or hook == "taskprolog"), done
+    took.sort()
+    print(f"# {hook}, {what}: {took[0]:.1f} ms, median {took[runs // 2]:.1f}, of 100 the slowest {took[runs * 99 // 100]:.1f}, at most {took[-1]:.1f}")
+    assert took[0] < 100, took
+
+
 def hooks_take_less_than_a_tenth_of_a_second():
+    """BERTH_HOOK_RUNS: how many of each."""
+    runs = int(os.environ.get("BERTH_HOOK_RUNS", "7"))
     with Daemon("--node", NODES / "mi250x") as daemon:
-        for is_stopped in False, True:
-            if is_stopped:
-                daemon.process.send_signal(signal.SIGSTOP)
+        for hook in "prolog", "epilog", "taskprolog":
+            time_hook(daemon, hook, "the daemon answers", runs)
+        daemon.process.send_signal(signal.SIGSTOP)
+        for hook in "prolog", "epilog", "taskprolog":
+            time_hook(daemon, hook, "the daemon hangs", runs)
+        with full_log():
             for hook in "prolog", "epilog", "taskprolog":
-                took = []
-                for number in range(7):
-                    begin = time.monotonic()
-                    done = subprocess.run([ROOT / "etc/slurm" / hook], capture_output=True, timeout=20, check=False, env={
-                        "BERTH": str(BIN / "berth"), "BERTH_SOCKET": daemon.socket, **STEP, "SLURM_JOB_ID": str(number), "SLURM_JOB_GPUS": "0-7", "SLURM_STEP_GPUS": "0,1"})
-                    took.append(1000 * (time.monotonic() - begin))
-                    assert done.returncode == 0 and done.stderr == b"" and (done.stdout == b"" or hook == "taskprolog"), done
-                took.sort()
-                print(f"# {hook}, the daemon {'hangs' if is_stopped else 'answers'}: {took[0]:.1f} ms, median {took[3]:.1f}, at most {took[-1]:.1f}")
-                assert took[0] < 100, took
+                time_hook(daemon, hook, "the daemon and the system log hang", runs)
         daemon.process.send_signal(signal.SIGCONT)
 
 

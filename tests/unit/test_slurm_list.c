@@ -62,6 +62,16 @@ static void broken_names_are_refused(void **state)
     assert_false(slurm_list_names("a[1-2]", add, &few));
 }
 
+static void a_name_is_found_in_what_is_a_list(void **state)
+{
+    (void)state;
+    bool has = false;
+    assert_true(slurm_list_has("n[01-03],x", "n02", &has) && has);
+    assert_true(slurm_list_has("n[01-03],x", "n2", &has) && !has);
+    assert_false(slurm_list_has("n2,n[", "n2", &has));
+    assert_false(has);
+}
+
 static void numbers_are_read_up_to_the_most(void **state)
 {
     (void)state;
@@ -81,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_expanded_in_order),
         cmocka_unit_test(broken_names_are_refused),
+        cmocka_unit_test(a_name_is_found_in_what_is_a_list),
         cmocka_unit_test(numbers_are_read_up_to_the_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
