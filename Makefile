@@ -147,7 +147,7 @@ $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa)
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
@@ -157,7 +157,7 @@ $(BUILD)/obj/client/spank_berth.o: ALL_CFLAGS += -fvisibility=default
 $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_PARTS)) $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg_libs,jansson) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg_libs,jansson numa) -lm
 .PHONY: no_spank
 no_spank:
 	@echo "  left out: Slurm's plugin spank_berth.so, for there is no slurm/spank.h (Debian: libslurm-dev)"
@@ -166,11 +166,13 @@ $(BUILD)/bin/berthd: $(call obj,$(DAEMON_MAIN)) $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-# The command links the library statically: one file to start, and start is what it is measured by.
+# The command links the library statically: one file to start, and start is what it is measured by. So it does with libnuma where that is there as an
+# archive: all that is called of it are two system calls, and loaded it reads the machine's nodes before main.
+NUMA_ARCHIVE = $(if $(filter /%,$(shell $(CC) -print-file-name=libnuma.a)),-Wl$(comma)-Bstatic -lnuma -Wl$(comma)-Bdynamic,$(call pkg_libs,numa))
 $(BUILD)/bin/berth: $(call obj,client/berth.c) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,jansson) -lm
 $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu_main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)

@@ -1,20 +1,18 @@
-/* Taking a berth. The memory policy by system calls: libnuma looks the whole machine over before main() of whatever is linked with it. */
+/* Taking a berth. */
 #include "lib_apply.h"
 #include "lib.h"
 #include "lib_cpus.h"
 
 #include <errno.h>
-#include <linux/mempolicy.h>
+#include <numaif.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define NODES_MAX 1024
 #define NODE_BITS (CHAR_BIT * sizeof(unsigned long))
-#define MPOL_MANY 5 /* MPOL_PREFERRED_MANY, which headers of before Linux 5.15 do not name */
+#define MPOL_MANY 5 /* MPOL_PREFERRED_MANY, Linux 5.15; libnuma of Debian 12 does not name it */
 
 struct policy {
     int mode;
@@ -22,7 +20,7 @@ struct policy {
 };
 
 /* maxnode counts one more than there are bits: the kernel takes one off. */
-static int set_policy(const struct policy *policy) { return (int)syscall(SYS_set_mempolicy, policy->mode, policy->nodes, NODES_MAX + 1UL); }
+static int set_policy(const struct policy *policy) { return (int)set_mempolicy(policy->mode, (unsigned long *)policy->nodes, NODES_MAX + 1); }
 
 static int make_policy(struct berth *berth, const struct berth_task *task, struct policy *ret_policy)
 {
@@ -58,7 +56,7 @@ static int apply_memory(struct berth *berth, const struct berth_task *task, stru
     int status = make_policy(berth, task, &policy);
     if (status < 0)
         return status;
-    if (syscall(SYS_get_mempolicy, &before.mode, before.nodes, NODES_MAX + 1UL, NULL, 0UL) != 0)
+    if (get_mempolicy(&before.mode, before.nodes, NODES_MAX, NULL, 0) != 0)
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel has no memory policies here: %s", strerror(errno));
     if (set_policy(&policy) != 0)
         return lib_fail(berth, BERTH_ERROR_SYSTEM, "the kernel refuses the memory policy: %s", strerror(errno));
