@@ -30,17 +30,26 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
     return CMD_DONE;
 }
 
+/* Whether this task has others beside it that a launcher has started: who is started by hand says everything, as often as it is started. */
+static bool has_others(const struct exec_plan *plan) { return plan->said->name != NULL && plan->who.tasks != 1; }
+
+/* Whether this task is to say what others may say too. */
+static bool is_sayer(const struct exec_plan *plan, const char *line)
+{
+    const char *name = lib_launcher_rank_name(plan->said);
+    return !has_others(plan) || exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
+}
+
 /* The command has no berth: with --strict it is not run, else it is, and this says so, once for all tasks here; by each with --verbose. */
 static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status, const char *why)
 {
     char line[1200];
-    const char *name = lib_launcher_rank_name(plan->said);
-    const bool is_alone = plan->who.tasks == 1 || has(cmd, CMD_EXEC_VERBOSE);
+    const bool is_each = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan);
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
-    if (is_alone || exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line))
-        cmd_warn("%s%s", line, is_alone ? "" : " (said once for all tasks here of which it is true)");
+    if (is_each || is_sayer(plan, line))
+        cmd_warn("%s%s", line, is_each ? "" : " (said once for all tasks here of which it is true)");
     return CMD_DONE;
 }
 
@@ -86,7 +95,8 @@ static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
         return;
     for (size_t i = 0; i < plan->binding->warnings.count; i++) {
         cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
-        cmd_warn("%s", warning);
+        if (is_sayer(plan, warning)) /* they are the plan's, and that is all tasks' */
+            cmd_warn("%s", warning);
     }
     join(gpus, sizeof gpus, &plan->task->gpus);
     join(memory, sizeof memory, &plan->task->memory);

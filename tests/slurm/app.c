@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,20 +40,27 @@ static void print_variable(const char *name)
 }
 
 /* Nothing drives them: a file that may be opened has no device. */
+static bool may_open(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || (errno != EPERM && errno != ENOENT);
+}
+
+/* Of the vendor that the machine has gpus of. */
 static void print_devices(void)
 {
     const char *comma = "";
     printf(", \"devices\": [");
     for (int n = 0; n < 8; n++) {
-        char path[32];
-        snprintf(path, sizeof path, "/dev/dri/renderD%d", 128 + n);
-        int fd = open(path, O_RDWR | O_CLOEXEC);
-        if (fd < 0 && errno == EPERM)
-            continue;
-        printf("%s%d", comma, n);
-        comma = ",";
-        if (fd >= 0)
-            close(fd);
+        char amd[32], nvidia[32];
+        snprintf(amd, sizeof amd, "/dev/dri/renderD%d", 128 + n);
+        snprintf(nvidia, sizeof nvidia, "/dev/nvidia%d", n);
+        if (may_open(amd) || may_open(nvidia)) {
+            printf("%s%d", comma, n);
+            comma = ",";
+        }
     }
     printf("]");
 }

@@ -1,48 +1,13 @@
 """Judges what tests/slurm/guest.init printed on the emulated machine: berths.py CONSOLE; one TAP line for each check."""
 import json
-import re
 import sys
 
-PREFERRED = 1
+from console import PREFERRED, Console
+
 VISIBLE = "ROCR_VISIBLE_DEVICES"
 
-parts = {}
-name = None
-for line in open(sys.argv[1], encoding="utf-8", errors="replace").read().replace("\r", "").split("\n"):
-    if match := re.search(r"@@ end (\d+)$", line):
-        parts[name] = "\n".join(text).strip()
-        name = None
-    elif match := re.search(r"@@ (.+)$", line):
-        name, text = match[1], []
-    elif name is not None:
-        text.append(line)
-
-number = failed = 0
-
-
-def check(what, good, shown=""):
-    global number, failed
-    number += 1
-    print(f"{'ok' if good else 'not ok'} {number} - {what}")
-    if not good:
-        failed += 1
-        print("\n".join(f"# {line[:2000]}" for line in str(shown).split("\n")))
-
-
-def said(part):
-    return parts.get(part, "it was not reached")
-
-
-def tasks(part, job=None):
-    """By job and number on the node."""
-    found = [json.loads(line[5:]) for line in said(part).split("\n") if line.startswith("task {")]
-    jobs = sorted({int(task["SLURM_JOB_ID"]) for task in found})
-    return [{int(t["SLURM_LOCALID"]): t for t in found if int(t["SLURM_JOB_ID"]) == j} for j in jobs]
-
-
-def lines(part):
-    """What is not from the tasks themselves."""
-    return [line for line in said(part).split("\n") if line and not line.startswith("task {")]
+console = Console(sys.argv[1])
+check, said, tasks, lines = console.check, console.said, console.tasks, console.lines
 
 
 def cpus(text):
@@ -63,7 +28,7 @@ def follows(part, plan):
     return len(found) == 1 and len(found[0]) == len(berths) and all(is_in_berth(found[0][berth["task"]], berth) for berth in berths) and not lines(part)
 
 
-check("the machine came up and everything ran", name == "done", "\n".join(f"{part}: {text[:300]}" for part, text in parts.items()))
+console.check_all_ran()
 check("srun -n8 --gpus=8 without another word: each task has the cpus, the memory and the gpus that berth bind prints", follows("job 8", "plan 8"),
       said("plan 8")[:1500] + "\n" + said("job 8"))
 for count in 1, 2:
@@ -97,5 +62,4 @@ for how in "hung", "absent":
     found = tasks(f"job {how}")
     check(f"the daemon {how}: the job runs, with one line", len(found) == 1 and len(found[0]) == 2 and len(lines(f"job {how}")) == 1 and "as Slurm has placed them" in said(f"job {how}"), said(f"job {how}"))
 
-print(f"1..{number}")
-sys.exit(failed > 0)
+sys.exit(console.end())

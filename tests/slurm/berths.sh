@@ -1,10 +1,11 @@
 #!/bin/bash
 # Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node has as many: Debian's kernel under QEMU, a private
 # Slurm with berth's plugin and hooks in it, and berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the build; LOG keeps the console.
-# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh).
+# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the first
+# cpus and the gpus of the recorded H200 node.
 set -eu
 cd "$(dirname "$0")/../.."
-BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off}
+BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off} NODE=${NODE:-mi250x}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=${LOG:-$work/console}
@@ -27,13 +28,19 @@ mkdir -p "$root$plugins"
 cp "$(command -v busybox)" "$root/bin/busybox"
 cp tests/slurm/guest.init "$root/init"
 cp tests/slurm/guest.conf "$root/etc/slurm/slurm.conf"
-echo "Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]" >"$root/etc/slurm/gres.conf"
+if [ "$NODE" = mi250x ]; then
+    echo "Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]" >"$root/etc/slurm/gres.conf"
+    python3 tests/slurm/node.py "$root/node" 1
+else
+    sed -i 's/gpu:mi250x:8/gpu:h200:4/' "$root/etc/slurm/slurm.conf"
+    echo "Name=gpu Type=h200 File=/dev/nvidia[0-3] Flags=nvidia_gpu_env" >"$root/etc/slurm/gres.conf"
+    python3 tests/slurm/node.py "$root/node" 8 "$NODE"
+fi
 echo "CgroupPlugin=cgroup/v1" >"$root/etc/slurm/cgroup.conf"
 echo "required /usr/lib/spank_berth.so socket=/run/berth.sock timeout_ms=10000" >"$root/etc/slurm/plugstack.conf"
 echo "root:x:0:0:root:/:/bin/sh" >"$root/etc/passwd"
 echo "root:x:0:" >"$root/etc/group"
 echo "127.0.0.1 localhost n1" >"$root/etc/hosts"
-python3 tests/slurm/node.py "$root/node" 1
 for hook in etc/slurm/*; do
     { echo '#!/bin/sh' && echo 'export BERTH_SOCKET=/run/berth.sock' && tail -n +2 "$hook"; } >"$root/usr/libexec/berth/slurm/${hook##*/}"
 done
@@ -63,6 +70,6 @@ for node in 0 1 2 3; do
 done
 status=0
 timeout -k 5 "${CLUSTER_SECONDS:-900}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
+    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN node=$NODE" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || echo "# qemu ended with $status"
-if [ "$CONSTRAIN" = off ]; then python3 tests/slurm/berths.py "$log"; else python3 tests/slurm/constrained.py "$log" "$CONSTRAIN"; fi
+if [ "$CONSTRAIN" = off ]; then python3 tests/slurm/berths.py "$log"; else python3 tests/slurm/constrained.py "$log" "$CONSTRAIN" "$NODE"; fi

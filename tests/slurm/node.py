@@ -1,11 +1,11 @@
-"""The virtual MI250X node with as many cores as a test machine has: node.py FOLDER CORES_PER_LLC. One hardware thread a core."""
+"""The virtual MI250X node with as many cores as a test machine has, one hardware thread a core: node.py FOLDER CORES_PER_LLC. Or another node's first cpus: node.py FOLDER CPUS NODE."""
 import pathlib
 import re
 import shutil
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "nodes" / "mi250x"
-LLCS, CORES = 8, 8  # of the whole node, cores in each llc
+NODES = pathlib.Path(__file__).resolve().parent.parent / "nodes"
+LLCS, CORES = 8, 8  # of the whole MI250X node, cores in each llc
 
 
 def bits(text):
@@ -24,9 +24,8 @@ def words(value):
     return ",".join(parts)
 
 
-def shrink(xml, cores):
-    number = {llc * CORES + core: llc * cores + core for llc in range(LLCS) for core in range(cores)}
-
+def shrink(xml, number):
+    """With the cpus that number maps to their new numbers, and nothing of which no cpu is left."""
     def mask(match):
         old = bits(match[2])
         return f'{match[1]}="{words(sum(1 << new for cpu, new in number.items() if old >> cpu & 1))}"'
@@ -34,7 +33,7 @@ def shrink(xml, cores):
     for line in xml.splitlines():
         kind = re.search(r'<object type="(PU|Core)" os_index="(\d+)"', line)
         cpus = re.search(r'cpuset="([^"]*)"', line)
-        gone = kind and not any(bits(cpus[1]) >> cpu & 1 for cpu in number)
+        gone = "<object" in line and cpus and not any(bits(cpus[1]) >> cpu & 1 for cpu in number)
         if inside or gone:
             inside += line.count("<object") - line.count("</object>") - line.count("/>") * ("<object" in line)
             continue
@@ -44,12 +43,19 @@ def shrink(xml, cores):
     return "\n".join(lines) + "\n"
 
 
-def make(folder, cores):
-    shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
+def cut(folder, node, number):
+    shutil.copytree(NODES / node, folder, dirs_exist_ok=True)
     path = pathlib.Path(folder) / "topology.xml"
-    path.write_text(shrink(path.read_text(), cores))
+    path.write_text(shrink(path.read_text(), number))
     return folder
 
 
+def make(folder, cores):
+    return cut(folder, "mi250x", {llc * CORES + core: llc * cores + core for llc in range(LLCS) for core in range(cores)})
+
+
 if __name__ == "__main__":
-    make(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) > 3:
+        cut(sys.argv[1], sys.argv[3], {cpu: cpu for cpu in range(int(sys.argv[2]))})
+    else:
+        make(sys.argv[1], int(sys.argv[2]))

@@ -340,16 +340,23 @@ def tasks_with_the_same_warning_say_it_once():
     needs_two_cpus()
 
     def said(path, *options, tasks=range(8)):
-        running = [subprocess.Popen([BIN / "berth", "--socket", path, "exec", *options, "true"], env=clean_environment(**hydra(task, 8)), stderr=subprocess.PIPE, text=True) for task in tasks]
-        return sorted(process.communicate(timeout=60)[1] for process in running)
-    line = "berth: warning: no daemon at {}: true runs without a berth (said once for all tasks here of which it is true)\n"
-    assert said("/nonexistent/1") == [""] * 7 + [line.format("/nonexistent/1")]
-    assert said("/nonexistent/2", tasks=(5, 6, 7)) == ["", "", line.format("/nonexistent/2")]
-    assert said("/nonexistent/1", "--verbose") == ["berth: warning: no daemon at /nonexistent/1: true runs without a berth\n"] * 8
-    assert said("/nonexistent/1", "--strict") == ["berth: no daemon at /nonexistent/1: true is not run (--strict)\n"] * 8
+        """Lines of the tasks of one launcher, which a shell is here."""
+        command = " ".join(f"'{word}'" for word in (BIN / "berth", "--socket", path, "exec", *options, "true"))
+        script = f"for t in {' '.join(map(str, tasks))}; do MPI_LOCALRANKID=$t PMI_RANK=$t {command} & done; wait"
+        return subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="8", PMI_SIZE="8"), capture_output=True, text=True, timeout=60).stderr.splitlines()
+    line = "berth: warning: no daemon at /nonexistent: true runs without a berth"
+    once = [line + " (said once for all tasks here of which it is true)"]
+    assert said("/nonexistent") == once and said("/nonexistent") == once, "another launcher's tasks are another step's"
+    assert said("/nonexistent", tasks=(5, 6, 7)) == once
+    assert said("/nonexistent", "--verbose") == [line] * 8
+    assert said("/nonexistent", "--strict") == ["berth: no daemon at /nonexistent: true is not run (--strict)"] * 8
+    by_hand = [exec_("/nonexistent", "-n", 8, "-t", 5, "true")[2] for _ in range(2)]
+    assert by_hand == [line + "\n"] * 2, by_hand
     with Daemon("--node", NODES / "mi250x") as daemon:
-        assert len(list(filter(None, found := said(daemon.socket, "--key", "too-many")))) == 1, found
-        assert said(daemon.socket, "--key", "fits", "-n", "2", tasks=(0, 1)) == ["", ""]
+        assert len(said(daemon.socket)) == 1 and said(daemon.socket, "-n", "2", tasks=(0, 1)) == []
+        lines = said(daemon.socket, "-n", "2", "--verbose", tasks=(0, 1))
+        warnings = [line for line in lines if line.startswith("berth: warning: ")]
+        assert len(lines) == len(warnings) + 2 and len(warnings) == len(set(warnings)) > 1, lines
 
 
 def a_hung_daemon_is_not_waited_for():
