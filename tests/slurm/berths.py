@@ -2,12 +2,12 @@
 import json
 import sys
 
-from console import PREFERRED, Console
+from console import PREFERRED, Jobs
 
 VISIBLE = "ROCR_VISIBLE_DEVICES"
 
-console = Console(sys.argv[1])
-check, said, tasks, lines = console.check, console.said, console.tasks, console.lines
+console = Jobs(sys.argv[1])
+check, said, tasks, lines = console.check, console.text, console.tasks, console.lines
 
 
 def cpus(text):
@@ -28,7 +28,7 @@ def follows(part, plan):
     return len(found) == 1 and len(found[0]) == len(berths) and all(is_in_berth(found[0][berth["task"]], berth) for berth in berths) and not lines(part)
 
 
-console.check_all_ran()
+console.came_through()
 check("srun -n8 --gpus=8 without another word: each task has the cpus, the memory and the gpus that berth bind prints", follows("job 8", "plan 8"),
       said("plan 8")[:1500] + "\n" + said("job 8"))
 for count in 1, 2:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Jobs on an emulated machine with eight cpus on four NUMA nodes, of which the virtual MI250X node has as many: Debian's kernel under QEMU, a private
 # Slurm with berth's plugin and hooks in it, and berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the build; LOG keeps the console.
-# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the first
-# cpus and the gpus of the recorded H200 node.
+# CONSTRAIN is off, or v1 or v2: the version of the cgroups by which Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the
+# first cpus, the one NUMA node and the gpus of the recorded H200 node.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off} NODE=${NODE:-mi250x}
@@ -32,7 +32,7 @@ if [ "$NODE" = mi250x ]; then
     echo "Name=gpu Type=mi250x File=/dev/dri/renderD[128-135]" >"$root/etc/slurm/gres.conf"
     python3 tests/slurm/node.py "$root/node" 1
 else
-    sed -i 's/gpu:mi250x:8/gpu:h200:4/' "$root/etc/slurm/slurm.conf"
+    sed -i 's/gpu:mi250x:8/gpu:h200:4/; s/SocketsPerBoard=4 CoresPerSocket=2/SocketsPerBoard=1 CoresPerSocket=8/' "$root/etc/slurm/slurm.conf"
     echo "Name=gpu Type=h200 File=/dev/nvidia[0-3] Flags=nvidia_gpu_env" >"$root/etc/slurm/gres.conf"
     python3 tests/slurm/node.py "$root/node" 8 "$NODE"
 fi
@@ -64,10 +64,15 @@ done | sort -u | while read -r library; do
 done
 (cd "$root" && find . | cpio --quiet -o -H newc) | gzip -1 >"$work/initrd"
 
-options=(-machine q35 -accel "tcg,thread=multi" -cpu "max,l3-cache=off" -smp "8,sockets=4,cores=2,threads=1" -m 2048)
-for node in 0 1 2 3; do
-    options+=(-object "memory-backend-ram,id=m$node,size=512M" -numa "node,nodeid=$node,cpus=$((2 * node))-$((2 * node + 1)),memdev=m$node")
-done
+options=(-machine q35 -accel "tcg,thread=multi" -cpu "max,l3-cache=off" -m 2048)
+if [ "$NODE" = mi250x ]; then
+    options+=(-smp "8,sockets=4,cores=2,threads=1")
+    for node in 0 1 2 3; do
+        options+=(-object "memory-backend-ram,id=m$node,size=512M" -numa "node,nodeid=$node,cpus=$((2 * node))-$((2 * node + 1)),memdev=m$node")
+    done
+else
+    options+=(-smp "8,sockets=1,cores=8,threads=1" -object "memory-backend-ram,id=m0,size=2048M" -numa "node,nodeid=0,cpus=0-7,memdev=m0")
+fi
 status=0
 timeout -k 5 "${CLUSTER_SECONDS:-900}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
     -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN node=$NODE" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?

@@ -3,7 +3,7 @@ import json
 import re
 import sys
 
-from console import PREFERRED, Console
+from console import PREFERRED, Jobs
 
 VERSION, NODE = sys.argv[2:]
 IS_AMD = NODE == "mi250x"
@@ -11,8 +11,8 @@ VISIBLE = "ROCR_VISIBLE_DEVICES" if IS_AMD else "CUDA_VISIBLE_DEVICES"
 HALF = 4 if IS_AMD else 2  # of the node's gpus: the first job has the first half, the second job the next two
 NEXT = [HALF, HALF + 1]
 
-console = Console(sys.argv[1])
-check, said, lines = console.check, console.said, console.lines
+console = Jobs(sys.argv[1])
+check, said, lines = console.check, console.text, console.lines
 
 
 def tasks(part):
@@ -31,21 +31,21 @@ def memory_near(cpu):
     return 1 << cpu // 2 if IS_AMD else 1
 
 
-console.check_all_ran()
+console.came_through()
 first = tasks("first")
 check("a job of the first half of the gpus may open these alone, and sees them", len(first) == 1 and first[0]["devices"] == list(range(HALF)) and
-      sorted(first[0][VISIBLE].split(",")) == names(range(HALF), 0) and not lines("first"), said("first") + said("output of slurmd"))
+      sorted(str(first[0].get(VISIBLE)).split(",")) == names(range(HALF), 0) and not lines("first"), said("first") + said("output of slurmd"))
 taken = set(first[0]["cpus"]) if first else set()
 for part, what in (("second", "each task has one of them"), ("second free", "also with --cpu-bind=none --gpu-bind=none, which leaves no variables"), ("second exec", "and by berth exec")):
     found = tasks(part)
     check(f"a second job may open the next two gpus, which count from 0 in it; {what}", len(found) == 2 and all(task["devices"] == NEXT for task in found.values()) and
-          sorted(task.get(VISIBLE) for task in found.values()) == names(NEXT, HALF) and not lines(part), said(part))
+          sorted(str(task.get(VISIBLE)) for task in found.values()) == names(NEXT, HALF) and not lines(part), said(part))
     check(f"{part}: its tasks have cpus of their own, away from the first job's, and memory there", len(found) == 2 and not taken & {cpu for task in found.values() for cpu in task["cpus"]} and
           not set(found[0]["cpus"]) & set(found[1]["cpus"]) and all(task["policy"] == PREFERRED and task["nodes"] == memory_near(task["cpus"][0]) for task in found.values()), said(part))
 found = tasks("second all")
-check("visible=all: both, its own first", sorted(task.get(VISIBLE) for task in found.values()) == [",".join(names(pair, HALF)) for pair in (NEXT, NEXT[::-1])], said("second all"))
+check("visible=all: both, its own first", sorted(str(task.get(VISIBLE)) for task in found.values()) == [",".join(names(pair, HALF)) for pair in (NEXT, NEXT[::-1])], said("second all"))
 found = tasks("second off")
-check("--berth=off: both, as Slurm has it", len(found) == 2 and all(task[VISIBLE] == "0,1" and task["policy"] == 0 for task in found.values()), said("second off"))
+check("--berth=off: both, as Slurm has it", len(found) == 2 and all(task.get(VISIBLE) == "0,1" and task["policy"] == 0 for task in found.values()), said("second off"))
 claims = [claim for claim in json.loads(said("claims"))["claims"] if claim["key"] == "slurm/1"] if said("claims").startswith("{") else []
 is_owned = bool(claims) and re.search(r"/job_1$", claims[0]["owner_cgroup"] or "") is not None
 gpus = [place for place in claims[0]["places"] if place.startswith("gpu")] if claims else []  # none where the prolog's tenth of a second was too short for an emulated machine
