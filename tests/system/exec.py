@@ -341,17 +341,14 @@ def tasks_with_the_same_warning_say_it_once():
 
     def said(path, *options, tasks=range(8)):
         """Lines of the tasks of one launcher, which a shell is here."""
-        command = " ".join(f"'{word}'" for word in (BIN / "berth", "--socket", path, "exec", *options, "true"))
-        script = f"for t in {' '.join(map(str, tasks))}; do MPI_LOCALRANKID=$t PMI_RANK=$t {command} & done; wait"
+        script = f"for t in {' '.join(map(str, tasks))}; do MPI_LOCALRANKID=$t PMI_RANK=$t {BIN}/berth --socket {path} exec {' '.join(options)} true & done; wait"
         return subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="8", PMI_SIZE="8"), capture_output=True, text=True, timeout=60).stderr.splitlines()
-    line = "berth: warning: no daemon at /nonexistent: true runs without a berth"
-    once = [line + " (said once for all tasks here of which it is true)"]
-    assert said("/nonexistent") == once and said("/nonexistent") == once, "another launcher's tasks are another step's"
-    assert said("/nonexistent", tasks=(5, 6, 7)) == once
+    line, once = "berth: warning: no daemon at /nonexistent: true runs without a berth", " (said once for all tasks here of which it is true)"
+    assert said("/nonexistent") == [line + once] and said("/nonexistent") == [line + once], "another launcher's tasks are another step's"
+    assert said("/nonexistent", tasks=(5, 6, 7)) == [line + once]
     assert said("/nonexistent", "--verbose") == [line] * 8
     assert said("/nonexistent", "--strict") == ["berth: no daemon at /nonexistent: true is not run (--strict)"] * 8
-    by_hand = [exec_("/nonexistent", "-n", 8, "-t", 5, "true")[2] for _ in range(2)]
-    assert by_hand == [line + "\n"] * 2, by_hand
+    assert [exec_("/nonexistent", "-n", 8, "-t", 5, "true")[2] for _ in range(2)] == [line + "\n"] * 2, "by hand"
     with Daemon("--node", NODES / "mi250x") as daemon:
         assert len(said(daemon.socket)) == 1 and said(daemon.socket, "-n", "2", tasks=(0, 1)) == []
         lines = said(daemon.socket, "-n", "2", "--verbose", tasks=(0, 1))
