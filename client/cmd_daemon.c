@@ -42,6 +42,26 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     return CMD_BUG; /* an error of a newer daemon */
 }
 
+/* What the daemon says of a parameter begins with its name. The option that it came from, or that is missing; NULL: it came from elsewhere. */
+static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail, const char **ret_rest)
+{
+    static const char missing[] = ": it is missing";
+    char name[40];
+    const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_");
+    if (length >= sizeof name || detail[length] != ':')
+        return NULL;
+    for (size_t i = 0; i < length; i++)
+        name[i] = detail[i] == '_' ? '-' : detail[i];
+    name[length] = '\0';
+    *ret_rest = detail + length;
+    for (size_t i = 0; i < cmd->command->option_count; i++) {
+        const struct cmd_option *option = &cmd->command->options[i];
+        if (strcmp(option->name, name) == 0)
+            return cmd_has(cmd, option) || strncmp(*ret_rest, missing, sizeof missing - 1) == 0 ? option : NULL;
+    }
+    return NULL;
+}
+
 int cmd_fail_daemon(struct cmd *cmd, int status)
 {
     if (cmd->node != NULL && (status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM))
@@ -52,8 +72,11 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
         return cmd_fail(exit_status, "%s (start berthd, or set BERTH_SOCKET or --socket)", detail);
     if (status == BERTH_ERROR_OUT_OF_MEMORY)
         return cmd_fail_memory();
-    if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT)
-        return cmd_usage(cmd, "%s", detail);
+    if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT) {
+        const char *rest;
+        const struct cmd_option *option = option_of(cmd, detail, &rest);
+        return option != NULL ? cmd_usage(cmd, "--%s%s", option->name, rest) : cmd_usage(cmd, "%s", detail);
+    }
     char explained[1024];
     cmd_closed_explain(cmd, detail, explained, sizeof explained);
     return cmd_fail(exit_status, "%s", explained);
