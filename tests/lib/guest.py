@@ -5,7 +5,7 @@ import re
 
 class Console:
     def __init__(self, path):
-        self.parts, self.number, self.failed, name, text = {}, 0, 0, None, []
+        self.parts, self.number, self.failed, self.passed, name, text = {}, 0, 0, [], None, []
         for line in open(path, encoding="utf-8", errors="replace").read().replace("\r", "").split("\n"):
             if match := re.search(r"@@ end (\d+)$", line):
                 self.parts[name] = ("\n".join(text).strip(), int(match[1]))
@@ -28,8 +28,10 @@ class Console:
 
     def check(self, what, good, shown=""):
         self.number += 1
-        print(f"{'ok' if good else 'not ok'} {self.number} - {what}")
-        if not good:
+        print(line := f"{'ok' if good else 'not ok'} {self.number} - {what}")
+        if good:
+            self.passed.append(line)
+        else:
             self.failed += 1
             print("\n".join(f"# {line[:2000]}" for line in str(shown).split("\n")))
 

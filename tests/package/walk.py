@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Judges what tests/package/walker.sh printed on the machine that was set up by the guides: walk.py CONSOLE [PAGE]. PAGE gets what was run and printed."""
+import datetime
 import json
 import pathlib
 import re
@@ -58,7 +59,7 @@ planned = {int(n): (cpus(where), gpus) for n, gpus, where in re.findall(r"^ +(\d
 check("srun -n8 --gpus=8 shows there what berth bind prints", len(seen) == 8 and seen == planned, shown)
 
 check("everything comes up again by itself after a boot", console.last == "done" and said("boot: slurmd")[1] == 0 and said("boot: berthd")[0].split() == ["NRestarts=0", "ActiveState=active"],
-      (console.last, said("boot: berthd"), said("boot: slurmd")))
+      f"{console.last}\n{said('boot: berthd')[0]}\n{said('boot: slurmd')[0]}\n{said('boot: why not')[0]}")
 for who in "job", "job of a user":
     check(f"{who}: srun -n8 --gpus=8 gives each task the cpus, the memory and the gpu that berth bind prints", follows(who), said("plan")[0][:1500] + "\n" + said(who)[0])
 four = tasks("job of four")
@@ -71,8 +72,8 @@ check("Slurm's control groups leave a task the gpus of its step alone", said("cg
 
 
 if len(sys.argv) > 2 and not console.failed:
-    parts = ["# From a fresh Debian to a job\n\nWhat `make check-walk` ran on the emulated node and what that printed: the commands of [ADMIN.md](../ADMIN.md) and [SLURM.md](../SLURM.md), after the packages were built and copied "
-             "there. Lines in which apt and dpkg tell their progress are left out.\n"]
+    parts = [f"# From a fresh Debian to a job\n\nWhat `make check-walk` ran on {datetime.date.today():%-d %B %Y} on a node emulated in software ({said('versions')[0]}), and what that printed: the commands of [ADMIN.md](../ADMIN.md) and "
+             "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node.\n"]
     for guide in GUIDES:
         parts.append(f"## {guide}.md\n")
         for number, block in enumerate(blocks(guide)):
@@ -80,7 +81,9 @@ if len(sys.argv) > 2 and not console.failed:
             commands = "".join(f"# {line}\n" for line in block.splitlines())
             parts.append(f"```\n{commands}" + "".join(f"{line}\n" for line in lines if line) + "```\n")
     parts.append("## After another boot\n")
-    for title, part in ("berth --json bind -n 8", "plan"), ("srun -n8 --gpus=8 /walk/app        # tests/slurm/app.c", "job"):
+    for title, part in (("systemctl show berthd.service -p ActiveState -p NRestarts", "boot: berthd"), ("sinfo -h -o %t        # until it is idle", "boot: slurmd"), ("berth bind -n 8", "plan shown"),
+                        ("srun -n8 --gpus=8 /walk/app        # tests/slurm/app.c", "job")):
         parts.append(f"```\n# {title}\n{said(part)[0]}\n```\n")
+    parts.append("What was judged by all that (tests/package/walk.py):\n\n```\n" + "\n".join(console.passed) + "\n```\n")
     pathlib.Path(sys.argv[2]).write_text("\n".join(parts))
 sys.exit(console.end())

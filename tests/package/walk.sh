@@ -1,10 +1,11 @@
 #!/bin/bash
 # walk.sh: does what docs/ADMIN.md and docs/SLURM.md tell an administrator, with the commands that stand there. Their code blocks "sh build machine" run in a
 # fresh Debian, those "sh node" on another one that is booted with systemd as PID 1 in QEMU's software emulation: eight cpus on four NUMA nodes, and the network for
-# apt. tests/package/walk.py judges what the node printed, and PAGE gets it as a page for docs/measured. Needs root, Debian's mirror, and a quarter of an hour.
+# apt. tests/package/walk.py judges what the node printed, and PAGE gets it as a page for docs/measured. KEEP names a new folder in which the node's disk (after each
+# boot), kernel and console are left, to look at or to boot again. Needs root, Debian's mirror, and a quarter of an hour.
 set -eu
 cd "$(dirname "$0")/../.."
-work=$(mktemp -d)
+if [ -n "${KEEP:-}" ]; then mkdir "$KEEP" && work=$(realpath "$KEEP"); else work=$(mktemp -d); fi
 log=$work/console
 
 leave_out() {
@@ -13,7 +14,8 @@ leave_out() {
 }
 finish() {
     ! mountpoint -q "$work/build/proc" || umount "$work/build/proc"
-    rm -rf "$work"
+    rm -rf "$work/build" "$work/node"
+    [ -n "${KEEP:-}" ] || rm -rf "$work"
 }
 [ "$(id -u)" = 0 ] || leave_out "only root can install packages"
 for tool in qemu-system-x86_64 mmdebstrap mke2fs; do
@@ -71,14 +73,16 @@ options=(-machine q35 -accel "tcg,thread=multi" -cpu "max,l3-cache=off" -smp "8,
 for number in 0 1 2 3; do
     options+=(-object "memory-backend-ram,id=m$number,size=512M" -numa "node,nodeid=$number,cpus=$((2 * number))-$((2 * number + 1)),memdev=m$number")
 done
-# It is booted twice: a machine that was set up has to come up so by itself.
+# It is booted twice, and shut down as an administrator would: a machine that was set up has to come up so by itself.
 for boot in 1 2; do
     status=0
     timeout -k 5 "${BOOT_SECONDS:-2400}" qemu-system-x86_64 "${options[@]}" -kernel "$work/kernel" -initrd "$work/initrd" -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" \
         -netdev user,id=net -device virtio-net-pci,netdev=net -object rng-random,id=random,filename=/dev/urandom -device virtio-rng-pci,rng=random \
         -append "root=/dev/vda rw console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check net.ifnames=0 systemd.show_status=0" -nographic -no-reboot -nodefaults -serial stdio \
         </dev/null >>"$log" 2>&1 || status=$?
+    [ -z "${KEEP:-}" ] || cp --sparse=always "$work/disk" "$work/disk.$boot"
     [ $status = 0 ] || { echo "# qemu ended with $status at boot $boot" && break; }
+    ! grep -q '@@ end [1-9]' "$log" || break # a block of the guides failed
 done
 [ -z "${LOG:-}" ] || cp "$log" "$LOG"
 python3 tests/package/walk.py "$log" ${PAGE:+"$PAGE"}
