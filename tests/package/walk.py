@@ -14,7 +14,7 @@ ROOT = HERE.parent.parent
 PREFERRED = 1
 VISIBLE = "ROCR_VISIBLE_DEVICES"
 GUIDES = "ADMIN", "SLURM"
-# What apt and dpkg say on the way.
+# What apt and dpkg say on the way, in the blocks that call them.
 PROGRESS = re.compile(r"^(Get:|Hit:|Selecting |Preparing |Unpacking |Setting up |Reading |Building |Processing |\(Reading |Fetched |debconf: |dpkg-preconfigure|update-alternatives|Need to get|After this|"
                       r"Extracting |N: |The following |Suggested |Recommended |  [a-z]|Scanning )")
 
@@ -73,14 +73,16 @@ check("Slurm's control groups leave a task the gpus of its step alone", said("cg
 
 if len(sys.argv) > 2 and not console.failed:
     parts = [f"# From a fresh Debian to a job\n\nWhat `make check-walk` ran on {datetime.date.today():%-d %B %Y} on a node emulated in software ({said('versions')[0]}), and what that printed: the commands of [ADMIN.md](../ADMIN.md) and "
-             "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node.\n"]
+             "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node, and what was measured are figures of an emulator.\n"]
     for guide in GUIDES:
         parts.append(f"## {guide}.md\n")
         for number, block in enumerate(blocks(guide)):
-            lines = [line.rstrip() for line in said(f"{guide}-{number + 1:02d}")[0].split("\n") if not PROGRESS.match(line)]
+            lines = [line.rstrip() for line in said(f"{guide}-{number + 1:02d}")[0].split("\n")]
+            if "apt-get" in block:
+                lines = [line for line in lines if line and not PROGRESS.match(line)]
             commands = "".join(f"# {line}\n" for line in block.splitlines())
-            parts.append(f"```\n{commands}" + "".join(f"{line}\n" for line in lines if line) + "```\n")
-    parts.append("## After another boot\n")
+            parts.append(f"```\n{commands}" + "".join(f"{line}\n" for line in lines).lstrip("\n") + "```\n")
+    parts.append("## After another boot\n\nTasks may wait for their berths there up to 30 s (timeout_ms=30000 in the plugin's line), eight cpus being emulated by those of a host that has other things to do.\n")
     for title, part in (("systemctl show berthd.service -p ActiveState -p NRestarts", "boot: berthd"), ("sinfo -h -o %t        # until it is idle", "boot: slurmd"), ("berth bind -n 8", "plan shown"),
                         ("srun -n8 --gpus=8 /walk/app        # tests/slurm/app.c", "job")):
         parts.append(f"```\n# {title}\n{said(part)[0]}\n```\n")
