@@ -10,7 +10,7 @@
 
 #define MANY_BYTES 1073741824.0 /* where starting counts for nothing */
 
-/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. Where as many bytes go the other way, only what was measured so. */
+/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. */
 static bool find_next(const struct way_ends *ends, bool kernels, enum way_through longest, const struct way *way, size_t count, struct way *ret)
 {
     struct way_room room;
@@ -21,7 +21,7 @@ static bool find_next(const struct way_ends *ends, bool kernels, enum way_throug
         return false;
     for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
         struct way next;
-        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(&next, &room) && (!ends->both || plan_way_knows_both(&next));
+        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(ends, &next, &room);
         if (may_be && plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
             best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
             *ret = next;
@@ -205,6 +205,7 @@ static struct chain_list *make(const struct way_ends *ends, bool kernels, const 
     chain.ends = *ends; /* places to be left out need not be anything yet */
     chain.ends.bytes = MANY_BYTES;
     chain.ends.without = chain.without;
+    chain.ends.both_is_known = ends->both && plan_way_knows_both(first);
     chain.kernels = kernels;
     chain.first = *first;
     chain.set = NULL;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apu.h"
 #include "visible.h"
 
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
@@ -57,6 +58,12 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
             return other;
     }
     return PLACE_NONE;
+}
+
+bool plan_ends_are_one(const struct graph *graph, place_id a, place_id b)
+{
+    place_id numa = graph_place(graph, a)->kind == PLACE_NUMA ? a : b, gpu = numa == a ? b : a;
+    return graph_place(graph, numa)->kind == PLACE_NUMA && graph_place(graph, gpu)->kind == PLACE_GPU && apu_at(graph, numa) == gpu;
 }
 
 /* Of the links of a place to b, or to any switch where b is none: how many there are, when all are down; else 0. */

@@ -18,6 +18,9 @@ const char *plan_ends_cut_text(const struct graph *graph, place_id gpu);
 /* The gpu whose memory Linux shows as that NUMA node; PLACE_NONE: it is the host's. */
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa);
 
+/* Whether one of them is a gpu, and the other the memory that it has in common with its cores (MI300A). */
+bool plan_ends_are_one(const struct graph *graph, place_id a, place_id b);
+
 /* Whether two gpus are known to be of different vendors: no runtime copies from one to the other. */
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b);
 

@@ -181,6 +181,8 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
     return true;
 }
 
+bool plan_move_is_own(const struct move *move) { return move->rate == NULL && move->most != NULL && move->most->from == move->most->to; }
+
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
 {
     const struct graph *graph = snap->graph;
@@ -189,6 +191,26 @@ void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char t
     *text = '\0';
     if (link != LINK_PATH_STATED)
         snprintf(text, MOVE_WHY_SIZE, ": nothing says what goes between %s and %s", graph_place(graph, graph->links[link].from)->name, graph_place(graph, graph->links[link].to)->name);
+}
+
+/* The set of a transfer and the same the other way round. */
+static bool take_both_set(const struct snapshot *snap, struct move *move)
+{
+    const char *axes = values_axes(snap->values, move->rate);
+    for (size_t s = 0; snap->sets != NULL && s < snap->sets->count; s++) {
+        const struct set *set = &snap->sets->item[s];
+        const struct set_flow *flow = set->flow;
+        if (set->flow_count != 2 || set->source != VALUE_MEASURED || resource_kind_of(set->metric) != plan_move_kind(snap->graph, move) || strcmp(flow[0].axes, axes) != 0 || strcmp(flow[1].axes, axes) != 0)
+            continue;
+        bool is_there = flow[0].from == move->from && flow[0].to == move->to, is_back = flow[0].from == move->to && flow[0].to == move->from;
+        double together = flow[0].bytes_per_s + flow[1].bytes_per_s;
+        if (flow[1].from != flow[0].to || flow[1].to != flow[0].from || !(is_there || is_back) || !(together > 0))
+            continue;
+        move->both_set = set;
+        move->slowdown = fmax(1, 2 * move->bytes_per_s / together);
+        return true;
+    }
+    return false;
 }
 
 /* The sum of both is measured one way round. */
@@ -202,7 +224,7 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
     if (v == NULL)
         v = values_find(snap->values, move->rate->metric, move->to, move->from, both);
     if (v == NULL || !(v->value > 0) || v->source != VALUE_MEASURED)
-        return false;
+        return take_both_set(snap, move);
     move->both = v;
     move->slowdown = fmax(1, 2 * move->bytes_per_s / v->value);
     return true;
@@ -294,7 +316,7 @@ enum berth_code plan_move_cite(const struct graph *graph, const struct move *mov
     if (first == NULL)
         return plan_evidence_add_nominal(evidence, start, plan_move_metric(graph, move), move->from, move->to, move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
-        (move->both != NULL && !plan_evidence_add(evidence, start, move->both)))
+        (move->both != NULL && !plan_evidence_add(evidence, start, move->both)) || (move->both_set != NULL && !plan_evidence_add_set(evidence, start, move->both_set)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;
 }

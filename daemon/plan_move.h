@@ -29,6 +29,7 @@ struct move {
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
     const struct agreement *drift; /* of the snapshot: how far such measurements are apart where they should not be; NULL unknown */
     const struct value *both;   /* of the snapshot: what both directions get together; NULL: not looked for or not known */
+    const struct set *both_set; /* of the snapshot: where just these two were measured together, and no value says it; NULL: not looked for or not known */
     double slowdown;            /* how many times longer the bytes take, not what starts them, while as many go the other way; 1 alone */
     bool is_slowed_by_guess;    /* some of slowdown is by what nobody measured: the time has no interval */
 };
@@ -44,6 +45,9 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
 
 /* ": nothing says what goes between package0 and package1", the reason why nothing is known of a pair that links join, each stated but for that one; "" there is none such. */
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE]);
+
+/* Whether its rate is by what a gpu's kernels get of the memory that it has in common with its cores (MI300A), in move->most: a copy from there to there gets half of that. */
+bool plan_move_is_own(const struct move *move);
 
 /* plan_move_find without what links are said to carry: false where nobody measured or published a rate. */
 bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);

@@ -49,13 +49,11 @@ double plan_pairs_both(struct snapshot *snap, const struct move *move)
 {
     struct move back = *move;
     struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES}, {.move = &back, .bytes = MANY_BYTES}};
-    bool is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU;
     back.from = move->to;
     back.to = move->from;
     if (plan_step(snap, flow, 2, NULL) != BERTH_OK)
         return NAN;
-    double slower = fmax(flow[0].time.time_ns / plan_move_queued_ns(move, MANY_BYTES), 1);
-    return !is_peer && move->by == MOVE_KERNEL ? fmax(slower, 2) : slower;
+    return fmax(flow[0].time.time_ns / plan_move_queued_ns(move, MANY_BYTES), 1);
 }
 
 /* False when out of memory. */
@@ -63,6 +61,8 @@ static bool take(struct snapshot *snap, const struct move *move, struct pair *re
 {
     struct pair pair = {.move = *move, .both = *move, .least_chunk = PAIRS_CHUNKS, .least_ns_per_byte = least_ns_per_byte(move), .start_ns = plan_move_start_ns(move), .least_bytes = plan_move_least(move),
                         .is_peer = graph_place(snap->graph, move->from)->kind == PLACE_GPU && graph_place(snap->graph, move->to)->kind == PLACE_GPU};
+    place_id numa = graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
+    pair.is_with_host = !pair.is_peer && apu_at(snap->graph, numa) == PLACE_NONE;
     pair.knows_both = plan_move_both(snap, &pair.both);
     if (!pair.knows_both)
         pair.both.slowdown = plan_pairs_both(snap, move);
@@ -130,6 +130,20 @@ static void raise_lanes(struct plan_pairs *pairs, const struct pair *pair)
         }
 }
 
+#define BY_OTHER 1.02 /* so that what was measured goes before what has the same by it */
+
+/* With the host both mechanisms meet in the same ports and packages: what both directions get at once by the other one is the most by this one, too, unless they take turns. */
+static void guess_by_other(const struct plan_pairs *pairs, struct pair *pair)
+{
+    const struct move *move = &pair->move;
+    const struct pair *other = pair->is_with_host ? plan_pairs_find(pairs, move->from, move->to, move->by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL) : NULL;
+    if (other == NULL || !(other->knows_both || other->both_is_others))
+        return;
+    double slower = fmin(2, BY_OTHER * move->bytes_per_s * other->both.slowdown / other->move.bytes_per_s);
+    pair->both.slowdown = fmax(pair->both.slowdown, slower);
+    pair->both_is_others = true;
+}
+
 /* Where nobody measured what both directions of a pair get at once: what others of that mechanism lose by it at most, with the host or between gpus. */
 static void guess_both(struct plan_pairs *pairs)
 {
@@ -138,12 +152,15 @@ static void guess_both(struct plan_pairs *pairs)
         for (size_t i = 0; i < pairs->item_count; i++) {
             struct pair *pair = &pairs->item[i];
             double *its = &most[pair->move.by][pair->is_peer];
-            if (pass == 0 && pair->knows_both)
+            bool is_like_others = pair->is_peer || pair->is_with_host; /* and not within one memory */
+            if (pass == 0 && pair->knows_both && is_like_others)
                 *its = fmax(*its, pair->both.slowdown);
             else if (pass == 1 && !pair->knows_both && *its > 0 && pair->move.rate->source == VALUE_MEASURED) {
                 pair->both.slowdown = *its;
                 pair->both_is_others = true;
             }
+            if (pass == 1 && !pair->knows_both)
+                guess_by_other(pairs, pair);
         }
 }
 
@@ -332,6 +349,12 @@ void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id t
     return f >= 0 && t >= 0 ? &pairs->slot[((size_t)f * pairs->memory_count + (size_t)t) * PAIRS_SLOTS + number] : NULL;
 }
 
+const struct lanes *plan_pairs_lanes(const struct plan_pairs *pairs, place_id from, place_id to)
+{
+    int32_t f = pairs->number[from], t = pairs->number[to];
+    return f >= 0 && t >= 0 ? &pairs->lanes[(size_t)f * pairs->memory_count + (size_t)t] : &unknown_lanes;
+}
+
 double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane) { return pairs->lane_bytes_per_s[lane]; }
 
 struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit)
@@ -358,6 +381,17 @@ static void limit(struct move *move, const struct value *most)
     }
 }
 
+/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream. */
+static void take_own(const struct snapshot *snap, struct move *move)
+{
+    const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, move->driver, move->driver, ""), *copy = values_find(snap->values, METRIC_GPU_STREAM, move->driver, move->driver, "");
+    const struct value *rate = copy != NULL && copy->value > 0 && (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED) ? copy : read;
+    if (rate == NULL || !(rate->value > 0))
+        return;
+    move->bytes_per_s = rate->value / 2;
+    move->most = rate;
+}
+
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret)
 {
     const struct pair *pair = plan_pairs_find(pairs, from, to, by);
@@ -375,7 +409,9 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
         return false;
     bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
     unsigned steps = from_gpu && to_gpu ? 2 : 4; /* that direction, the other one, and both again by the other mechanism */
-    bool is_known = move.rate != NULL;
+    bool is_own = move.rate == NULL && by == MOVE_KERNEL && plan_ends_are_one(snap->graph, from, to), is_known = move.rate != NULL || is_own;
+    if (is_own)
+        take_own(snap, &move);
     for (unsigned i = 0; i < steps && !is_known; i++) {
         enum move_by its = i < 2 ? by : by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL;
         const struct value *at_from = most_at(pairs, from, i % 2 == 1, to_gpu, its), *at_to = most_at(pairs, to, i % 2 == 0, from_gpu, its);

@@ -33,6 +33,7 @@ struct pair {
     uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share, and host memory of which none did (plan_pairs_limit) */
     unsigned limit_count;
     bool is_peer;                 /* between gpus */
+    bool is_with_host;            /* with the host's memory, unless a gpu has that in common with its cores */
 };
 
 struct plan_pairs;
@@ -48,6 +49,9 @@ size_t plan_pairs_memories(const struct plan_pairs *pairs, const place_id **ret_
 
 /* A place for a block that somebody works out once of two memories (snapshot_keep), number below PAIRS_SLOTS; atomic, NULL until then. NULL when they are not two memories. */
 void **plan_pairs_slot(const struct plan_pairs *pairs, place_id from, place_id to, unsigned number);
+
+/* What bytes go over between two memories, whether or not anything is known of such transfers. */
+const struct lanes *plan_pairs_lanes(const struct plan_pairs *pairs, place_id from, place_id to);
 
 /* The most that any one transfer over the lane gets, whose number is its bit's. */
 double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane);
@@ -68,11 +72,11 @@ struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limi
 /* What a transfer is priced by: what is measured or published of it; else what the links between are said to carry, but no more than the most that is known (move->most) at either
  * end of transfers with the same kind of memory, by that mechanism and in that direction, or, where nothing is, in the other one; with the host, where nothing is of that mechanism, of the other
  * one (between gpus copy engines are narrower than links by design, and say nothing of kernels; of kernels that is also what a gpu's only read or write of that memory). Memory that another gpu has in
- * common with its cores (MI300A), of which nothing is known itself, is that gpu's: ret is of the gpu then. False when nothing is known, or they are not two different memories of which one is a gpu's. */
+ * common with its cores (MI300A), of which nothing is known itself, is that gpu's: ret is of the gpu then; between it and that gpu kernels get half of what they stream there (plan_move_is_own). False when nothing is known, or they are not two different memories of which one is a gpu's. */
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret);
 
-/* How many times longer the bytes of a transfer take while as many go the other way, where nobody measured that: beside another as any two (plan_step.h), whose lanes have two directions, and
- * twice as long where one gpu's kernels do both. NAN: no memory. */
+/* How many times longer the bytes of a transfer take while as many go the other way, where nobody measured that: beside another as any two (plan_step.h), whose lanes have two directions. Of
+ * one gpu's kernels in both it is so where they share the gpu (plan_way_kernels). NAN: no memory. */
 double plan_pairs_both(struct snapshot *snap, const struct move *move);
 
 /* Whether that mechanism is priced by links alone where something better is known: copy engines, which are narrower than links by design, where kernels are; kernels, where copy engines were

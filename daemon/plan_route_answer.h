@@ -7,7 +7,7 @@
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
-#define ROUTE_OPTIONS_MAX   12  /* two direct (a kernel's maybe by its links), through the host, by each mechanism through one gpu and through two, a split */
+#define ROUTE_OPTIONS_MAX   16  /* two direct (a kernel's maybe by its links), through the host, by each mechanism through one gpu and through two; these also beside what moves meanwhile; splits */
 #define ROUTE_WORTH         0.8 /* of the time that the best direct way takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
@@ -33,6 +33,9 @@ struct route_option {
     double chunk_bytes[ROUTE_WAYS_MAX]; /* 0: in one piece */
     size_t way_count;
     bool is_known;            /* for such a size; else starting it counts as nothing */
+    bool is_by_links;         /* beside a direct way by links, and by links, too (plan_links.h): a guess */
+    bool is_at_least;         /* so few bytes by what says nothing of starting them: predicted is a lower bound */
+    bool is_in_way;           /* several ways as they would be taken if nothing moved meanwhile */
     bool is_guess;            /* by links beside what is better known (plan_pairs_is_guess): may not lead */
     bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else plan_pairs.h has what stands for it */
     bool is_clear;            /* direct and no guess, or for very many bytes better than the best such by ROUTE_WORTH, whatever the size asked for */
@@ -47,7 +50,14 @@ struct route_crossover {
     size_t below, above;
 };
 
+/* Several ways that very many bytes would take one way only, and what the direct one gets alone. */
+struct route_left_out {
+    size_t ways; /* 0: none */
+    double bytes_per_s, direct_bytes_per_s;
+};
+
 struct route_answer {
+    struct route_left_out left_out; /* where both directions are asked for, and nobody measured what these get then */
     struct route_option *option; /* owned, ROUTE_OPTIONS_MAX at most; what is known for such a size before what is not; the first is the fastest clear one of these, the others follow as they are fast */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */

@@ -15,7 +15,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
-                  hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
+                  plan_move_is_own(hop) ? "it counts with half of what that gpu streams in its memory (why)"
+                  : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, bytes))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
     } else if (!plan_move_knows(hop, bytes)) {
@@ -30,10 +31,30 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     }
 }
 
+/* As many bytes go the other way, which nobody measured. */
+static void warn_of_both(const struct route_said *said, const struct move *hop)
+{
+    const struct graph *graph = said->snap->graph;
+    const struct pair *pair = plan_pairs_find(said->pairs, hop->from, hop->to, hop->by);
+    const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
+    double slowdown = pair != NULL ? pair->both.slowdown : hop->slowdown;
+    if (pair != NULL && pair->both_is_others)
+        plan_warn(&said->answer->warnings, "what both directions get at once was not measured for every way here: those count as slowed as others are, at most");
+    else if (slowdown > 1.001)
+        plan_warn(&said->answer->warnings, "what both directions between %s and %s get at once was not measured: bytes count as %.2f times as long, as structure has both share what is on the way",
+                  hop->from < hop->to ? from : to, hop->from < hop->to ? to : from, slowdown);
+    else
+        plan_warn(&said->answer->warnings, "what both directions get at once was not measured for every way here: where structure shows nothing that both share, each counts as alone");
+}
+
 static void warn_of_option(const struct route_said *said, const struct route_option *option, bool is_first)
 {
     const struct graph *graph = said->snap->graph;
     struct plan_warnings *warnings = &said->answer->warnings;
+    if (option->is_by_links) {
+        plan_warn(warnings, "other ways than the direct one count with what links are said to carry, starting nothing: what several transfers cost was not measured, so they do not go first");
+        return;
+    }
     for (size_t w = 0; w < option->way_count; w++) {
         const struct way *way = &option->way[w];
         double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * (double)said->request->bytes;
@@ -43,10 +64,8 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
             char down[PLAN_ENDS_DOWN_SIZE];
             if (plan_ends_is_down_between(graph, hop->from, hop->to, down))
                 plan_warn(warnings, "%s: %s", down, hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
-            const struct pair *pair = plan_pairs_find(said->pairs, hop->from, hop->to, hop->by);
-            if (said->request->both && hop->both == NULL)
-                plan_warn(warnings, "what both directions get at once was not measured for every way here: those count %s", pair != NULL && pair->both_is_others
-                          ? "as slowed as others are at most" : "as structure has it: each direction of links and ports has its own, kernels of one gpu get half each");
+            if (said->request->both && hop->both == NULL && hop->both_set == NULL)
+                warn_of_both(said, hop);
         }
     }
     if (option->way_count > 1)
@@ -107,13 +126,15 @@ static void name_way(const struct graph *graph, const struct way *way, char *tex
         used += (size_t)snprintf(text + used, size - used, "%s%s", i == 1 ? " via " : ", ", graph_place(graph, way->hop[i].from)->name);
 }
 
+/* "copy engine + via gpu4 + kernel via gpu2": the mechanism where it is another than that of the way before. */
 static void name_option(const struct graph *graph, const struct route_option *option, char *text, size_t size)
 {
     size_t used = 0;
     for (size_t w = 0; w < option->way_count && used < size; w++) {
         char one[NAME_SIZE];
+        bool is_same = w > 0 && option->way[w].hop_count > 1 && option->way[w].hop[0].by == option->way[w - 1].hop[0].by;
         name_way(graph, &option->way[w], one, sizeof one);
-        used += (size_t)snprintf(text + used, size - used, "%s%s", w > 0 ? " with " : "", one);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", w > 0 ? " + " : "", is_same ? strstr(one, "via ") : one);
     }
 }
 
@@ -139,7 +160,10 @@ static void say_way(const struct route_said *said, const struct route_option *op
     name_way(graph, way, name, sizeof name);
     if (option->way_count > 1)
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
-    if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
+    if (plan_move_is_own(hop))
+        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: half of what %s streams in its memory (%s), which such a copy reads and writes", name, graph_place(graph, hop->from)->name,
+                  graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->driver)->name, value_source_name(hop->most->source));
+    else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
         plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is known at either end, whatever links are said to carry", name,
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                   *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes", graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
@@ -159,7 +183,8 @@ static void say_kernels(const struct route_said *said, const struct route_option
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
-            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) : 0;
+            bool drives_both = said->request->both && (graph_place(graph, hop->from)->kind != PLACE_GPU || graph_place(graph, hop->to)->kind != PLACE_GPU);
+            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) * (drives_both ? 2 : 1) : 0;
             if (kernels > 1)
                 plan_warn(&said->answer->reasons, "%zu kernels of %s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and it takes longer", kernels,
                           graph_place(graph, hop->driver)->name);
@@ -178,13 +203,38 @@ static void say_passed_over(const struct route_said *said, const struct route_op
 {
     const struct route_option *best = &said->answer->option[0];
     double times = option->predicted.time_ns / best->predicted.time_ns;
-    if (option->is_guess)
+    if (option->is_by_links)
+        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long by what links are said to carry, but what several transfers cost was not measured", name,
+                  option->is_at_least && !best->is_at_least ? "at least " : "", times);
+    else if (option->is_guess)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
     else if (option->is_known)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than 1.25 times what the best single transfer does", name, times,
                   plan_split_rate(option->way, option->way_count) / 1e9);
     else
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but what so few bytes take there was not measured", name, times);
+}
+
+/* Why there is no way but the direct one to compare with. */
+static void say_no_other(const struct route_said *said)
+{
+    const struct graph *graph = said->snap->graph;
+    const place_id *memory;
+    size_t count = plan_pairs_memories(said->pairs, &memory), passed = 0;
+    bool is_known = false, is_rated = false;
+    for (size_t i = 0; i < said->answer->count; i++) {
+        if (!plan_route_answer_is_direct(&said->answer->option[i]))
+            return;
+        is_known = is_known || said->answer->option[i].is_known;
+        is_rated = is_rated || said->answer->option[i].way[0].pair[0] != NULL;
+    }
+    for (size_t m = 0; m < count; m++) {
+        bool is_gpu = graph_place(graph, memory[m])->kind == PLACE_GPU, may = is_gpu ? plan_allows_gpu(said->request->allowed, memory[m]) : plan_allows_memory(said->request->allowed, memory[m]);
+        passed += may && memory[m] != said->request->from && memory[m] != said->request->to && plan_pairs_passes(said->pairs, memory[m]);
+    }
+    plan_warn(&said->answer->reasons, "no other way has a price: %s", plan_ends_are_one(graph, said->request->from, said->request->to) ? "both ends are one memory"
+              : passed == 0 ? "no other memory that is allowed is between" : is_known ? "nothing was measured or published of what goes through another memory"
+              : is_rated ? "what so few bytes take was not measured, and nothing could be compared with it" : "neither measurements nor links show one that leads elsewhere");
 }
 
 void plan_route_say_reasons(const struct route_said *said)
@@ -206,7 +256,13 @@ void plan_route_say_reasons(const struct route_said *said)
             say_passed_over(said, option, name);
             continue;
         }
-        plan_warn(&said->answer->reasons, "%s would take %.2f times as long (%.1f GB/s instead of %.1f)", name, option->predicted.time_ns / best->predicted.time_ns,
-                  bytes / option->predicted.time_ns, bytes / best->predicted.time_ns);
+        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%.1f GB/s instead of %.1f)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
+                  option->predicted.time_ns / best->predicted.time_ns, bytes / option->predicted.time_ns, bytes / best->predicted.time_ns,
+                  best->is_at_least ? ", if starting cost nothing" : "");
     }
+    const struct route_left_out *left = &said->answer->left_out;
+    if (left->ways > 0)
+        plan_warn(&said->answer->reasons, "one way only, %zu ways at once would get %.1f GB/s instead of %.1f; what they get while as many bytes come back was not measured, and they are left out", left->ways,
+                  left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
+    say_no_other(said);
 }

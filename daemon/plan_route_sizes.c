@@ -52,7 +52,7 @@ static double look(const struct sizes *sizes, size_t i, double bytes, double riv
 static size_t fastest(const struct sizes *sizes, double bytes, struct looked *looked)
 {
     const struct route_answer *answer = sizes->answer;
-    double low_ns[ROUTE_OPTIONS_MAX], high_ns, best_ns = INFINITY, least_ns = INFINITY;
+    double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns, best_ns = INFINITY, least_ns = INFINITY;
     size_t best = 0, least = 0, rivals = 0;
     for (size_t i = 0; i < answer->count; i++) {
         bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
@@ -141,11 +141,13 @@ static void find_fewer(const struct way_ends *ends, const struct route_answer *a
 {
     double direct = 0;
     memset(ret->may_lead, 0, sizeof ret->may_lead);
+    memset(ret->rate, 0, sizeof ret->rate);
+    memset(ret->least_ns, 0, sizeof ret->least_ns);
     for (size_t i = 0; i < answer->count; i++)
         if (plan_route_answer_is_direct(&answer->option[i]) && answer->option[i].is_clear)
             direct = fmax(direct, plan_way_rate(&answer->option[i].way[0]));
     for (size_t i = 0; i < answer->count; i++)
-        for (size_t count = 2; count < answer->option[i].way_count; count++) {
+        for (size_t count = 2; count < answer->option[i].way_count && !answer->option[i].is_by_links; count++) {
             const char *shared;
             struct way *way = ret->way[count - 1];
             memcpy(way, answer->option[i].way, count * sizeof *way);

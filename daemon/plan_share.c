@@ -127,11 +127,6 @@ static void find_rates(struct work *work)
 
 /* ---- both directions ---- */
 
-static bool is_with_host(const struct work *work, const struct move *hop)
-{
-    return graph_place(work->ends->graph, hop->from)->kind == PLACE_NUMA || graph_place(work->ends->graph, hop->to)->kind == PLACE_NUMA;
-}
-
 static bool is_flow(const struct set_flow *flow, place_id from, place_id to, const char *axes) { return flow->from == from && flow->to == to && strcmp(flow->axes, axes) == 0; }
 
 /* The one whose flows are those hops of the ways that are with the host, and when both directions are asked for the same the other way round; the sum of each direction. */
@@ -143,7 +138,7 @@ static bool find_run(const struct work *work, double *ret_there, double *ret_bac
     size_t count = 0;
     for (size_t w = 0; w < work->count; w++)
         for (size_t i = 0; i < work->way[w].hop_count; i++)
-            if (is_with_host(work, &work->way[w].hop[i]))
+            if (work->way[w].pair[i]->is_with_host)
                 hop[count++] = &work->way[w].hop[i];
     for (size_t s = 0; sets != NULL && s < sets->count; s++) {
         const struct set *set = &sets->item[s];
@@ -174,7 +169,7 @@ static size_t ways_with_host(const struct work *work)
     for (size_t w = 0; w < work->count; w++) {
         bool is_with = false;
         for (size_t i = 0; i < work->way[w].hop_count; i++)
-            is_with = is_with || is_with_host(work, &work->way[w].hop[i]);
+            is_with = is_with || work->way[w].pair[i]->is_with_host;
         count += is_with;
     }
     return count;
@@ -219,7 +214,7 @@ static void reset(struct work *work, bool is_in_run)
         for (size_t i = 0; i < way->hop_count; i++) {
             struct move *hop = &way->hop[i];
             hop->is_slowed_by_guess = false;
-            hop->slowdown = work->ends->both && !(is_in_run && is_with_host(work, hop)) ? way->pair[i]->both.slowdown : 1;
+            hop->slowdown = work->ends->both && !(is_in_run && way->pair[i]->is_with_host) ? way->pair[i]->both.slowdown : 1;
             work->alone[w] = fmin(work->alone[w], plan_way_hop_rate(hop));
         }
     }
@@ -239,7 +234,7 @@ static void slow_hops(struct work *work, size_t w)
     struct way *way = &work->way[w];
     for (size_t i = 0; i < way->hop_count; i++) {
         struct move *hop = &way->hop[i];
-        bool is_slowed = work->by[w] != NULL ? uses(way->pair[i], work->by[w]) : is_with_host(work, hop);
+        bool is_slowed = work->by[w] != NULL ? uses(way->pair[i], work->by[w]) : way->pair[i]->is_with_host;
         if (!is_slowed || plan_way_hop_rate(hop) <= work->rate[w] * (1 + SAME))
             continue;
         hop->slowdown *= plan_way_hop_rate(hop) / work->rate[w];
@@ -308,6 +303,8 @@ static void take_room(const struct way_ends *ends, const struct pair *pair, doub
             size_t lane = 64 * b + (size_t)__builtin_ctzll(bits);
             bool is_new = (room->used.bit[b] & bits & -bits) == 0;
             room->left[lane] = (is_new ? plan_pairs_lane(ends->pairs, lane) : room->left[lane]) - rate;
+            if (ends->both && pair->is_with_host) /* what a port carries both ways at once is what this transfer gets there: more was seen one way only */
+                room->left[lane] = 0;
             room->used.bit[b] |= bits & -bits;
         }
 }

@@ -16,7 +16,7 @@
 #define SHARE_WAYS_MAX 8
 
 /* Slows the hops of count ways, at most SHARE_WAYS_MAX, by what they share; they come as plan_way_direct or plan_way_through gave them, or from here. False: a lane is not known, or
- * too narrow, or nobody measured both directions; the hops' slowdowns are then anything. ret_shared: what slows the one that is slowed most, of the snapshot; NULL nothing. */
+ * too narrow, or more than two ways with the host of which nobody measured both directions; the hops' slowdowns are then anything. ret_shared: what slows the one that is slowed most, of the snapshot; NULL nothing. */
 bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count, const char **ret_shared);
 
 /* What other ways may use beside these, which plan_share_ways has weighed, and beside what is busy. */

@@ -183,7 +183,7 @@ double plan_way_launch_ns(const struct way *way)
 bool plan_way_knows_both(const struct way *way)
 {
     for (size_t i = 0; i < way->hop_count; i++)
-        if (way->hop[i].both == NULL)
+        if (way->hop[i].both == NULL && way->hop[i].both_set == NULL)
             return false;
     return true;
 }
@@ -257,11 +257,14 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     return true;
 }
 
-bool plan_way_fits(const struct way *way, const struct way_room *room)
+/* Beside what was measured in both directions a hop of which only structure tells would look too good: what is shared by both may be known there, and is not here. */
+static bool counts_both(const struct way_ends *ends, const struct pair *pair) { return !ends->both || !ends->both_is_known || pair->knows_both || pair->both_is_others; }
+
+bool plan_way_fits(const struct way_ends *ends, const struct way *way, const struct way_room *room)
 {
     double rate = plan_way_rate(way);
     for (size_t i = 0; i < way->hop_count; i++)
-        if (way->pair[i] == NULL || !fits(way->pair[i], rate, room))
+        if (way->pair[i] == NULL || !counts_both(ends, way->pair[i]) || !fits(way->pair[i], rate, room))
             return false;
     return true;
 }
@@ -277,7 +280,7 @@ static bool finds_room(const struct search *search, const struct way_hops *hops)
     return true;
 }
 
-static bool may_pass(const struct way_ends *ends, place_id via)
+bool plan_way_may_pass(const struct way_ends *ends, place_id via)
 {
     bool is_gpu = graph_place(ends->graph, via)->kind == PLACE_GPU;
     for (size_t i = 0; i < ends->without_count; i++)
@@ -299,7 +302,7 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     double least_ns = 0, starts_ns = 0, most_start_ns = 0;
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
-        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && search->ends->both && !pairs[i]->knows_both))
+        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && !counts_both(search->ends, pairs[i])))
             return;
         add_pair(&hops, pairs[i], slowdown);
         least_ns = fmax(least_ns, pairs[i]->least_ns_per_byte * slowdown * bytes);
@@ -335,7 +338,7 @@ static size_t find_between(const struct search *search, enum place_kind kind, st
     const place_id *memory;
     size_t memories = plan_pairs_memories(ends->pairs, &memory), count = 0;
     for (size_t m = 0; m < memories && count < BETWEEN_MAX; m++) {
-        if (!is_between(ends, memory[m], kind) || !may_pass(ends, memory[m]))
+        if (!is_between(ends, memory[m], kind) || !plan_way_may_pass(ends, memory[m]))
             continue;
         struct between one = {memory[m], plan_pairs_find(ends->pairs, ends->from, memory[m], search->by), plan_pairs_find(ends->pairs, memory[m], ends->to, search->by)};
         if (one.first != NULL || one.last != NULL)

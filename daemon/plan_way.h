@@ -23,6 +23,7 @@ struct way_ends {
     double bytes;
     struct snapshot *snap;
     bool both;                     /* as many bytes go the other way meanwhile */
+    bool both_is_known;            /* ways that are taken together lead only over hops of which that was measured, or of which that of others of the mechanism stands for it */
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */
     size_t without_count;
@@ -92,5 +93,8 @@ enum way_through { WAY_HOST, WAY_GPU, WAY_TWO_GPUS };
  * and not those for which there is no room (NULL: nothing else is taken). The lowest numbers of equals. False when there is none that takes less than limit_ns. */
 bool plan_way_through(const struct way_ends *ends, enum way_through through, enum move_by by, const struct way_room *room, double limit_ns, struct way *ret);
 
+/* Whether the request lets bytes that go elsewhere stop there. */
+bool plan_way_may_pass(const struct way_ends *ends, place_id via);
+
 /* Whether it finds room for all that it gets alone, and no gpu in it copies by kernel for what moves meanwhile, whose kernels fill it, nor by more than WAY_KERNELS_MAX kernels at once. */
-bool plan_way_fits(const struct way *way, const struct way_room *room);
+bool plan_way_fits(const struct way_ends *ends, const struct way *way, const struct way_room *room);

@@ -132,11 +132,20 @@ static const struct value *by_cores(const struct making *making, place_id from, 
     return most;
 }
 
+/* A copy within the memory that a gpu has in common with its cores goes over no link, however narrow the one that joins them is said to be; 0: it joins others. */
+static double one_memory_rate(const struct making *making, const struct link *link)
+{
+    const struct graph *graph = making->graph;
+    place_id numa = graph_place(graph, link->from)->kind == PLACE_NUMA ? link->from : link->to, gpu = numa == link->from ? link->to : link->from;
+    return graph_place(graph, numa)->kind == PLACE_NUMA && apu_at(graph, numa) == gpu ? both_rate(making, numa) : 0;
+}
+
 static uint16_t add_link(struct making *making, const struct link *link, int way)
 {
     bool is_bare = link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0);
     const struct value *cores = is_bare ? by_cores(making, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
-    double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s;
+    double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s, own = rate > 0 ? one_memory_rate(making, link) : 0;
+    rate = fmax(rate, own);
     if (!(rate > 0) || link->kind == LINK_NETWORK || link->state == LINK_DOWN)
         return NONE;
     uint16_t item = add(making, RESOURCE_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, link->from, link->to, rate);
@@ -318,15 +327,16 @@ static uint16_t port_used(const struct resource_structure *structure, const stru
     return NONE;
 }
 
-/* Whether one before it in the set goes through the same port and then the same part: what both get the port decides, and says nothing of how many that part carries. */
+/* Whether one before it in the set goes through the same port, either way, and then the same part: what both get the port decides, and says nothing of how many that part carries. */
 static bool is_behind_port(const struct making *making, const struct set *set, size_t flow, uint16_t item)
 {
     const struct resource_structure *structure = making->structure;
     uint16_t port = port_used(structure, pair_of(structure, set->flow[flow].from, set->flow[flow].to));
     bool found = false;
-    for (size_t i = 0; i < flow && port != NONE && port != item && !found; i++) {
+    for (size_t i = 0; i < flow && port != NONE && !found; i++) {
         const struct resource_pair *pair = pair_of(structure, set->flow[i].from, set->flow[i].to);
-        for (size_t u = 0; port_used(structure, pair) == port && u < pair->use_count && !found; u++)
+        uint16_t its = port_used(structure, pair);
+        for (size_t u = 0; its != NONE && structure->item[its].role.place == structure->item[port].role.place && u < pair->use_count && !found; u++)
             found = pair->use[u] == item;
     }
     return found;

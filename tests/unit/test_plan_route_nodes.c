@@ -157,6 +157,35 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
     sets_free(found.sets);
 }
 
+/* Of the answer's options. */
+static double directly_ns(const struct fixture *f)
+{
+    double least_ns = INFINITY;
+    for (size_t o = 0; o < f->answer.count; o++)
+        if (plan_route_answer_is_direct(&f->answer.option[o]))
+            least_ns = fmin(least_ns, f->answer.option[o].predicted.time_ns);
+    return least_ns;
+}
+
+/* Where no value has both directions of a copy by kernel, the set of just these two says what each gets: 51.3 and 52.6 GB/s alone, 39.8 both at once. */
+static void a_set_of_both_directions_says_what_they_get(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/h200x1");
+    for (int back = 0; back < 2; back++) {
+        (void)best_of(&f, back ? gpu(&f, 0) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 0), 256 * MIB, true);
+        const struct route_option *kernel = &f.answer.option[f.answer.option[0].way[0].hop[0].by == MOVE_KERNEL ? 0 : 1];
+        assert_true(plan_route_answer_is_direct(kernel) && kernel->way[0].hop[0].by == MOVE_KERNEL && kernel->way[0].hop[0].both_set != NULL && kernel->predicted.low_ns > 0);
+        assert_near(kernel->predicted.time_ns, 256 * MIB / 39.8, 0.01);
+        assert_true(!says(&f.answer.warnings, "both directions"));
+        size_t sets = 0;
+        for (size_t i = kernel->why; i < kernel->why + kernel->why_count; i++)
+            sets += f.answer.evidence.item[i] == NULL;
+        assert_int_equal(sets, 1);
+    }
+    end(&f);
+}
+
 /* What nobody measured both ways costs what it does while another transfer goes the other way. */
 static void both_directions_that_nobody_measured_are_as_two_transfers(void **state)
 {
@@ -167,13 +196,13 @@ static void both_directions_that_nobody_measured_are_as_two_transfers(void **sta
         const place_id end_of[][2] = {{gpu(&f, 0), gpu(&f, 1)}, {numa(&f, 0), gpu(&f, 0)}, {gpu(&f, 0), numa(&f, 0)}};
         for (size_t i = 0; i < 3; i++) {
             struct route_transfer back = {end_of[i][1], end_of[i][0], 256 * MIB};
-            double both_ns = best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.time_ns, beside_ns = INFINITY;
-            assert_true(plan_route_answer_is_direct(&f.answer.option[0]) && isnan(f.answer.option[0].predicted.low_ns));
-            assert_true(says(&f.answer.warnings, "those count as structure has it: each direction of links and ports has its own"));
+            best_of(&f, back.to, back.from, 256 * MIB, false);
+            double once_ns = directly_ns(&f), both_ns, beside_ns;
+            assert_true(isnan(best_of(&f, back.to, back.from, 256 * MIB, true)->predicted.low_ns));
+            both_ns = directly_ns(&f);
+            assert_true(says(&f.answer.warnings, both_ns > 1.001 * once_ns ? "get at once was not measured: bytes count as " : "where structure shows nothing that both share, each counts as alone"));
             assert_int_equal(ask(&f, (struct route_request){.from = back.to, .to = back.from, .bytes = 256 * MIB, .meanwhile = &back, .meanwhile_count = 1}), BERTH_OK);
-            for (size_t o = 0; o < f.answer.count; o++)
-                if (plan_route_answer_is_direct(&f.answer.option[o]))
-                    beside_ns = fmin(beside_ns, f.answer.option[o].predicted.time_ns);
+            beside_ns = directly_ns(&f);
             assert_near(both_ns, beside_ns, 0.01);
         }
         end(&f);
@@ -235,7 +264,7 @@ static void check_reasons(const struct fixture *f, double bytes)
         double times, its, instead, percent;
         bool found = false;
         if (at != NULL) {
-            assert_int_equal(sscanf(at, " would take %lf times", &times), 1);
+            assert_true(sscanf(at, " would take %lf times", &times) == 1 || sscanf(at, " would take at least %lf times", &times) == 1);
             bool has_rates = strstr(at, "instead of") != NULL && sscanf(strchr(at, '('), "(%lf GB/s instead of %lf)", &its, &instead) == 2;
             for (size_t o = 1; o < f->answer.count; o++) {
                 double time_ns = f->answer.option[o].predicted.time_ns;
@@ -244,7 +273,7 @@ static void check_reasons(const struct fixture *f, double bytes)
             }
             if (!found)
                 fail_msg("no option is: %s", line);
-        } else if (sscanf(line, "%lf %% of the bytes", &percent) == 1) {
+        } else if (strstr(line, " % of the bytes") != NULL && sscanf(line, "%lf", &percent) == 1) {
             assert_true(fabs(100 * best->share[share++] - percent) <= 0.051);
         } else if ((at = strstr(line, " counts with ")) != NULL || (at = strstr(line, " gets ")) != NULL) {
             assert_int_equal(sscanf(strpbrk(at, "0123456789"), "%lf", &its), 1);
@@ -319,6 +348,7 @@ int main(void)
         cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),
         cmocka_unit_test(nominal_links_are_never_better_than_what_is_known_at_their_ends),
         cmocka_unit_test(what_cores_get_between_packages_stands_for_that_link),
+        cmocka_unit_test(a_set_of_both_directions_says_what_they_get),
         cmocka_unit_test(both_directions_that_nobody_measured_are_as_two_transfers),
         cmocka_unit_test(several_ways_win_from_the_size_that_is_said),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),

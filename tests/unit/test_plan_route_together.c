@@ -79,13 +79,19 @@ static void a_kernel_that_moves_meanwhile_fills_its_gpu(void **state)
     pair(&f, 0, 4, 50, 90);
     pair(&f, 4, 1, 50, 90);
     pair(&f, 0, 5, 50, 90);
-    struct route_transfer other = {gpu(&f, 0), gpu(&f, 5), 16 * MIB};
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 5), 1024 * MIB};
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
     request.meanwhile = &other;
     request.meanwhile_count = 1;
     const struct route_option *best = first(&f, request);
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[1].hop[0].by, MOVE_COPY_ENGINE);
+    other.bytes = 16 * MIB; /* it has ended soon: kernels go both ways, slowed for that long */
+    best = first(&f, request);
+    assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL && best->way[1].hop[0].by == MOVE_KERNEL && isnan(best->predicted.low_ns));
+    request.meanwhile_count = 0;
+    double alone_ns = best->predicted.time_ns;
+    assert_true(first(&f, request)->predicted.time_ns < alone_ns && alone_ns < 1.1 * f.answer.option[0].predicted.time_ns);
     end(&f);
 }
 
@@ -170,22 +176,29 @@ static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
     end(&f);
 }
 
-static void a_split_keeps_off_what_moves_meanwhile(void **state)
+/* What else goes over gpu0's link to gpu4 leaves half of it: that is worth having of 50 GB/s, beside 100, and not of 10. */
+static void a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it(void **state)
 {
     (void)state;
-    struct fixture f = begin();
-    static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
-    for (size_t i = 0; i < 5; i++)
-        pair(&f, pairs[i][0], pairs[i][1], i == 1 ? 60 : 50, 0);
-    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
-    assert_true(passes(first(&f, request), gpu(&f, 4)));
-    request.meanwhile = &other;
-    request.meanwhile_count = 1;
-    const struct route_option *best = first(&f, request);
-    assert_true(best->way_count == 2 && passes(best, gpu(&f, 6)) && !passes(best, gpu(&f, 4)));
-    assert_near(best->predicted.time_ns, 1024 * MIB / 100.0, 0.03);
-    end(&f);
+    for (int wide = 0; wide < 2; wide++) {
+        struct fixture f = begin();
+        static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
+        for (size_t i = 0; i < 5; i++)
+            pair(&f, pairs[i][0], pairs[i][1], i == 1 ? (wide ? 60 : 10) : 50, 0);
+        struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+        struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
+        assert_true(passes(first(&f, request), gpu(&f, 4)));
+        request.meanwhile = &other;
+        request.meanwhile_count = 1;
+        const struct route_option *best = first(&f, request);
+        assert_true(best->way_count == (wide ? 3 : 2) && passes(best, gpu(&f, 6)) && passes(best, gpu(&f, 4)) == wide);
+        assert_near(best->predicted.time_ns, 1024 * MIB / (wide ? 130.0 : 100.0), 0.05);
+        size_t splits = 0;
+        for (size_t i = 0; i < f.answer.count; i++)
+            splits += f.answer.option[i].way_count > 1;
+        assert_int_equal(splits, wide ? 2 : 1); /* the one that keeps off is there in any case */
+        end(&f);
+    }
 }
 
 /* Kernels are faster alone, but not beside another one on the same gpu. */
@@ -237,7 +250,7 @@ int main(void)
         cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
         cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),
         cmocka_unit_test(copies_of_one_engine_over_one_lane_follow_each_other),
-        cmocka_unit_test(a_split_keeps_off_what_moves_meanwhile),
+        cmocka_unit_test(a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it),
         cmocka_unit_test(kernels_on_one_gpu_share_it),
         cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
     };

@@ -1,0 +1,159 @@
+#include "plan_links.h"
+
+#include <math.h>
+
+#include "apu.h"
+#include "plan_ends.h"
+
+bool plan_links_hop(const struct way_ends *ends, place_id from, place_id to, enum move_by by, struct move *ret)
+{
+    if (!plan_pairs_move(ends->snap, ends->pairs, from, to, by, ret))
+        return false;
+    if (ends->both && !(ret->rate != NULL && plan_move_both(ends->snap, ret)))
+        ret->slowdown = plan_pairs_both(ends->snap, ret);
+    return !isnan(ret->slowdown);
+}
+
+/* ---- which there are ---- */
+
+/* Whether bytes may stop there that go elsewhere. A NUMA node whose memory is a gpu's, too, is that gpu. */
+static bool may_stop(const struct way_ends *ends, place_id via, enum place_kind kind)
+{
+    const struct graph *graph = ends->graph;
+    if (via == ends->from || via == ends->to || graph_place(graph, via)->kind != kind || !plan_way_may_pass(ends, via))
+        return false;
+    return kind == PLACE_GPU ? !plan_ends_is_lost(ends->snap, via) && !plan_ends_is_cut(graph, via) : apu_at(graph, via) == PLACE_NONE;
+}
+
+static bool may_copy(const struct graph *graph, place_id from, place_id to)
+{
+    return graph_place(graph, from)->kind != PLACE_GPU || graph_place(graph, to)->kind != PLACE_GPU || !plan_ends_vendors_differ(graph, from, to);
+}
+
+/* All lanes of a way; not known where one hop's are not. */
+static struct lanes lanes_of(const struct way_ends *ends, const struct way *way)
+{
+    struct lanes lanes = {.is_known = true};
+    for (size_t i = 0; i < way->hop_count; i++)
+        plan_lanes_add(&lanes, plan_pairs_lanes(ends->pairs, way->hop[i].from, way->hop[i].to));
+    return lanes;
+}
+
+/* Whether it goes over all that the direct way goes over, as one through a gpu does that the driver's way leads through: it is no other. */
+static bool is_detour(const struct way_ends *ends, const struct way *way)
+{
+    const struct lanes *direct = plan_pairs_lanes(ends->pairs, ends->from, ends->to);
+    struct lanes lanes = lanes_of(ends, way);
+    uint64_t missing = 0;
+    for (size_t i = 0; i < LANES_WORDS; i++)
+        missing |= direct->bit[i] & ~lanes.bit[i];
+    return direct->is_known && lanes.is_known && missing == 0;
+}
+
+static bool find_way(const struct way_ends *ends, place_id via, enum move_by by, struct way *ret)
+{
+    if (!may_copy(ends->graph, ends->from, via) || !may_copy(ends->graph, via, ends->to) || !plan_links_hop(ends, ends->from, via, by, &ret->hop[0]) || !plan_links_hop(ends, via, ends->to, by, &ret->hop[1]))
+        return false;
+    ret->pair[0] = plan_pairs_find(ends->pairs, ends->from, via, by);
+    ret->pair[1] = plan_pairs_find(ends->pairs, via, ends->to, by);
+    ret->hop_count = 2;
+    return !is_detour(ends, ret);
+}
+
+bool plan_links_through(const struct way_ends *ends, enum place_kind kind, enum move_by by, struct way *ret)
+{
+    const place_id *memory;
+    size_t count = plan_pairs_memories(ends->pairs, &memory);
+    double best_ns = INFINITY;
+    for (size_t m = 0; m < count; m++) {
+        struct way way;
+        if (!may_stop(ends, memory[m], kind) || !find_way(ends, memory[m], by, &way))
+            continue;
+        double time_ns = plan_links_time(&way, 1, ends->bytes, NULL, NULL).time_ns;
+        if (time_ns < best_ns) {
+            best_ns = time_ns;
+            *ret = way;
+        }
+    }
+    return best_ns < INFINITY;
+}
+
+/* The widest way that meets none of those lanes. */
+static bool find_beside(const struct way_ends *ends, enum move_by by, const struct lanes *used, struct way *ret)
+{
+    const place_id *memory;
+    size_t count = plan_pairs_memories(ends->pairs, &memory);
+    double most = 0;
+    for (size_t m = 0; m < count; m++) {
+        struct way way;
+        enum place_kind kind = graph_place(ends->graph, memory[m])->kind;
+        if ((kind == PLACE_NUMA && by == MOVE_KERNEL) || !may_stop(ends, memory[m], kind) || !find_way(ends, memory[m], by, &way) || plan_way_rate(&way) <= most)
+            continue;
+        struct lanes lanes = lanes_of(ends, &way);
+        if (plan_lanes_meet(&lanes, used))
+            continue;
+        most = plan_way_rate(&way);
+        *ret = way;
+    }
+    return most > 0;
+}
+
+size_t plan_links_beside(const struct way_ends *ends, enum move_by by, struct way *way)
+{
+    struct lanes used = lanes_of(ends, &way[0]);
+    size_t count = 1, most = by == MOVE_KERNEL ? WAY_KERNELS_MAX : SPLIT_WAYS_MAX;
+    while (count < most && find_beside(ends, by, &used, &way[count]) && CHAIN_WORTH * plan_split_rate(way, count + 1) > plan_split_rate(way, count)) {
+        struct lanes lanes = lanes_of(ends, &way[count++]);
+        plan_lanes_add(&used, &lanes);
+    }
+    return count;
+}
+
+/* ---- what they cost ---- */
+
+/* In pieces a way moves at the rate of its slowest hop once the first piece has come through; in one piece each hop waits for all of it. */
+static double rate_of(const struct way *way, bool in_pieces)
+{
+    double ns_per_byte = 0;
+    for (size_t i = 0; i < way->hop_count; i++)
+        ns_per_byte += 1e9 / plan_way_hop_rate(&way->hop[i]);
+    return in_pieces ? plan_way_rate(way) : 1e9 / ns_per_byte;
+}
+
+/* What the first piece takes over the other hops. */
+static double first_ns(const struct way *way, bool in_pieces)
+{
+    return in_pieces ? MOVE_LARGE_BYTES * (1e9 / rate_of(way, false) - 1e9 / rate_of(way, true)) : 0;
+}
+
+/* The time in which all end together; false where a way would not have one large piece. */
+static bool share_out(const struct way *way, size_t count, double bytes, bool in_pieces, double *ret_time_ns, double *ret_part)
+{
+    double rate = 0, before = 0;
+    bool suffices = true;
+    for (size_t i = 0; i < count; i++) {
+        rate += rate_of(&way[i], in_pieces);
+        before += rate_of(&way[i], in_pieces) * first_ns(&way[i], in_pieces) * 1e-9;
+    }
+    *ret_time_ns = (bytes + before) / rate * 1e9;
+    for (size_t i = 0; i < count; i++) {
+        ret_part[i] = rate_of(&way[i], in_pieces) * (*ret_time_ns - first_ns(&way[i], in_pieces)) * 1e-9;
+        suffices = suffices && (way[i].hop_count == 1 || ret_part[i] > MOVE_LARGE_BYTES);
+    }
+    return suffices;
+}
+
+struct prediction plan_links_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
+{
+    double part[SPLIT_WAYS_MAX], time_ns;
+    bool in_pieces = share_out(way, count, bytes, true, &time_ns, part);
+    if (!in_pieces)
+        (void)share_out(way, count, bytes, false, &time_ns, part);
+    for (size_t i = 0; i < count; i++) {
+        if (ret_share != NULL)
+            ret_share[i] = part[i] / bytes;
+        if (ret_chunk != NULL)
+            ret_chunk[i] = in_pieces && way[i].hop_count > 1 ? MOVE_LARGE_BYTES : 0;
+    }
+    return (struct prediction){time_ns, NAN, NAN};
+}
