@@ -61,7 +61,7 @@ static int make_request(struct cmd *cmd, json_t *request)
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "how much? for example berth alloc 4G");
     if (!cmd_parse_size(cmd->operand[0], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, not %.40s", cmd->operand[0]);
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", cmd->operand[0]);
     if (json_object_set_new(request, "bytes", json_integer(bytes)) != 0)
         return cmd_fail_memory();
     const char *text;

@@ -25,7 +25,7 @@ int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct 
     if (text == NULL)
         return CMD_DONE;
     if (!cmd_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--%s takes a size such as 4096, 64K, 1.5G or 100MB, not %.40s", option->name, text);
+        return cmd_usage(cmd, "--%s takes a size such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", option->name, text);
     return json_object_set_new(object, key, json_integer(bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
 }
 

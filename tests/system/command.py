@@ -78,6 +78,7 @@ def wrong_usage_is_64_and_one_line():
         (["alloc", "1G", "--kind", "pinned,"], "system, pinned, managed, device; not \"\""),
         *((command + ["--cpus", cpus], "--cpus takes a list such as 0-3,8") for command in (["bind", "-n", "2"], ["alloc", "1G"])
           for cpus in ("9-1", "", "1,", ",1", "1,,2", "1-2-3", "-", "1-", " 1", "0x1", "4096", "99999999999999999999")), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
+        *((command, "less than 4 EiB") for command in (["alloc", "9223372036854775807"], ["route", "gpu0", "gpu1", "5000000T"], ["bind", "-n", "2", "--host-bytes", "1e30"])),
         *((command + ["\udcff"], f"word {len(command) + 1} of the command line is not UTF-8") for command in (["bind", "-n", "2", "--gpus"], ["bind", "-n", "2", "--key"], ["alloc", "1G", "--by"], ["route"])),
     ]:
         status, out, err = berth(*arguments)
