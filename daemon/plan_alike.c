@@ -1,6 +1,6 @@
 /*
  * In ascending order each joins the first class, of those of its sort, whose members' intervals all have something in common with its own; so a class has one time that
- * is within all intervals, and not a chain of them. The middle one stands for all; of transfers, rather one whose sizes were measured.
+ * is within all intervals, and not a chain of them. The one that is nearest to the middle of what all intervals have in common stands for all; of transfers, rather one whose sizes were measured.
  */
 #include "plan_alike.h"
 
@@ -17,12 +17,13 @@ static const double bytes_of[SIZES] = {4096, 1 << 20, 256 << 20};
 struct item {
     size_t index;
     const struct move *move; /* NULL a number */
-    double value, low[SIZES], high[SIZES];
+    double value[SIZES], low[SIZES], high[SIZES];
     size_t class;
 };
 
 static void set_interval(struct item *item, size_t k, double value, double low, double high)
 {
+    item->value[k] = value;
     item->low[k] = isnan(low) ? value * (1 - UNKNOWN) : low;
     item->high[k] = isnan(high) ? value * (1 + UNKNOWN) : high;
 }
@@ -30,8 +31,8 @@ static void set_interval(struct item *item, size_t k, double value, double low, 
 static int compare(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
+    if (x->value[SIZES - 1] != y->value[SIZES - 1])
+        return x->value[SIZES - 1] < y->value[SIZES - 1] ? -1 : 1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -66,21 +67,26 @@ static bool joins(const struct snapshot *snap, struct item *class, const struct 
 
 static bool has_sizes(const struct item *item) { return item->move != NULL && item->move->curve != NULL && !item->move->is_like; }
 
-/* Of a class, whose members are in order, the middle one. */
-static const struct item *middle(const struct item *item, size_t count, size_t class)
+/* How far a member's own times are from the middle of what all intervals of its class have in common, at the size where they are farthest: a factor's logarithm. */
+static double off_of(const struct item *item, const struct item *class)
 {
-    size_t members = 0, sized = 0, at = 0;
+    double most = 0;
+    for (size_t k = 0; k < SIZES; k++)
+        most = isinf(class->high[k]) ? most : fmax(most, fabs(log(2 * item->value[k] / (class->low[k] + class->high[k]))));
+    return most;
+}
+
+/* Of a class, whose members are in order, the one that is nearest to the middle; of transfers, of those whose sizes were measured, if any were. */
+static const struct item *middle(const struct item *item, size_t count, size_t number, const struct item *class)
+{
+    const struct item *found = NULL;
     for (size_t i = 0; i < count; i++) {
-        members += item[i].class == class;
-        sized += item[i].class == class && has_sizes(&item[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (item[i].class != class || (sized > 0 && !has_sizes(&item[i])))
+        if (item[i].class != number || (found != NULL && has_sizes(found) && !has_sizes(&item[i])))
             continue;
-        if (at++ == ((sized > 0 ? sized : members) - 1) / 2)
-            return &item[i];
+        if (found == NULL || has_sizes(&item[i]) != has_sizes(found) || off_of(&item[i], class) < off_of(found, class))
+            found = &item[i];
     }
-    return NULL;
+    return found;
 }
 
 /* snap NULL: of numbers. */
@@ -100,7 +106,7 @@ static bool classify(const struct snapshot *snap, struct item *item, size_t coun
         item[i].class = c;
     }
     for (size_t c = 0; c < classes; c++) {
-        const struct item *stands = middle(item, count, c);
+        const struct item *stands = middle(item, count, c, &class[c]);
         for (size_t i = 0; i < count && stands != NULL; i++)
             if (item[i].class == c)
                 ret[item[i].index] = (uint32_t)stands->index;
@@ -117,8 +123,8 @@ bool plan_alike(const struct snapshot *snap, const struct move *const *move, siz
         item[i].move = move[i];
         for (size_t k = 0; k < SIZES; k++) {
             struct prediction time = plan_move_called(move[i], bytes_of[k]);
-            set_interval(&item[i], k, time.time_ns, time.low_ns, time.high_ns);
-            item[i].value = time.time_ns;
+            bool is_open = isnan(time.low_ns) && move[i]->is_start_like; /* what starting it costs is another's, and nothing says how far off that is */
+            set_interval(&item[i], k, time.time_ns, is_open ? 0 : time.low_ns, is_open ? INFINITY : time.high_ns);
         }
     }
     bool ok = item != NULL && classify(snap, item, count, ret);
@@ -131,7 +137,6 @@ bool plan_alike_numbers(const struct alike_number *number, size_t count, uint32_
     struct item *item = calloc(count + 1, sizeof *item);
     for (size_t i = 0; item != NULL && i < count; i++) {
         item[i].index = i;
-        item[i].value = number[i].value;
         for (size_t k = 0; k < SIZES; k++)
             set_interval(&item[i], k, number[i].value, number[i].low, number[i].high);
     }

@@ -19,6 +19,7 @@ struct resource_pair {
     uint16_t use[RESOURCE_STRUCTURE_USES];
     uint8_t use_count;
     bool several;
+    bool is_guess; /* of the links that it uses some are on none but one of several ways over gpus */
 };
 
 unsigned resource_kind_of(enum metric metric)
@@ -231,8 +232,11 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     if (link_path_find(making->structure->paths, from, to, &path)) {
         fill_width(making, &path, pair);
         pair->several = path.is_one_of_several;
+        pair->is_guess = path.other_count > 0;
         for (size_t i = 0; i < path.step_count; i++)
             use(pair, making->link[path.step[i].back][path.step[i].link]);
+        for (size_t i = 0; i < path.other_count; i++)
+            use(pair, making->link[path.other[i].back][path.other[i].link]);
     }
     use_port(making, pair, from, to, 0);
     use_port(making, pair, to, from, 1);
@@ -342,6 +346,12 @@ static bool is_behind_port(const struct making *making, const struct set *set, s
     return found;
 }
 
+/* Whether it is not known that the pair's transfers go through that: a link of one of several ways. */
+static bool is_guess(const struct resource_structure *structure, const struct resource_pair *pair, uint16_t item)
+{
+    return pair->is_guess && structure->item[item].role.part == RESOURCE_LINK;
+}
+
 static void look_at_set(const struct making *making, const struct set *set)
 {
     struct resource_structure *structure = making->structure;
@@ -352,6 +362,8 @@ static void look_at_set(const struct making *making, const struct set *set)
         const struct resource_pair *pair = pair_of(structure, set->flow[i].from, set->flow[i].to);
         for (size_t u = 0; pair != NULL && u < pair->use_count; u++) {
             struct load *load = &making->load[pair->use[u]];
+            if (is_guess(structure, pair, pair->use[u]))
+                continue;
             load->users += structure->item[pair->use[u]].role.part != RESOURCE_MEMORY || !is_behind_port(making, set, i, pair->use[u]);
             if (u > 0 && structure->item[pair->use[u]].role.direction == RESOURCE_BOTH)
                 load->ways |= 1u << structure->item[pair->use[u - 1]].role.direction; /* what is both follows the way that is gone */

@@ -80,11 +80,49 @@ static void transfers_of_one_sort_have_one_price(void **state)
     snapshot_unref(snap);
 }
 
+/* Of moves that are alike at every size the one stands for all whose own times are nearest to what all intervals have in common; one whose start is another's has no say in what starting costs. */
+static void a_start_that_is_another_pairs_is_no_better_known(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_mi250x();
+    struct values *values = values_new();
+    assert_non_null(values);
+    place_id gpu[4];
+    for (int g = 0; g < 4; g++) {
+        gpu[g] = nodes_place(graph, PLACE_GPU, g);
+    }
+    nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu[0], gpu[1], "", 50e9, 49e9, 51e9);
+    struct snapshot *snap = nodes_snapshot(graph, values);
+    struct move known;
+    struct agreement drift = {.calls = 50, .call = 0.25};
+    assert_true(plan_move_find(snap, gpu[0], gpu[1], MOVE_COPY_ENGINE, &known));
+    struct move move[4];
+    const struct move *list[4];
+    const double start_ns[] = {12000, 18000, 24000, 4000};
+    for (size_t i = 0; i < 4; i++) {
+        move[i] = known;
+        move[i].drift = &drift;
+        move[i].t0_queue_ns = move[i].t0_call_ns = start_ns[i];
+        list[i] = &move[i];
+    }
+    move[3].is_start_like = true;
+    uint32_t stands[4] = {0};
+    assert_true(plan_alike(snap, list, 4, stands));
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(stands[i], 1);
+    /* If its start were its own it would be apart. */
+    move[3].is_start_like = false;
+    assert_true(plan_alike(snap, list, 4, stands));
+    assert_true(stands[3] != stands[2]);
+    snapshot_unref(snap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_with_a_value_in_common_are_one),
         cmocka_unit_test(who_stands_for_all_is_within_their_intervals),
+        cmocka_unit_test(a_start_that_is_another_pairs_is_no_better_known),
         cmocka_unit_test(transfers_of_one_sort_have_one_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,52 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
     end(&f);
 }
 
+/* From gpu0 to gpu3 over gpu1 or gpu2, from gpu3 to gpu0 as well: which one the driver takes nobody knows, so that each other user of either way's links is in the way. */
+static void of_several_ways_each_counts_as_taken(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    const struct load_flow over_1[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}, {(uint16_t)f.gpu[1], (uint16_t)f.gpu[3], GB, 0}};
+    const struct load_flow over_2[] = {{(uint16_t)f.gpu[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.gpu[2], (uint16_t)f.gpu[0], GB, 0}};
+    const struct load_flow apart[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}, {(uint16_t)f.gpu[5], (uint16_t)f.gpu[7], GB, 0}};
+    assert_near(plan_load_time(f.table, over_1, 1, f.scratch).step_ns, 20e6);
+    assert_near(plan_load_time(f.table, over_1, 2, f.scratch).step_ns, 40e6);
+    assert_near(plan_load_time(f.table, over_2, 2, f.scratch).step_ns, 40e6);
+    assert_near(plan_load_time(f.table, apart, 2, f.scratch).step_ns, 20e6);
+    end(&f);
+}
+
+/* Nor does a set of such transfers say what one of those links carries. */
+static void what_may_go_another_way_says_nothing_of_a_link(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    const struct graph *graph = f.snap->graph;
+    place_id gpu[4];
+    for (int g = 0; g < 4; g++) {
+        gpu[g] = nodes_place(graph, PLACE_GPU, g);
+    }
+    for (int known = 0; known < 2; known++) {
+        /* 1 to 3 has one way only; a second transfer over that link is seen, or may be. */
+        struct set_flow flow[] = {{.from = gpu[1], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB},
+                                  {.from = known ? gpu[1] : gpu[0], .to = gpu[3], .axes = (char *)"", .bytes_per_s = 45 * GB, .low = 44 * GB, .high = 46 * GB}};
+        struct sets *sets = sets_new();
+        assert_non_null(sets);
+        assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT, .flow = flow, .flow_count = 2}));
+        struct resource_structure *structure = resource_structure_new(graph, f.snap->values, sets);
+        assert_non_null(structure);
+        const struct resource_nominal *link = NULL;
+        for (size_t i = 0; i < structure->count; i++)
+            link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i] : link;
+        assert_non_null(link);
+        assert_near(link->bytes_per_s, known ? 90 * GB : 50 * GB);
+        assert_int_equal(link->together[resource_kind_index(RESOURCE_PEER_KERNEL)], known ? 2 : 0);
+        resource_structure_free(structure);
+        sets_free(sets);
+    }
+    end(&f);
+}
+
 static double host_copies(struct fixture *f, const int gpus[4], struct load_prediction *ret_whole)
 {
     struct load_flow flows[4];
@@ -211,6 +257,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_of_kernels_belongs_where_links_are_wide),
+        cmocka_unit_test(of_several_ways_each_counts_as_taken),
+        cmocka_unit_test(what_may_go_another_way_says_nothing_of_a_link),
         cmocka_unit_test(those_of_a_module_share_its_port),
         cmocka_unit_test(engines_do_not_fill_wide_links),
         cmocka_unit_test(measurements_go_before_structure),
