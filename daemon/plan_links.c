@@ -60,53 +60,58 @@ static bool find_way(const struct way_ends *ends, place_id via, enum move_by by,
     return !is_detour(ends, ret);
 }
 
-bool plan_links_through(const struct way_ends *ends, enum place_kind kind, enum move_by by, struct way *ret)
+size_t plan_links_ways(const struct way_ends *ends, enum move_by by, struct way *ret)
 {
     const place_id *memory;
-    size_t count = plan_pairs_memories(ends->pairs, &memory);
-    double best_ns = INFINITY;
-    for (size_t m = 0; m < count; m++) {
-        struct way way;
-        if (!may_stop(ends, memory[m], kind) || !find_way(ends, memory[m], by, &way))
-            continue;
-        double time_ns = plan_links_time(&way, 1, ends->bytes, NULL, NULL).time_ns;
-        if (time_ns < best_ns) {
-            best_ns = time_ns;
-            *ret = way;
-        }
-    }
-    return best_ns < INFINITY;
-}
-
-/* The widest way that meets none of those lanes. */
-static bool find_beside(const struct way_ends *ends, enum move_by by, const struct lanes *used, struct way *ret)
-{
-    const place_id *memory;
-    size_t count = plan_pairs_memories(ends->pairs, &memory);
-    double most = 0;
-    for (size_t m = 0; m < count; m++) {
-        struct way way;
+    size_t memories = plan_pairs_memories(ends->pairs, &memory), count = 0;
+    for (size_t m = 0; m < memories && count < LINKS_WAYS_MAX; m++) {
         enum place_kind kind = graph_place(ends->graph, memory[m])->kind;
-        if ((kind == PLACE_NUMA && by == MOVE_KERNEL) || !may_stop(ends, memory[m], kind) || !find_way(ends, memory[m], by, &way) || plan_way_rate(&way) <= most)
+        if ((kind == PLACE_NUMA && by == MOVE_KERNEL) || !may_stop(ends, memory[m], kind) || !find_way(ends, memory[m], by, &ret[count]))
             continue;
-        struct lanes lanes = lanes_of(ends, &way);
-        if (plan_lanes_meet(&lanes, used))
-            continue;
-        most = plan_way_rate(&way);
-        *ret = way;
-    }
-    return most > 0;
-}
-
-size_t plan_links_beside(const struct way_ends *ends, enum move_by by, struct way *way)
-{
-    struct lanes used = lanes_of(ends, &way[0]);
-    size_t count = 1, most = by == MOVE_KERNEL ? WAY_KERNELS_MAX : SPLIT_WAYS_MAX;
-    while (count < most && find_beside(ends, by, &used, &way[count]) && CHAIN_WORTH * plan_split_rate(way, count + 1) > plan_split_rate(way, count)) {
-        struct lanes lanes = lanes_of(ends, &way[count++]);
-        plan_lanes_add(&used, &lanes);
+        count++;
     }
     return count;
+}
+
+const struct way *plan_links_fastest(const struct way_ends *ends, const struct way *ways, size_t count, enum place_kind kind)
+{
+    const struct way *best = NULL;
+    double best_ns = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        double time_ns = graph_place(ends->graph, ways[i].hop[1].from)->kind == kind ? plan_links_time(&ways[i], 1, ends->bytes, NULL, NULL).time_ns : INFINITY;
+        if (time_ns < best_ns) {
+            best_ns = time_ns;
+            best = &ways[i];
+        }
+    }
+    return best;
+}
+
+/* The widest way that meets none of those lanes; NULL none. */
+static const struct way *find_beside(const struct way_ends *ends, const struct way *ways, size_t count, const struct lanes *used)
+{
+    const struct way *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct lanes lanes = lanes_of(ends, &ways[i]);
+        if ((best == NULL || plan_way_rate(&ways[i]) > plan_way_rate(best)) && !plan_lanes_meet(&lanes, used))
+            best = &ways[i];
+    }
+    return best;
+}
+
+size_t plan_links_beside(const struct way_ends *ends, const struct way *ways, size_t count, struct way *way)
+{
+    struct lanes used = lanes_of(ends, &way[0]);
+    size_t taken = 1, most = way[0].hop[0].by == MOVE_KERNEL ? WAY_KERNELS_MAX : SPLIT_WAYS_MAX;
+    const struct way *next;
+    while (taken < most && (next = find_beside(ends, ways, count, &used)) != NULL) {
+        way[taken] = *next;
+        if (CHAIN_WORTH * plan_split_rate(way, taken + 1) <= plan_split_rate(way, taken))
+            break;
+        struct lanes lanes = lanes_of(ends, &way[taken++]);
+        plan_lanes_add(&used, &lanes);
+    }
+    return taken;
 }
 
 /* ---- what they cost ---- */

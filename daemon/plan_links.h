@@ -10,11 +10,16 @@
 /* What is known of the hop, else what stands for it, as slow as both directions at once make it where those are asked for. False when nothing stands for it, and when out of memory. */
 bool plan_links_hop(const struct way_ends *ends, place_id from, place_id to, enum move_by by, struct move *ret);
 
-/* The fastest way through one memory of that kind, PLACE_NUMA or PLACE_GPU; the lowest number of equals. False when there is none. */
-bool plan_links_through(const struct way_ends *ends, enum place_kind kind, enum move_by by, struct way *ret);
+#define LINKS_WAYS_MAX 32
 
-/* Of way[0], the direct one, and those through one memory each, of which room for SPLIT_WAYS_MAX is in way, the widest first: as many as have no lane in common (plan_lanes.h) and are worth it. Gives how many. */
-size_t plan_links_beside(const struct way_ends *ends, enum move_by by, struct way *way);
+/* The ways through one memory each by that mechanism, through the host's by copy engine only, in the order of these places; no more than there is room for. Gives how many. */
+size_t plan_links_ways(const struct way_ends *ends, enum move_by by, struct way *ret);
+
+/* Of those the fastest through a memory of that kind, PLACE_NUMA or PLACE_GPU, the first of equals; NULL there is none. */
+const struct way *plan_links_fastest(const struct way_ends *ends, const struct way *ways, size_t count, enum place_kind kind);
+
+/* Behind way[0], the direct one, puts as many of those, the widest first, as have no lane in common (plan_lanes.h) and are worth it; room for SPLIT_WAYS_MAX is in way. Gives how many there are with it. */
+size_t plan_links_beside(const struct way_ends *ends, const struct way *ways, size_t count, struct way *way);
 
 /* As plan_split_time has it, without an interval. */
 struct prediction plan_links_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk);

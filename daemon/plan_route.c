@@ -77,17 +77,20 @@ static void add_by_links(struct route_work *work, const struct way *ways, size_t
 /* Through another memory, and the faster of the splits by one mechanism. */
 static void add_around_by_links(struct route_work *work, const struct way *direct, enum move_by last)
 {
-    struct way way, best[ROUTE_WAYS_MAX];
+    struct way best[ROUTE_WAYS_MAX];
     size_t best_count = 1;
     double best_ns = INFINITY;
-    if (plan_links_through(&work->ends, PLACE_NUMA, MOVE_COPY_ENGINE, &way))
-        add_by_links(work, &way, 1);
     for (int by = MOVE_COPY_ENGINE; by <= (int)last; by++) {
-        struct way ways[ROUTE_WAYS_MAX];
-        if (plan_links_through(&work->ends, PLACE_GPU, (enum move_by)by, &way))
-            add_by_links(work, &way, 1);
+        struct way around[LINKS_WAYS_MAX], ways[ROUTE_WAYS_MAX];
+        size_t arounds = plan_links_ways(&work->ends, (enum move_by)by, around);
+        static const enum place_kind kinds[] = {PLACE_NUMA, PLACE_GPU};
+        for (int k = 0; k < 2; k++) {
+            const struct way *way = plan_links_fastest(&work->ends, around, arounds, kinds[k]);
+            if (way != NULL)
+                add_by_links(work, way, 1);
+        }
         ways[0] = direct[by];
-        size_t count = ways[0].hop_count > 0 ? plan_links_beside(&work->ends, (enum move_by)by, ways) : 1;
+        size_t count = ways[0].hop_count > 0 ? plan_links_beside(&work->ends, around, arounds, ways) : 1;
         double time_ns = count > 1 ? plan_links_time(ways, count, work->ends.bytes, NULL, NULL).time_ns : INFINITY;
         if (time_ns < best_ns) {
             best_ns = time_ns;

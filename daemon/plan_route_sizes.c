@@ -114,8 +114,9 @@ static void find_crossovers(const struct sizes *sizes)
     }
 }
 
-/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. */
-#define B80_STEPS 40
+/* Where an option that took T0 and then moved its bytes at the highest rate gets 80 % of it is at 4 T0 Wmax; T0 is found anew at each such size until it stays. Where the time of several ways jumps
+ * there, as they go in other pieces, it goes to and fro: then it is between the two. */
+#define B80_STEPS 9
 
 /* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
 static double b80(const struct route_option *option)
@@ -131,7 +132,9 @@ static double b80(const struct route_option *option)
         double before = bytes, start_ns = fmax(time_of(option, bytes, INFINITY) - bytes / top * 1e9, 0);
         bytes = 4 * start_ns * 1e-9 * top;
         if (fabs(bytes - before) <= 5e-3 * bytes)
-            break;
+            return bytes;
+        if (step + 1 == B80_STEPS)
+            return (before + bytes) / 2;
     }
     return bytes;
 }

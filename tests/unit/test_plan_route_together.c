@@ -201,6 +201,35 @@ static void a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it(void
     }
 }
 
+/* Over gpu4 it is faster alone, and over gpu6 while something else goes to gpu4; the one through one gpu is the better of them. */
+static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
+    static const double gb_per_s[] = {10, 60, 60, 50, 50};
+    for (size_t i = 0; i < 5; i++)
+        pair(&f, pairs[i][0], pairs[i][1], gb_per_s[i], 0);
+    struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    for (size_t beside = 0; beside < 2; beside++) {
+        size_t found = 0;
+        request.meanwhile = &other;
+        request.meanwhile_count = beside;
+        (void)first(&f, request);
+        for (size_t i = 0; i < f.answer.count; i++) {
+            const struct route_option *option = &f.answer.option[i];
+            if (option->way_count > 1 || option->way[0].hop_count != 2)
+                continue;
+            found++;
+            assert_int_equal(option->way[0].hop[1].from, gpu(&f, beside ? 6 : 4));
+            assert_near(option->predicted.time_ns, 1024 * MIB / (beside ? 50.0 : 60.0), 0.05);
+        }
+        assert_int_equal(found, 1);
+    }
+    end(&f);
+}
+
 /* Kernels are faster alone, but not beside another one on the same gpu. */
 static void kernels_on_one_gpu_share_it(void **state)
 {
@@ -251,6 +280,7 @@ int main(void)
         cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),
         cmocka_unit_test(copies_of_one_engine_over_one_lane_follow_each_other),
         cmocka_unit_test(a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it),
+        cmocka_unit_test(the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile),
         cmocka_unit_test(kernels_on_one_gpu_share_it),
         cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
     };
