@@ -111,20 +111,13 @@ static bool may_pass(const struct search *search, place_id place, const struct e
     }
 }
 
-static struct reached *look(struct search *search, place_id place)
+static struct reached *find(struct search *search, place_id place)
 {
     for (size_t i = 0; i < search->count; i++)
         if (search->reached[i].place == place)
             return &search->reached[i];
-    return NULL;
-}
-
-/* The same, put at the end of the list where it was not reached; NULL there is no room. */
-static struct reached *find(struct search *search, place_id place)
-{
-    struct reached *at = look(search, place);
-    if (at != NULL || search->count == REACHED_MAX)
-        return at;
+    if (search->count == REACHED_MAX)
+        return NULL;
     search->reached[search->count] = (struct reached){.place = place};
     return &search->reached[search->count++];
 }
@@ -194,41 +187,6 @@ static const struct reached *shortest(struct search *search, place_id from, doub
     return end;
 }
 
-static bool is_step(const struct link_step *step, size_t count, const struct edge *edge)
-{
-    for (size_t i = 0; i < count; i++)
-        if (step[i].link == edge->link && step[i].back == edge->back)
-            return true;
-    return false;
-}
-
-/* Over several switches bytes go at once; over several gpus some way is taken. */
-static bool is_at_switch(const struct search *search, place_id a, place_id b)
-{
-    return graph_place(search->paths->graph, a)->kind == PLACE_SWITCH || graph_place(search->paths->graph, b)->kind == PLACE_SWITCH;
-}
-
-/* Back from the end: what begins at a place that is one link nearer to where the search began, and leads to one that is on such a way. */
-static void find_others(struct search *search, place_id from, const struct reached *end, double width, struct link_path *ret)
-{
-    const struct link_paths *paths = search->paths;
-    for (size_t i = 0; i < search->count; i++)
-        search->reached[i].done = &search->reached[i] == end;
-    for (size_t links = end->links; links > 0; links--)
-        for (size_t i = 0; i < search->count; i++) {
-            struct reached *at = &search->reached[i];
-            for (size_t e = paths->first[at->place]; at->links + 1 == links && e < paths->first[at->place + 1]; e++) {
-                const struct edge *edge = &paths->edge[e];
-                const struct reached *next = look(search, edge->to);
-                if (next == NULL || !next->done || next->links != links || edge->bytes_per_s < width || (at->place != from && !may_pass(search, at->place, edge)))
-                    continue;
-                at->done = true;
-                if (!is_at_switch(search, at->place, edge->to) && !is_step(ret->step, ret->step_count, edge) && !is_step(ret->other, ret->other_count, edge) && ret->other_count < LINK_PATH_STEPS)
-                    ret->other[ret->other_count++] = (struct link_step){edge->link, edge->back};
-            }
-        }
-}
-
 static bool find_way(struct search *search, place_id from, struct link_path *ret)
 {
     double width = widest(search, from);
@@ -246,8 +204,6 @@ static bool find_way(struct search *search, place_id from, struct link_path *ret
         ret->step[i - 1].back = at->by->back;
         at = &search->reached[at->before];
     }
-    if (ret->is_one_of_several)
-        find_others(search, from, look(search, search->to), width, ret);
     return true;
 }
 

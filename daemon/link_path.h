@@ -14,16 +14,12 @@
 #define LINK_PATH_STEPS  8
 #define LINK_PATH_STATED UINT32_MAX
 
-struct link_step {
-    uint32_t link;  /* of the graph */
-    bool back;      /* from its to to its from */
-};
-
 struct link_path {
-    struct link_step step[LINK_PATH_STEPS];
+    struct {
+        uint32_t link;  /* of the graph */
+        bool back;      /* from its to to its from */
+    } step[LINK_PATH_STEPS];
     size_t step_count;
-    struct link_step other[LINK_PATH_STEPS]; /* further links between gpus of the ways that are as wide and as short, as far as there is room */
-    size_t other_count;
     double bytes_per_s; /* of its narrowest link of which that is stated */
     bool is_one_of_several; /* others are as wide and as short: which one the driver takes is not known */
     uint32_t unstated;      /* a link of its between packages that does not say how wide it is: bytes_per_s is what the rest would carry, and no rate of the whole is known; LINK_PATH_STATED none */

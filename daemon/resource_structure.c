@@ -19,7 +19,7 @@ struct resource_pair {
     uint16_t use[RESOURCE_STRUCTURE_USES];
     uint8_t use_count;
     bool several;
-    bool is_guess; /* of the links that it uses some are on none but one of several ways over gpus */
+    bool is_guess; /* it has one of several ways over gpus; over several switches bytes go at once */
 };
 
 unsigned resource_kind_of(enum metric metric)
@@ -232,11 +232,10 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     if (link_path_find(making->structure->paths, from, to, &path)) {
         fill_width(making, &path, pair);
         pair->several = path.is_one_of_several;
-        pair->is_guess = path.other_count > 0;
-        for (size_t i = 0; i < path.step_count; i++)
+        for (size_t i = 0; i < path.step_count; i++) {
+            pair->is_guess |= path.is_one_of_several && making->graph->links[path.step[i].link].kind == LINK_XGMI;
             use(pair, making->link[path.step[i].back][path.step[i].link]);
-        for (size_t i = 0; i < path.other_count; i++)
-            use(pair, making->link[path.other[i].back][path.other[i].link]);
+        }
     }
     use_port(making, pair, from, to, 0);
     use_port(making, pair, to, from, 1);

@@ -1,5 +1,5 @@
 /**
- * What transfers share by structure, with the capacities that structure states: each direction of each link on their way (of equally wide and short ways over gpus, of all), the port to the host of a module of several
+ * What transfers share by structure, with the capacities that structure states: each direction of each link on their way, the port to the host of a module of several
  * gpus, and reading and writing each memory. These stand where nothing was measured together.
  *
  * Made from a graph, the values and the sets on it; constant from then on. The graph and the values outlive it.

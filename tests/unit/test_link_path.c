@@ -52,36 +52,6 @@ static void gpus_are_reached_by_the_widest_way(void **state)
     discovery_done(&found);
 }
 
-/* gpu0 reaches gpu3 over gpu1 or gpu2: four links, of which two are on the one way. */
-static void the_links_of_all_ways_are_told(void **state)
-{
-    (void)state;
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
-    struct link_paths *paths = link_paths_new(found.graph);
-    struct link_path path;
-    assert_non_null(paths);
-    for (int back = 0; back < 2; back++) {
-        place_id from = graph_find(found.graph, back ? "gpu3" : "gpu0"), to = graph_find(found.graph, back ? "gpu0" : "gpu3");
-        assert_true(link_path_find(paths, from, to, &path));
-        assert_true(path.step_count == 2 && path.other_count == 2);
-        /* The others are a way, too: one leaves where it begins, the other ends where it ends. */
-        bool leaves = false, ends = false;
-        for (size_t i = 0; i < path.other_count; i++) {
-            const struct link *link = &found.graph->links[path.other[i].link];
-            assert_true(link->kind == LINK_XGMI && path.other[i].link != path.step[0].link && path.other[i].link != path.step[1].link);
-            leaves |= (path.other[i].back ? link->to : link->from) == from;
-            ends |= (path.other[i].back ? link->from : link->to) == to;
-        }
-        assert_true(leaves && ends);
-    }
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu1"), graph_find(found.graph, "gpu7"), &path) && path.other_count == 0);
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu0"), graph_find(found.graph, "gpu1"), &path) && path.other_count == 0);
-    link_paths_free(paths);
-    discovery_done(&found);
-}
-
 static struct link *join(struct graph *graph, place_id a, place_id b, enum link_kind kind, double gb)
 {
     struct link *link = graph_add_link(graph, a, b, kind);
@@ -220,7 +190,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_are_reached_by_the_widest_way),
-        cmocka_unit_test(the_links_of_all_ways_are_told),
         cmocka_unit_test(links_that_are_down_or_lead_through_the_host_are_the_last_choice),
         cmocka_unit_test(a_gpus_links_to_switches_that_are_down_are_named),
         cmocka_unit_test(a_way_between_packages_says_if_their_link_does_not),
