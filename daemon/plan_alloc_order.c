@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEARLY  1.05 /* as long in another memory: closer than times are told apart from one day to the next */
 #define AS_LONG 1.01 /* kinds of allocation in one memory: what was measured wrong of who uses it is as wrong for both */
 
 bool plan_alloc_had_less(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
@@ -64,14 +65,17 @@ static struct prediction of_use(const struct alloc_option *option)
     return (struct prediction){time.time_ns, time.low_ns + option->setup.time_ns - option->setup.low_ns, time.high_ns + option->setup.time_ns - option->setup.high_ns};
 }
 
-/* Which of two takes less time is not known where the intervals overlap. What allocating takes is as wrong for one as for the other of a kind. */
+static bool is_within(double ns, const struct prediction *time) { return ns >= time->low_ns && ns <= time->high_ns; }
+
+/* Which of two takes less time is not known where the intervals overlap, if what they say is not far apart for all that. What allocating takes is as wrong for one as for the other of a kind. */
 static bool is_equal(const struct alloc_option *faster, const struct alloc_option *other)
 {
+    double least_ns = faster->median.time_ns, ns = other->median.time_ns;
     if (faster->place.memory == other->place.memory)
-        return other->median.time_ns <= AS_LONG * faster->median.time_ns;
-    if (faster->place.kind != other->place.kind)
-        return other->median.low_ns <= faster->median.high_ns;
-    return of_use(other).low_ns <= of_use(faster).high_ns;
+        return ns <= AS_LONG * least_ns;
+    bool is_same_kind = faster->place.kind == other->place.kind;
+    struct prediction a = is_same_kind ? of_use(faster) : faster->median, b = is_same_kind ? of_use(other) : other->median;
+    return b.low_ns <= a.high_ns && (ns <= NEARLY * least_ns || (is_within(ns, &a) && is_within(least_ns, &b)));
 }
 
 static bool is_weighed_with(const struct alloc_option *x, const struct alloc_option *y, int64_t bytes)

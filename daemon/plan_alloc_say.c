@@ -239,11 +239,28 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
               bound(second), print_time(b, time_of(second)), times, part);
 }
 
+/* What would take less if its time is right, but goes behind what is nearer, because both intervals overlap. */
+static const struct alloc_option *passed_over(const struct alloc_work *work)
+{
+    const struct alloc_answer *answer = &work->answer;
+    const struct alloc_option *first = &answer->option[0], *least = NULL;
+    for (size_t i = 1; i < answer->count; i++) {
+        const struct alloc_option *option = &answer->option[i];
+        bool is_weighed = !plan_alloc_is_short(option, work->request->bytes) && plan_alloc_knowledge(option) == plan_alloc_knowledge(first);
+        if (is_weighed && time_of(option) < (1 - LIKE) * time_of(first) && (least == NULL || time_of(option) < time_of(least)))
+            least = option;
+    }
+    return least;
+}
+
 static void say_why(struct alloc_work *work)
 {
     const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
     struct plan_warnings *reasons = &work->answer.reasons;
     char ours[NAME_SIZE], theirs[NAME_SIZE], number[PLAN_TEXT_SIZE];
+    const struct alloc_option *faster = passed_over(work);
+    if (faster != NULL && faster != second)
+        say_predicted(work, first, faster);
     if (time_of(first) > 0 && second != NULL)
         say_predicted(work, first, second);
     else if (first->unmeasured != 0 && second != NULL)

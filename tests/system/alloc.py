@@ -162,6 +162,10 @@ def answer(daemon, size, *accesses, **request):
     assert len(drops) <= 1 and (not drops or re.search(UNCOUNTED, warnings)), (options, warnings)
     is_passed_over = options[0]["predicted"] and any(t < 0.9 * time(options[0]) for t in times)
     assert not is_passed_over or any(BEHIND.fullmatch(reason) for reason in reply["reasons"]), (options, reply["reasons"])
+    # What goes first without being the fastest says which is.
+    passed = [o for o in known if options[0]["predicted"] and not is_bound(options[0]) and not is_bound(o) and time(o) < 0.99 * time(options[0]) and (o["free_bytes"] is None or o["free_bytes"] >= size)]
+    fastest = min(passed, key=time, default=None)
+    assert not fastest or any(f"{fastest['kind']} memory on {fastest['memory']} " in reason for reason in reply["reasons"]), (options, reply["reasons"])
     # Never an option before one that is faster for certain, which one that takes at least some time is not.
     lowest = float("inf")
     for option in reversed(known):
@@ -394,6 +398,16 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
         assert "what they get of ordinary memory stands for it" in warnings, warnings
 
 
+def what_is_known_to_take_longer_does_not_go_first():
+    """Intervals that overlap make two memories equal only where what they say is not far apart."""
+    for size in (1 << 26, GIB, 8 * GIB):
+        with Daemon("--node", NODES / "h200x1") as daemon:
+            options, first, warnings = answer(daemon, size, by("numa0", reads=size), by("gpu0", reads=size, writes=size))
+            managed = options["gpu0", "managed"]
+            assert (first["memory"], first["kind"]) == ("numa0", "pinned") and time(managed) > 1.2 * time(first), options
+            assert managed["predicted"]["low_ns"] < first["predicted"]["high_ns"] and "within the error" not in warnings, (options, warnings)
+
+
 def a_gpu_in_mig_mode_is_none_and_its_slices_are():
     """Of the three questions, over the whole daemon: nothing is put on the device that is cut, and its slices count as gpus."""
     with tempfile.TemporaryDirectory(prefix="berth-mig-") as folder:
@@ -448,7 +462,7 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
-         on_reconstructed_nodes_cores_are_priced_by_what_was_published, a_gpu_in_mig_mode_is_none_and_its_slices_are,
+         on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first, a_gpu_in_mig_mode_is_none_and_its_slices_are,
          bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":

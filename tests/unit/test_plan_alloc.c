@@ -93,6 +93,24 @@ static void a_published_peak_bounds_what_fewer_cores_take(void **state)
     }
 }
 
+/* Intervals that overlap make two memories equal only where what they say is not far apart: 5 %, or no farther than what either may be. */
+static void equal_is_what_is_not_far_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        double far, low, high;
+        int first;
+    } cases[] = {{104, 95, 110, 0}, {107, 95, 115, 1}, {107, 103, 115, 1}, {120, 80, 140, 0}, {120, 105, 140, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture f = begin_cores(&two_numas);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 0), "", 100 * GB, 70 * GB, i < 3 ? 104 * GB : 130 * GB);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 0), numa(&f, 1), "", cases[i].far * GB, cases[i].low * GB, cases[i].high * GB);
+        assert_int_equal(ask_from(&f, "0-3", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
+        assert_int_equal(f.answer.option[0].place.memory, numa(&f, cases[i].first));
+        end(&f);
+    }
+}
+
 static void several_initiators_do_not_add_up_without_limit(void **state)
 {
     (void)state;
@@ -106,6 +124,8 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     /* 41 is more than 40, but not for sure: the nearest goes first, and the answer says so */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 0));
     assert_true(warned(&f, "as long as system on numa1 within the error"));
+    assert_non_null(strstr(f.answer.reasons.line[0], "system memory on numa1"));
+    assert_non_null(strstr(f.answer.reasons.line[0], "0.976 times as long"));
     /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that memory */
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 41.0);
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 40.0);
@@ -292,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_rate_between_core_counts_is_interpolated),
         cmocka_unit_test(fewer_cores_than_measured_is_said),
         cmocka_unit_test(a_published_peak_bounds_what_fewer_cores_take),
+        cmocka_unit_test(equal_is_what_is_not_far_apart),
         cmocka_unit_test(several_initiators_do_not_add_up_without_limit),
         cmocka_unit_test(reads_writes_and_random_accesses_add_up),
         cmocka_unit_test(nominal_values_are_second_and_named),
