@@ -175,6 +175,12 @@ static struct start start_of(const struct gpurate *at, enum metric metric)
     return (struct start){most, isinf(least) ? 0 : most - least};
 }
 
+/* Whether kernels are so short that starting them matters, of which nothing is known. */
+static bool lacks_start(const struct gpurate *at, enum metric metric, double bytes)
+{
+    return fmin(bytes, at->span) < LARGE_BYTES && !(start_of(at, metric).ns > 0);
+}
+
 /* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
 static double deviation_of(const struct gpurate *at, enum metric metric)
 {
@@ -197,11 +203,16 @@ static struct memtime by_rate(const struct gpurate *at, enum metric metric, cons
     return time;
 }
 
+static const struct curve *curve_of(const struct gpurate *at, const struct try *try, const struct value *v)
+{
+    const struct curves *curves = v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
+    return curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
+}
+
 /* Bytes in as many goes around the buffer as it takes. The curve's shape, the interval of the rate. */
 static struct memtime time_of(const struct gpurate *at, const struct try *try, const struct value *v, double bytes)
 {
-    const struct curves *curves = v->source == VALUE_MEASURED && at->span < LARGE_BYTES ? snapshot_curves(at->snap) : NULL;
-    const struct curve *curve = curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
+    const struct curve *curve = curve_of(at, try, v);
     double once = fmin(bytes, at->span), rounds = bytes / once;
     if (curve == NULL)
         return by_rate(at, try->metric, v, bytes, rounds);
@@ -304,6 +315,7 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
         ret->time_ns = least;
         most = known_rate;
     }
+    basis->floor |= lacks_start(at, METRIC_HOST_GPU_KERNEL, bytes) || (most != known_rate && fmin(bytes, at->span) < LARGE_BYTES) ? MEMRATE_FLOOR_START : 0;
     basis->by_links = basis->by_links || most == NULL;
     basis->by_least = basis->by_least || most != NULL;
     return most != NULL ? memrate_cite(basis, most, err) : plan_move_cite(at->snap->graph, &move, basis->evidence, basis->start, err);
@@ -347,6 +359,7 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
     *ret = time_of(at, try, v, bytes);
     if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && strcmp(try->stands_for, READS) == 0))
         *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
+    basis->floor |= curve_of(at, try, v) == NULL && lacks_start(at, try->metric, bytes) ? MEMRATE_FLOOR_START : 0;
     return memrate_cite(basis, v, err);
 }
 
@@ -398,6 +411,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
         double once = fmin(bytes, at->span);
         bool is_there = moves || touch->from == at->place->memory || touch->to == at->place->memory;
         first = by_rate(at, touch->metric, touch, once, 1);
+        basis->floor |= lacks_start(at, touch->metric, once) ? MEMRATE_FLOOR_START : 0;
         if (!is_there) {
             first = memtime_bare(first.time_ns); /* the interval is another memory's */
             plan_warn(basis->warnings, "what it costs when %s touches memory for the first time was not measured of every memory: that of %s stands for it (why)",

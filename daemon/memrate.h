@@ -35,8 +35,8 @@ struct memrate {
 };
 
 /* What is not known, so that a time is no more than a lower bound: what these cores get of that memory; how long a random access takes, which counts as a stream; what it costs when managed memory
- * moves; what several gpus do to it. */
-enum memrate_floor { MEMRATE_FLOOR_CORES = 1, MEMRATE_FLOOR_RANDOM = 2, MEMRATE_FLOOR_MOVES = 4, MEMRATE_FLOOR_SEVERAL = 8 };
+ * moves; what several gpus do to it; what starting a kernel costs, where it moves so few bytes that this matters. */
+enum memrate_floor { MEMRATE_FLOOR_CORES = 1, MEMRATE_FLOOR_RANDOM = 2, MEMRATE_FLOOR_MOVES = 4, MEMRATE_FLOOR_SEVERAL = 8, MEMRATE_FLOOR_START = 16 };
 
 /* Collects what an answer about one memory rests on. */
 struct memrate_basis {

@@ -41,7 +41,7 @@ int plan_alloc_knowledge(const struct alloc_option *option)
 {
     if (isnan(time_of(option)))
         return option->unmeasured != 0 ? 1 : 4;
-    return option->floor != 0 ? 3 : option->at_least ? 2 : 0;
+    return (option->floor & ~(unsigned)MEMRATE_FLOOR_START) != 0 ? 3 : option->at_least ? 2 : 0; /* starting kernels is missing of all of them alike */
 }
 
 static int compare_options(const void *a, const void *b, void *arg)

@@ -82,6 +82,8 @@ static void warn_of_floors(struct alloc_work *work)
         plan_warn(warnings, "how long a random access to %s takes was not measured: it counts as a stream, which is faster (berth probe measures it)", text);
     if (list(work, is_floor, MEMRATE_FLOOR_MOVES, text) > 0)
         plan_warn(warnings, "what it costs when managed memory moves to and from %s was not measured: it is not counted (berth probe --full measures it)", text);
+    if (list(work, is_floor, MEMRATE_FLOOR_START, text) > 0)
+        plan_warn(warnings, "what starting a kernel that uses %s costs was not measured: the time of so few bytes is at least this", text);
     if (list(work, is_floor, MEMRATE_FLOOR_SEVERAL, text) > 0)
         plan_warn(warnings, "what several gpus do to managed memory on %s is not known: each counts as having it as its own", text);
 }
@@ -209,7 +211,8 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
         }
     }
     double ours = first->part[most], theirs = second->part[most];
-    const char *at_most = most < work->use_count && work->use[most].gpu == PLACE_NONE && (first->at_least || second->at_least) ? "at most " : "";
+    bool is_used = most < work->use_count, is_bound = first->at_least || second->at_least, lacks_start = ((first->floor | second->floor) & MEMRATE_FLOOR_START) != 0;
+    const char *at_most = is_used && is_bound && (work->use[most].gpu == PLACE_NONE || lacks_start) ? "at most " : "";
     text[0] = '\0';
     if (!(furthest > 0))
         return;

@@ -408,6 +408,24 @@ def what_is_known_to_take_longer_does_not_go_first():
             assert managed["predicted"]["low_ns"] < first["predicted"]["high_ns"] and "within the error" not in warnings, (options, warnings)
 
 
+def what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it():
+    """As Route and Bind say it of so few bytes; of many it is no matter, and where it was measured it is counted."""
+    for name in ("gh200-quad", "mi300a", "mi250x"):
+        with Daemon("--node", NODES / name) as daemon:
+            for size, is_least in ((4096, True), (1 << 20, True), ((1 << 24) - 1, True), (1 << 24, False)):
+                options, first, warnings = answer(daemon, size, by("gpu0", reads=size))
+                known = [o for o in options.values() if o["predicted"]]
+                assert is_bound(first) == is_least and (not is_least or all(map(is_bound, known))), (name, size, options)
+                assert ("what starting a kernel that uses" in warnings) == is_least, (name, size, warnings)
+                assert not is_least or "the time of so few bytes is at least this" in warnings, warnings
+    with Daemon("--node", NODES / "mi250x") as daemon:  # what lacks more than the start stays behind
+        options, first, _ = answer(daemon, 1 << 20, by("gpu0", reads=1 << 20), by("numa3", writes=1 << 20, cores=2))
+        assert first["kind"] == "pinned" and [kind for (_, kind), option in options.items() if option["predicted"]][-1] == "managed", options
+    with Daemon("--node", NODES / "h200x1") as daemon:
+        _, first, warnings = answer(daemon, 4096, by("gpu0", reads=4096))
+        assert not is_bound(first) and time(first) > 1000 and "starting a kernel that uses gpu0" not in warnings, (first, warnings)
+
+
 def a_gpu_in_mig_mode_is_none_and_its_slices_are():
     """Of the three questions, over the whole daemon: nothing is put on the device that is cut, and its slices count as gpus."""
     with tempfile.TemporaryDirectory(prefix="berth-mig-") as folder:
@@ -462,7 +480,8 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
-         on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first, a_gpu_in_mig_mode_is_none_and_its_slices_are,
+         on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first,
+         what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it, a_gpu_in_mig_mode_is_none_and_its_slices_are,
          bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":
