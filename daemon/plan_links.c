@@ -105,8 +105,10 @@ size_t plan_links_beside(const struct way_ends *ends, const struct way *ways, si
     size_t taken = 1, most = way[0].hop[0].by == MOVE_KERNEL ? WAY_KERNELS_MAX : SPLIT_WAYS_MAX;
     const struct way *next;
     while (taken < most && (next = find_beside(ends, ways, count, &used)) != NULL) {
+        double share[SPLIT_WAYS_MAX];
         way[taken] = *next;
-        if (CHAIN_WORTH * plan_split_rate(way, taken + 1) <= plan_split_rate(way, taken))
+        (void)plan_links_time(way, taken + 1, ends->bytes, share, NULL);
+        if (CHAIN_WORTH * plan_split_rate(way, taken + 1) <= plan_split_rate(way, taken) || !plan_split_is_enough(share, taken + 1, ends->bytes))
             break;
         struct lanes lanes = lanes_of(ends, &way[taken++]);
         plan_lanes_add(&used, &lanes);

@@ -18,7 +18,7 @@ size_t plan_links_ways(const struct way_ends *ends, enum move_by by, struct way 
 /* Of those the fastest through a memory of that kind, PLACE_NUMA or PLACE_GPU, the first of equals; NULL there is none. */
 const struct way *plan_links_fastest(const struct way_ends *ends, const struct way *ways, size_t count, enum place_kind kind);
 
-/* Behind way[0], the direct one, puts as many of those, the widest first, as have no lane in common (plan_lanes.h) and are worth it; room for SPLIT_WAYS_MAX is in way. Gives how many there are with it. */
+/* Behind way[0], the direct one, puts as many of those, the widest first, as have no lane in common (plan_lanes.h), are worth it and get SPLIT_LEAST bytes; room for SPLIT_WAYS_MAX is in way. Gives how many there are with it. */
 size_t plan_links_beside(const struct way_ends *ends, const struct way *ways, size_t count, struct way *way);
 
 /* As plan_split_time has it, without an interval. */

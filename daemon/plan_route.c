@@ -257,11 +257,17 @@ static bool is_worth_it(const struct graph *graph, const struct route_answer *an
     return true;
 }
 
-static void leave_worthy(const struct graph *graph, struct route_answer *answer)
+/* Also: no split of which what its ways share leaves one of them less than is worth it. What was slowed by nothing was found with shares that are large enough. */
+static void leave_worthy(const struct route_work *work)
 {
-    for (size_t i = answer->count; i-- > 0;)
-        if (!is_worth_it(graph, answer, i))
+    struct route_answer *answer = work->answer;
+    bool is_beside = work->request.meanwhile_count > 0;
+    for (size_t i = answer->count; i-- > 0;) {
+        const struct route_option *option = &answer->option[i];
+        bool is_enough = !(is_beside || option->is_by_links) || plan_split_is_enough(option->share, option->way_count, work->ends.bytes);
+        if (!is_enough || (is_beside && !is_worth_it(work->snap->graph, answer, i)))
             memmove(&answer->option[i], &answer->option[i + 1], (--answer->count - i) * sizeof *answer->option);
+    }
 }
 
 /* The fastest way through another memory that keeps off what moves meanwhile; NULL none. */
@@ -450,8 +456,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     for (size_t i = 0; code == BERTH_OK && i < answer->count; i++)
         if (request->meanwhile_count > 0 || answer->option[i].is_by_links)
             code = plan_route_price_shared(work, &answer->option[i], err);
-    if (request->meanwhile_count > 0)
-        leave_worthy(work->snap->graph, answer);
+    leave_worthy(work);
     find_clear(answer);
     put_in_order(answer);
     if (code == BERTH_OK)

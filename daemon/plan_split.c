@@ -151,6 +151,14 @@ double plan_split_time_ns(const struct way *way, size_t count, double bytes, dou
     return find_shares(way, count, bytes, &rival_end_ns, part) + waiting_ns;
 }
 
+bool plan_split_is_enough(const double *share, size_t count, double bytes)
+{
+    for (size_t i = 0; i < count && count > 1; i++)
+        if (share[i] * bytes < SPLIT_LEAST)
+            return false;
+    return true;
+}
+
 double plan_split_rate(const struct way *way, size_t count)
 {
     double rate = 0;

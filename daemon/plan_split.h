@@ -19,6 +19,9 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
 /* The same to within some percent, without an interval, several times cheaper; cheaper still where it is far from rival_ns (INFINITY: none) and only which is less matters. */
 double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns);
 
+/* Whether each of several ways has SPLIT_LEAST bytes or more with these shares of all; one takes what there is. */
+bool plan_split_is_enough(const double *share, size_t count, double bytes);
+
 /* Bytes per second that very many approach. */
 double plan_split_rate(const struct way *way, size_t count);
 

@@ -174,6 +174,29 @@ static void shares_end_together(void **state)
     assert_true(chunk[0] == 0 && chunk[1] == 0);
 }
 
+/* Fewer than 64 KiB are not worth a way of their own, whatever is shared on the way. */
+static void no_way_of_a_split_gets_less_than_64_kib(void **state)
+{
+    (void)state;
+    static const char *const nodes[] = {"tests/nodes/gh200-quad", "tests/nodes/mi250x"};
+    size_t small = 0, large = 0;
+    for (size_t n = 0; n < 2; n++) {
+        struct fixture f = on(nodes[n]);
+        for (int64_t bytes = 4096; bytes <= 64 * MIB; bytes *= 2) {
+            asked(&f, of(gpu(&f, 0), numa(&f, 0), bytes));
+            for (size_t i = 0; i < f.answer.count; i++) {
+                const struct route_option *its = &f.answer.option[i];
+                small += its->way_count > 1 && bytes < 128 * 1024;
+                large += its->way_count > 1;
+                for (size_t w = 0; w < its->way_count; w++)
+                    assert_true(its->way_count == 1 || its->share[w] * (double)bytes >= SPLIT_LEAST);
+            }
+        }
+        end(&f);
+    }
+    assert_true(small == 0 && large > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(mi300a_has_ways_through_the_others_and_none_within_one_memory),
         cmocka_unit_test(both_directions_of_a_split_share_memory),
         cmocka_unit_test(shares_end_together),
+        cmocka_unit_test(no_way_of_a_split_gets_less_than_64_kib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
