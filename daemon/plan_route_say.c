@@ -1,5 +1,6 @@
 #include "plan_ends.h"
 #include "plan_route_say.h"
+#include "plan_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -237,28 +238,39 @@ static void say_no_other(const struct route_said *said)
               : is_rated ? "what so few bytes take was not measured, and nothing could be compared with it" : "neither measurements nor links show one that leads elsewhere");
 }
 
+/* "119.2 GB/s instead of 60.1"; where either is less than 1 GB/s, each in its own unit. */
+static void name_rates(double its, double best, char *text, size_t size)
+{
+    char one[PLAN_TEXT_SIZE], other[PLAN_TEXT_SIZE];
+    if (fmin(its, best) >= 1)
+        snprintf(text, size, "%.1f GB/s instead of %.1f", its, best);
+    else
+        snprintf(text, size, "%s instead of %s", plan_text_rate(its * 1e9, one), plan_text_rate(best * 1e9, other));
+}
+
 void plan_route_say_reasons(const struct route_said *said)
 {
     const struct graph *graph = said->snap->graph;
     const struct route_option *best = &said->answer->option[0];
     double bytes = (double)said->request->bytes;
+    char moved[PLAN_TEXT_SIZE];
     for (size_t w = 0; w < best->way_count; w++)
         say_way(said, best, w);
     say_starting(said, best);
     say_kernels(said, best);
     if (best->shared != NULL)
-        plan_warn(&said->answer->reasons, "it shares %s, and moves %.1f GB/s", best->shared, bytes / best->predicted.time_ns);
+        plan_warn(&said->answer->reasons, "it shares %s, and moves %s", best->shared, plan_text_rate(bytes / best->predicted.time_ns * 1e9, moved));
     for (size_t i = 1; i < said->answer->count; i++) {
         const struct route_option *option = &said->answer->option[i];
-        char name[NAME_SIZE];
+        char name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 16];
         name_option(graph, option, name, sizeof name);
+        name_rates(bytes / option->predicted.time_ns, bytes / best->predicted.time_ns, rates, sizeof rates);
         if (option->predicted.time_ns < best->predicted.time_ns) {
             say_passed_over(said, option, name);
             continue;
         }
-        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%.1f GB/s instead of %.1f)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
-                  option->predicted.time_ns / best->predicted.time_ns, bytes / option->predicted.time_ns, bytes / best->predicted.time_ns,
-                  best->is_at_least ? ", if starting cost nothing" : "");
+        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%s)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
+                  option->predicted.time_ns / best->predicted.time_ns, rates, best->is_at_least ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0)

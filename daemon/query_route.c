@@ -24,23 +24,16 @@ static void reply_free(void *state)
     free(reply);
 }
 
-static void print_null_or_real(struct print *print, double value)
-{
-    if (isfinite(value))
-        print_real(print, round(value));
-    else
-        print_null(print);
-}
-
+/* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared. print_real has null for what is not finite. */
 static void print_prediction(struct print *print, const struct prediction *prediction, const char *shared)
 {
     print_open(print, '{');
     print_key(print, "time_ns");
-    print_real(print, round(prediction->time_ns));
+    print_real(print, prediction->time_ns);
     print_key(print, "low_ns");
-    print_null_or_real(print, prediction->low_ns);
+    print_real(print, prediction->low_ns);
     print_key(print, "high_ns");
-    print_null_or_real(print, prediction->high_ns);
+    print_real(print, prediction->high_ns);
     print_key(print, "bottleneck");
     print_string(print, shared);
     print_close(print, '}');
@@ -129,7 +122,7 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
     }
     print_close(print, ']');
     print_key(print, "b80_bytes");
-    print_null_or_real(print, answer->b80_bytes);
+    print_real(print, round(answer->b80_bytes));
     print_key(print, "reasons");
     answer_print_warnings(print, &answer->reasons);
     print_key(print, "warnings");

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -159,6 +160,20 @@ def on_h200():
         assert near(rate(both), 389, 0.03), both
 
 
+def few_bytes_are_compared_as_the_reasons_have_it():
+    """The table of times and the sentences are of the same numbers, which for few bytes are fractions of a nanosecond and some kB/s."""
+    compared = 0
+    for name, start, target, size in [("mi300a", "gpu0", "numa0", 4096), ("gh200-quad", "gpu0", "numa0", 4096), ("mi250x", "gpu0", "gpu1", 1), ("h200x4", "gpu0", "gpu1", 1)]:
+        with Daemon("--node", NODES / name) as daemon:
+            answer = ask(daemon, start, target, size)
+        times = [f"{o['predicted']['time_ns'] / answer['options'][0]['predicted']['time_ns']:.2f}" for o in answer["options"]]
+        assert times[0] == "1.00" and all(o["predicted"]["time_ns"] > 0 for o in answer["options"]), (name, answer["options"])
+        said = [re.search(r"would take (?:at least )?([0-9.]+) times", line).group(1) for line in answer["reasons"] if "would take" in line]
+        assert said == times[1:] and not any("(0.0 " in line or "of 0.0" in line for line in answer["reasons"]), (name, times, answer["reasons"])
+        compared += len(said)
+    assert compared >= 4, compared
+
+
 def on_recorded_nodes():
     with Daemon("--node", NODES / "h200x4-hand") as daemon:  # one curve, of the one pair
         answer = ask(daemon, "gpu0", "gpu1")
@@ -172,6 +187,7 @@ def on_recorded_nodes():
             assert [s["mechanism"] for s in options[0]["segments"]] == ["copy_engine"] and single == sorted(single), options
             times.append(single[0])
         assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.02, times  # the pairs differ by what a measurement does
+    few_bytes_are_compared_as_the_reasons_have_it()
     shared = NODES.parent.parent.parent / "shared" / "nodes"
     for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):
         if not (shared / name).is_dir():
