@@ -87,24 +87,29 @@ static const struct value *most_by_engine(const struct route_said *said, place_i
     return most;
 }
 
-/* Where kernels are not wanted: what that costs, and where copy engines end. */
+/* What its rate is, where nobody measured or published it. */
+static const char *stand_in_of(const struct move *hop) { return hop->rate != NULL ? "" : hop->most != NULL ? " by the most that is known at either end" : " by its links"; }
+
+/* Where kernels are not wanted: what that costs, and where copy engines end. A kernel of which only links tell counts, too: it is what such gpus are built for. */
 enum berth_code plan_route_say_overlap(const struct route_said *said, struct berth_err *err)
 {
     const struct graph *graph = said->snap->graph;
     struct route_answer *answer = said->answer;
     place_id from = said->request->from, to = said->request->to;
-    const struct pair *kernel = said->request->overlap ? plan_pairs_find(said->pairs, from, to, MOVE_KERNEL) : NULL;
-    const struct pair *engine = kernel != NULL ? plan_pairs_find(said->pairs, from, to, MOVE_COPY_ENGINE) : NULL;
-    if (engine == NULL || !(kernel->move.bytes_per_s > 1.05 * engine->move.bytes_per_s))
+    const struct pair *engine = said->request->overlap ? plan_pairs_find(said->pairs, from, to, MOVE_COPY_ENGINE) : NULL;
+    struct move kernel;
+    if (engine == NULL || !plan_pairs_move(said->snap, said->pairs, from, to, MOVE_KERNEL, &kernel) || !(kernel.bytes_per_s > 1.05 * engine->move.bytes_per_s))
         return BERTH_OK;
     bool peers = graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     const struct value *most = peers ? most_by_engine(said, from) : engine->move.rate;
-    plan_warn(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s, and computes nothing else meanwhile", most->value / 1e9,
-              graph_place(graph, from)->name, peers ? " to any other gpu" : "", kernel->move.bytes_per_s / 1e9, graph_place(graph, to)->name);
-    if (!plan_evidence_add(&answer->evidence, answer->option[0].why, kernel->move.rate) || !plan_evidence_add(&answer->evidence, answer->option[0].why, most))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    plan_warn(&answer->warnings, "copy engines leave the gpus free and stop at %.1f GB/s from %s%s; a kernel gets %.1f GB/s to %s%s, and computes nothing else meanwhile", most->value / 1e9,
+              graph_place(graph, from)->name, peers ? " to any one gpu" : "", kernel.bytes_per_s / 1e9, graph_place(graph, to)->name, stand_in_of(&kernel));
+    kernel.call = NULL; /* its rate is what is said */
+    enum berth_code code = plan_move_cite(graph, &kernel, &answer->evidence, answer->option[0].why, err);
+    if (code == BERTH_OK && !plan_evidence_add(&answer->evidence, answer->option[0].why, most))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     answer->option[0].why_count = answer->evidence.count - answer->option[0].why;
-    return BERTH_OK;
+    return code;
 }
 
 void plan_route_say_warnings(const struct route_said *said)

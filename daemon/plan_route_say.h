@@ -8,7 +8,7 @@
 
 /* An answer whose options are priced, cited and in order. */
 struct route_said {
-    const struct snapshot *snap;
+    struct snapshot *snap;
     const struct plan_pairs *pairs;
     const struct route_request *request;
     struct route_answer *answer;

@@ -174,6 +174,14 @@ def few_bytes_are_compared_as_the_reasons_have_it():
     assert compared >= 4, compared
 
 
+def what_a_kernel_has_of_a_reconstructed_mi250x():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for gpus in (range(8), range(2)):
+            free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
+            assert any("stop at 50.0 GB/s from gpu0" in line and "200.0 GB/s to gpu1 by its links" in line for line in free["warnings"]), free["warnings"]
+            assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["why"]), free["options"][0]["why"]
+
+
 def on_recorded_nodes():
     with Daemon("--node", NODES / "h200x4-hand") as daemon:  # one curve, of the one pair
         answer = ask(daemon, "gpu0", "gpu1")
@@ -188,6 +196,7 @@ def on_recorded_nodes():
             times.append(single[0])
         assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.02, times  # the pairs differ by what a measurement does
     few_bytes_are_compared_as_the_reasons_have_it()
+    what_a_kernel_has_of_a_reconstructed_mi250x()
     shared = NODES.parent.parent.parent / "shared" / "nodes"
     for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):
         if not (shared / name).is_dir():

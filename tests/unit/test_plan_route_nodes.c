@@ -252,6 +252,34 @@ static void a_gpus_own_memory_is_the_gpu(void **state)
     end(&f);
 }
 
+/* Of kernels on MI250X only links tell, which carry four times what its copy engines were seen to get. */
+static void overlap_says_what_a_kernel_would_get_by_its_links(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/mi250x");
+    for (int alone = 0; alone < 2; alone++) {
+        bool cites_kernel = false, cites_engine = false;
+        if (alone) {
+            f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
+            assert_non_null(f.allowed.gpus);
+            f.allowed.gpus[gpu(&f, 0)] = f.allowed.gpus[gpu(&f, 1)] = true;
+        }
+        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .overlap = true}), BERTH_OK);
+        assert_true(says(&f.answer.warnings, "copy engines leave the gpus free and stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 200.0 GB/s to gpu1 by its links, and computes nothing else"));
+        const struct route_option *best = &f.answer.option[0];
+        for (size_t i = best->why; i < best->why + best->why_count; i++) {
+            const struct value *item = f.answer.evidence.item[i];
+            cites_kernel = cites_kernel || (item->metric == METRIC_GPU_GPU_KERNEL && item->source == VALUE_NOMINAL && item->value == 200 * GB);
+            cites_engine = cites_engine || (item->metric == METRIC_GPU_GPU_COPY_ENGINE && item->value == 50 * GB);
+        }
+        assert_true(cites_kernel && cites_engine && best->why + best->why_count == f.answer.evidence.count);
+        for (size_t i = 0; i < f.answer.count; i++)
+            for (size_t w = 0; w < f.answer.option[i].way_count; w++)
+                assert_int_equal(f.answer.option[i].way[w].hop[0].by, MOVE_COPY_ENGINE);
+    }
+    end(&f);
+}
+
 /* ---- every node ---- */
 
 /* "50.8 GB/s instead of 80.3", "131 kB/s instead of 92.4 kB/s": both in GB/s. */
@@ -361,6 +389,7 @@ static void more_bytes_never_take_less_and_reasons_follow_from_prices(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlap_says_what_a_kernel_would_get_by_its_links),
         cmocka_unit_test(four_h200_take_host_copies_over_all_their_ports),
         cmocka_unit_test(a_second_way_costs_its_caller_what_it_did_on_two_h200),
         cmocka_unit_test(what_moves_meanwhile_over_the_same_links_takes_half),

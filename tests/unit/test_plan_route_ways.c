@@ -339,7 +339,7 @@ static void overlap_says_where_copy_engines_end(void **state)
     assert_false(says(&f.answer.warnings, "stop at"));
     request.overlap = true;
     assert_int_equal(ask(&f, request), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "stop at 50.0 GB/s from gpu0 to any other gpu; a kernel gets 174.0 GB/s to gpu1"));
+    assert_true(says(&f.answer.warnings, "stop at 50.0 GB/s from gpu0 to any one gpu; a kernel gets 174.0 GB/s to gpu1"));
     bool cites = false;
     for (size_t i = 0; i < f.answer.option[0].why_count; i++)
         cites = cites || f.answer.evidence.item[f.answer.option[0].why + i]->metric == METRIC_GPU_GPU_KERNEL;
