@@ -84,14 +84,18 @@ static double crowded(const struct route_work *work, const struct pair *pair, do
     return slower;
 }
 
-/* The same of a kernel on a gpu whose multiprocessors a kernel of what moves meanwhile fills, too: each gets half of them until one has ended, as far as is known. */
-static double beside_kernels(const struct route_work *work, const struct move *hop, double alone_ns)
+/* The same of a kernel on a gpu whose multiprocessors a kernel of what moves meanwhile fills, too: each gets half of them until one has ended, as far as is known. ret_first: the first of them; ret_count: how many. */
+static double beside_kernels(const struct route_work *work, const struct move *hop, double alone_ns, size_t *ret_first, size_t *ret_count)
 {
     double slower = 1;
-    for (size_t i = 0; i < work->request.meanwhile_count; i++) {
+    *ret_count = 0;
+    for (size_t i = work->request.meanwhile_count; i-- > 0;) {
         const struct move *move = &work->meanwhile[i];
-        if (hop->by == MOVE_KERNEL && move->by == MOVE_KERNEL && move->driver == hop->driver)
-            slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) / alone_ns);
+        if (hop->by != MOVE_KERNEL || move->by != MOVE_KERNEL || move->driver != hop->driver)
+            continue;
+        slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) / alone_ns);
+        *ret_first = i;
+        (*ret_count)++;
     }
     return slower;
 }
@@ -135,16 +139,22 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
-        slower = fmax(slower, beside_kernels(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9));
+        size_t first = 0, kernels;
+        double by_kernels = beside_kernels(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9, &first, &kernels);
         if (flows[i].is_nominal || flows[i].shared == NULL)
             slower = fmax(slower, crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes));
+        bool is_by_kernels = by_kernels > slower;
+        slower = fmax(slower, by_kernels);
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
         hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal));
         sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);
         later = fmax(later, flows[i].latest_ns / flows[i].time.time_ns);
-        if (slower > most && flows[i].shared != NULL)
-            option->shared = flows[i].shared;
+        if (slower > most && (is_by_kernels || flows[i].shared != NULL)) {
+            option->shared = is_by_kernels ? graph_place(work->snap->graph, alone[i].driver)->name : flows[i].shared;
+            option->beside = first;
+            option->beside_count = is_by_kernels ? kernels : 0;
+        }
         most = fmax(most, slower);
         if (slower > 1.001 && flows[i].shared == NULL)
             plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way, and kernels a gpu",

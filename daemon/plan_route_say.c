@@ -243,6 +243,23 @@ static void say_no_other(const struct route_said *said)
               : is_rated ? "what so few bytes take was not measured, and nothing could be compared with it" : "neither measurements nor links show one that leads elsewhere");
 }
 
+/* What slows the first option. */
+static void say_shared(const struct route_said *said, const struct route_option *option)
+{
+    const struct graph *graph = said->snap->graph;
+    char moved[PLAN_TEXT_SIZE], more[32] = "";
+    (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
+    if (option->beside_count == 0) {
+        plan_warn(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
+        return;
+    }
+    const struct route_transfer *other = &said->request->meanwhile[option->beside];
+    if (option->beside_count > 1)
+        snprintf(more, sizeof more, " and %zu more", option->beside_count - 1);
+    plan_warn(&said->answer->reasons, "beside the kernel from %s to %s%s, which would fill %s, too, it gets 1/%zu of that gpu as long as they last, and moves %s", graph_place(graph, other->from)->name,
+              graph_place(graph, other->to)->name, more, option->shared, option->beside_count + 1, moved);
+}
+
 /* "119.2 GB/s instead of 60.1"; where either is less than 1 GB/s, each in its own unit. */
 static void name_rates(double its, double best, char *text, size_t size)
 {
@@ -258,13 +275,12 @@ void plan_route_say_reasons(const struct route_said *said)
     const struct graph *graph = said->snap->graph;
     const struct route_option *best = &said->answer->option[0];
     double bytes = (double)said->request->bytes;
-    char moved[PLAN_TEXT_SIZE];
     for (size_t w = 0; w < best->way_count; w++)
         say_way(said, best, w);
     say_starting(said, best);
     say_kernels(said, best);
     if (best->shared != NULL)
-        plan_warn(&said->answer->reasons, "it shares %s, and moves %s", best->shared, plan_text_rate(bytes / best->predicted.time_ns * 1e9, moved));
+        say_shared(said, best);
     for (size_t i = 1; i < said->answer->count; i++) {
         const struct route_option *option = &said->answer->option[i];
         char name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 16];

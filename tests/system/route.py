@@ -180,6 +180,11 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
             free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
             assert any("stop at 50.0 GB/s from gpu0" in line and "200.0 GB/s to gpu1 by its links" in line for line in free["warnings"]), free["warnings"]
             assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["why"]), free["options"][0]["why"]
+        beside = ask(daemon, "gpu0", "gpu1", 1 << 28, meanwhile=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
+        alone = single(ask(daemon, "gpu0", "gpu1", 1 << 28), "kernel")["predicted"]
+        shared = single(beside, "kernel")["predicted"]
+        assert near(shared["time_ns"] / alone["time_ns"], 2) and (shared["bottleneck"], alone["bottleneck"]) == ("gpu0", None), (shared, alone)
+        assert any("beside the kernel from gpu0 to gpu2" in line and "moves 100 GB/s" in line for line in beside["reasons"]), beside["reasons"]
 
 
 def on_recorded_nodes():

@@ -246,6 +246,35 @@ static void kernels_on_one_gpu_share_it(void **state)
     assert_int_equal(best->way[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_near(f.answer.option[1].predicted.time_ns, 2 * 1024 * MIB / 90.0, 0.02);
     assert_true(says(&f.answer.warnings, "beside what moves meanwhile was not measured"));
+    assert_null(best->shared);
+    assert_string_equal(f.answer.option[1].shared, "gpu0");
+    end(&f);
+}
+
+/* The first option may be such a kernel: a reason says what slows it, by how many kernels. */
+static void a_kernel_that_leads_beside_others_on_its_gpu_says_so(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    pair(&f, 0, 1, 20, 90);
+    pair(&f, 0, 4, 20, 90);
+    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 4), 64 * MIB}, {gpu(&f, 0), gpu(&f, 4), 1024 * MIB}};
+    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
+    request.meanwhile = &others[1];
+    request.meanwhile_count = 1;
+    const struct route_option *best = first(&f, request);
+    assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
+    assert_near(best->predicted.time_ns, 2 * 1024 * MIB / 90.0, 0.02);
+    assert_string_equal(best->shared, "gpu0");
+    assert_true(says(&f.answer.reasons, "beside the kernel from gpu0 to gpu4, which would fill gpu0, too, it gets 1/2 of that gpu as long as they last, and moves 45 GB/s"));
+    request.meanwhile = others;
+    request.meanwhile_count = 2;
+    best = first(&f, request);
+    assert_true(best->way[0].hop[0].by == MOVE_KERNEL && best->beside_count == 2);
+    assert_true(says(&f.answer.reasons, "beside the kernel from gpu0 to gpu4 and 1 more, which would fill gpu0, too, it gets 1/3 of that gpu"));
+    request.meanwhile_count = 0;
+    best = first(&f, request);
+    assert_true(best->shared == NULL && best->beside_count == 0 && !says(&f.answer.reasons, "beside the kernel"));
     end(&f);
 }
 
@@ -282,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it),
         cmocka_unit_test(the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile),
         cmocka_unit_test(kernels_on_one_gpu_share_it),
+        cmocka_unit_test(a_kernel_that_leads_beside_others_on_its_gpu_says_so),
         cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
