@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_pairs.h"
 #include "plan_text.h"
 
 #define NAMED 3 /* transfers, when only some go by kernel */
@@ -161,24 +162,64 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
     return true;
 }
 
-/* Copies that one gpu drives go one after the other, in the order in which they are begun. Where each task copies to every other by engine that order decides. */
-static bool say_order(const struct bind_price *price, const struct snapshot *snap, struct bind_answer *answer)
+/* Whether one gpu's engine makes two such copies. */
+static bool are_engines_own(const struct snapshot *snap, const struct bind_ride *a, const struct bind_ride *b)
 {
-    size_t *copies = calloc(answer->task_count + 1, sizeof *copies), all = 0, flows = plan_bind_price_ride_count(price);
-    if (copies == NULL)
-        return false;
-    for (size_t f = 0; f < flows; f++) {
+    return a->other != BIND_NO_TASK && b->other != BIND_NO_TASK && is_copy(snap->graph, a->move) && is_copy(snap->graph, b->move) && a->move->by == MOVE_COPY_ENGINE &&
+           b->move->by == MOVE_COPY_ENGINE && a->move->driver == b->move->driver && (a->move->from != b->move->from || a->move->to != b->move->to);
+}
+
+/* Whether a set shows what copies by one gpu's engines to several at once do. */
+static bool knows_apart(const struct snapshot *snap)
+{
+    for (size_t i = 0; snap->sets != NULL && i < snap->sets->count; i++) {
+        const struct set *set = &snap->sets->item[i];
+        for (size_t f = 1; set->metric == METRIC_GPU_GPU_COPY_ENGINE && f < set->flow_count; f++)
+            if (set->flow[f].from == set->flow[f - 1].from && set->flow[f].to != set->flow[f - 1].to)
+                return true;
+    }
+    return false;
+}
+
+/* Copies that one gpu drives over the same lane go one after the other, in the order in which they are begun: so it was seen on gpus with one port to the others. Where each task copies to every other by
+ * engine that order decides; where they have lanes of their own the copies are priced as going at once. False without memory. */
+static bool find_order(const struct bind_price *price, struct snapshot *snap, size_t tasks, bool *ret_meet, bool *ret_apart)
+{
+    size_t *copies = calloc(tasks + 1, sizeof *copies), all = 0, flows = plan_bind_price_ride_count(price);
+    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    *ret_meet = *ret_apart = false;
+    for (size_t f = 0; copies != NULL && f < flows; f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
         if (ride.other != BIND_NO_TASK && is_copy(snap->graph, ride.move) && ride.move->by == MOVE_COPY_ENGINE)
-            all += ++copies[ride.task] == answer->task_count - 1;
+            all += ++copies[ride.task] == tasks - 1;
     }
-    if (answer->task_count > 2 && all == answer->task_count)
-        plan_warn(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
+    for (size_t f = 0; pairs != NULL && tasks > 2 && all == tasks && f < flows && !(*ret_meet && *ret_apart); f++)
+        for (size_t other = f + 1; other < flows; other++) {
+            struct bind_ride a = plan_bind_price_ride(price, f), b = plan_bind_price_ride(price, other);
+            if (!are_engines_own(snap, &a, &b))
+                continue;
+            bool meet = plan_lanes_meet(plan_pairs_lanes(pairs, a.move->from, a.move->to), plan_pairs_lanes(pairs, b.move->from, b.move->to));
+            *ret_meet |= meet;
+            *ret_apart |= !meet;
+        }
+    bool ok = copies != NULL && pairs != NULL;
     free(copies);
+    return ok;
+}
+
+static bool say_order(const struct bind_price *price, struct snapshot *snap, struct bind_answer *answer)
+{
+    bool meet, apart;
+    if (!find_order(price, snap, answer->task_count, &meet, &apart))
+        return false;
+    if (meet && !apart)
+        plan_warn(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
+    if (apart && !knows_apart(snap))
+        plan_warn(&answer->warnings, "what copies by one gpu's engines to several gpus at once do to each other was not measured: they count as sharing links and nothing else");
     return true;
 }
 
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
 {
     size_t rides = plan_bind_price_ride_count(price);
     struct sort peers = {0}, host = {0};

@@ -9,4 +9,4 @@
 
 /* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. by_ns: what the best plan takes, by how gpus copy (enum load_by); NAN not
  * known. NO_MEMORY. */
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);

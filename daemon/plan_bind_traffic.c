@@ -334,7 +334,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
     }
 }
 
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
 {
     if (traffic->price == NULL)
         return BERTH_OK;

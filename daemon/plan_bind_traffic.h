@@ -28,5 +28,5 @@ enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bin
                                          struct bind_answer *answer, struct bind_traffic *ret, struct berth_err *err);
 
 /* The answer's predictions, proof, gap, evidence, reasons and warnings, once its tasks have their memory. NO_MEMORY. */
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err);
+enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err);
 void plan_bind_traffic_done(struct bind_traffic *traffic);

@@ -259,12 +259,16 @@ def what_is_not_known_is_said():
             assert answer["predicted"] is None and any("no time is predicted" in line for line in answer["warnings"]), answer
 
 
-def order_matters_where_each_copies_to_all():
-    with Node("mi250x") as node:
-        for request, engine, said in (({"tasks": 4, "pattern": "alltoall"}, True, True), ({"tasks": 4, "pattern": "alltoall"}, False, False), ({"tasks": 6, "pattern": "grid2d"}, True, False)):
-            answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if engine else "kernel")
-            assert any("copies of one gpu go one after the other" in line for line in answer["reasons"]) == said, (request, answer["reasons"])
-            assert any("kernels of gpu" in line for line in answer["reasons"]) != engine, answer["reasons"]
+def order_matters_where_each_copies_to_all_over_one_port():
+    """Where the copies of one gpu have links of their own they are priced at once, and a warning says that this was not measured."""
+    for name, by_engine in (("h200x4", (True, False)), ("gh200-quad", (False, True)), ("mi250x", (False, True))):
+        with Node(name) as node:
+            for request, is_engine, (in_turn, apart) in (({"tasks": 4, "pattern": "alltoall"}, True, by_engine), ({"tasks": 4, "pattern": "alltoall"}, False, (False, False)),
+                                                         ({"tasks": min(6, node.gpus), "pattern": "grid2d"}, True, (False, False))):
+                answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if is_engine else "kernel")
+                assert any("copies of one gpu go one after the other" in line for line in answer["reasons"]) == in_turn, (name, request, answer["reasons"])
+                assert any("copies by one gpu's engines to several gpus at once" in line for line in answer["warnings"]) == apart, (name, request, answer["warnings"])
+                assert any("kernels of gpu" in line for line in answer["reasons"]) != is_engine, answer["reasons"]
 
 
 def where_nothing_moves_a_reason_says_why():
@@ -374,5 +378,5 @@ if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
-               order_matters_where_each_copies_to_all, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
+               order_matters_where_each_copies_to_all_over_one_port, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, numbers_beyond_64_bits_are_answered])
