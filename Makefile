@@ -151,7 +151,7 @@ $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
-SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,exec_together.c exec_visible.c slurm_call.c slurm_cores.c slurm_gres.c slurm_job.c slurm_list.c slurm_scontrol.c slurm_share.c slurm_step.c \
+SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,exec_once.c exec_together.c exec_visible.c slurm_call.c slurm_cores.c slurm_gres.c slurm_job.c slurm_list.c slurm_scontrol.c slurm_share.c slurm_step.c \
                 slurm_visible.c cmd_size.c)
 $(BUILD)/obj/client/spank_berth.o: ALL_CFLAGS += -fvisibility=default
 $(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_PARTS)) $(BUILD)/lib/libberth.a
@@ -258,7 +258,7 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
 # The words of the plugin, which is no part of the command.
-$(BUILD)/unit/test_spank_options: $(addprefix $(BUILD)/obj/client/,spank_options.o cmd_size.o)
+$(addprefix $(BUILD)/unit/test_spank_,options setting): $(addprefix $(BUILD)/obj/client/,spank_options.o spank_setting.o cmd_size.o)
 $(addprefix $(BUILD)/obj/tests/unit/test_standin_,driver.o faults.o): DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
 $(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile

@@ -103,6 +103,8 @@ int main(int argc, char **argv)
     };
     struct cmd cmd = {.commands = commands};
     int status = run(&cmd, argc, argv);
+    if (status == CMD_USAGE && cmd.command != NULL && cmd.command->misused != NULL)
+        status = CMD_DONE;
     berth_free(cmd.berth);
     cmd_node_stop(cmd.node);
     cmd_parse_done(&cmd);

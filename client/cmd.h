@@ -34,6 +34,7 @@ struct cmd_command {
     size_t most_operands;
     bool takes_command; /* the operands are a command and its own words: behind the first of them, and behind --, nothing is an option of ours */
     int (*run)(struct cmd *cmd);
+    void (*misused)(const char *line); /* takes the line of cmd_usage where nobody may be there to read it, and the exit status is 0; NULL: standard error, CMD_USAGE */
     const char *notes[CMD_NOTES]; /* paragraphs at the end of its help */
     const char *const *first;     /* the words that its first operand may be, for completion, ends with NULL; NULL: as operands says */
 };

@@ -48,6 +48,10 @@ int cmd_usage(const struct cmd *cmd, const char *format, ...)
     va_end(args);
     if (cmd->command == NULL)
         return cmd_fail(CMD_USAGE, "%s (berth --help lists what there is)", line);
+    if (cmd->command->misused != NULL) {
+        cmd->command->misused(line);
+        return CMD_USAGE;
+    }
     return cmd_fail(CMD_USAGE, "%s: %s (berth %s --help shows how)", cmd->command->name, line, cmd->command->name);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "cmd.h"
 #include "slurm_call.h"
@@ -20,11 +21,19 @@ static const struct cmd_option options[] = {
     [STATE] = {.name = "state", .value = "FILE", .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
 };
 
+/* Slurm drains a node whose prolog or epilog fails, and the scripts leave standard error to nobody. */
+static void log_misuse(const char *line)
+{
+    char clean[512];
+    ui_clean(clean, sizeof clean, line);
+    slurm_call_log(LOG_WARNING, "the hook has done nothing: berth slurm: %s", clean);
+}
+
 static void run_job(struct cmd *cmd, bool begins)
 {
     struct slurm_call call;
     if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), JOB_MS) != BERTH_DONE)
-        slurm_call_log(4, "job %.20s: nothing is %s: %s", getenv("SLURM_JOB_ID") != NULL ? getenv("SLURM_JOB_ID") : "", begins ? "claimed" : "released",
+        slurm_call_log(LOG_WARNING, "job %.20s: nothing is %s: %s", getenv("SLURM_JOB_ID") != NULL ? getenv("SLURM_JOB_ID") : "", begins ? "claimed" : "released",
                        slurm_call_why(&call));
     else if (begins)
         slurm_job_begin(&call, cmd_value(cmd, &options[GRES_CONF]));
@@ -43,7 +52,7 @@ static int run_health(struct cmd *cmd)
     if (node == NULL)
         return cmd_usage(cmd, "SLURMD_NODENAME, which slurmd sets for its health check, names no node");
     if (slurm_call_init(&call, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), HEALTH_MS) != BERTH_DONE)
-        slurm_call_log(4, "the node's health is not known: %s", slurm_call_why(&call));
+        slurm_call_log(LOG_WARNING, "the node's health is not known: %s", slurm_call_why(&call));
     else
         slurm_health_check(&call, &health);
     slurm_call_done(&call);
@@ -79,7 +88,8 @@ const struct cmd_command cmd_slurm = {
     .most_operands = 1,
     .first = whens,
     .run = run,
-    .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done is one line in the system's log, and the exit status is 0: "
+    .misused = log_misuse,
+    .notes = {"The hooks get what they need from the variables that Slurm sets for them. What cannot be done, wrong words too, is one line in the system's log, and the exit status is 0: "
               "a hook that fails would drain the node. A daemon that hangs costs a job 50 ms.",
               "task prints \"export NAME=value\" and \"unset NAME\", as Slurm's TaskProlog is to, for the gpus of the task that SLURM_LOCALID names among those of its step."},
 };

@@ -1,6 +1,6 @@
 /*
  * The SPANK plugin: each task of a step takes its berth before it is executed, by what `berth exec` does. Nothing that goes wrong here fails a job: the
- * task runs as Slurm has placed it, and the first task of the node says so, once.
+ * task runs as Slurm has placed it, and the first of the node to which that happens says so, once.
  *
  * plugstack.conf: optional spank_berth.so [socket=PATH] [gres_conf=FILE] [timeout_ms=N] [default=WORDS], WORDS as of --berth.
  */
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "exec_once.h"
 #include "exec_together.h"
 #include "exec_visible.h"
 #include "lib_apply.h"
@@ -24,8 +25,8 @@
 #include "slurm_step.h"
 #include "slurm_task.h"
 #include "spank_options.h"
+#include "spank_setting.h"
 
-#define TIMEOUT_MS 1000
 #define CLAIM_MS   100
 #define LINE_SIZE  512
 #define STEP_GPUS  "BERTH_STEP_GPUS" /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
@@ -54,34 +55,12 @@ static const struct spank_option berth_option = {
     .cb = check_words,
 };
 
-/* What the plugin's own line in plugstack.conf says. */
-struct setting {
-    const char *socket, *gres_conf, *standard; /* NULL: not said */
-    long timeout_ms;                           /* of a task in all */
-};
-
-static struct setting read_setting(int count, char **words)
-{
-    struct setting setting = {.timeout_ms = TIMEOUT_MS};
-    for (int i = 0; i < count; i++) {
-        if (strncmp(words[i], "socket=", 7) == 0)
-            setting.socket = words[i] + 7;
-        else if (strncmp(words[i], "gres_conf=", 10) == 0)
-            setting.gres_conf = words[i] + 10;
-        else if (strncmp(words[i], "default=", 8) == 0)
-            setting.standard = words[i] + 8;
-        else if (strncmp(words[i], "timeout_ms=", 11) != 0 || !cmd_parse_count(words[i] + 11, 1, 60000, &setting.timeout_ms))
-            slurm_error("berth: plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, timeout_ms= and default=", words[i]);
-    }
-    return setting;
-}
-
 /* What the site says, then what the job says. False with one line in why. */
-static bool read_options(spank_t spank, const struct setting *setting, struct spank_options *ret, char *why, size_t size)
+static bool read_options(spank_t spank, const struct spank_setting *setting, struct spank_options *ret, char *why, size_t size)
 {
     char *given = NULL;
-    spank_options_init(ret);
-    if (setting->standard != NULL && !spank_options_parse(setting->standard, ret, why, size))
+    *ret = setting->options;
+    if (setting->is_default_wrong)
         return false;
     if (spank_option_getopt(spank, (struct spank_option *)&berth_option, &given) != ESPANK_SUCCESS || given == NULL)
         return true;
@@ -114,7 +93,7 @@ int slurm_spank_user_init(spank_t spank, int count, char **words)
 /* One task that is about to be executed. */
 struct task {
     spank_t spank;
-    struct setting setting;
+    struct spank_setting setting;
     struct spank_options options;
     struct slurm_call call;
     struct berth_launcher *launcher;
@@ -213,8 +192,8 @@ static bool is_part_of(const char *list, const char *other)
     return is_less;
 }
 
-/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of its own. All tasks of the step ask the same. False when there is no such
- * plan, as with fewer cores than gpus. */
+/* A berth for each gpu, for tasks that Slurm has bound to gpus of its choice: each takes those of its own. All tasks of the step ask the same, and where there is no such plan,
+ * as with fewer cores than gpus, all stay as they are: of another plan a task would not know whether its berth is another's. */
 static bool ask_by_gpu(struct task *task)
 {
     struct berth_bind_request request;
@@ -227,12 +206,13 @@ static bool ask_by_gpu(struct task *task)
     request.visible = task->options.visible;
     if (task->options.cores_per_task > 0)
         request.cores_per_task = (task->options.cores_per_task + task->own_count - 1) / task->own_count;
-    if (berth_bind(slurm_call_left(&task->call), &request, &task->binding) != BERTH_DONE)
-        return false;
-    if (exec_together(task->binding, &task->step->gpus, &task->together))
-        return true;
-    berth_binding_free(task->binding);
-    task->binding = NULL;
+    int status = berth_bind(slurm_call_left(&task->call), &request, &task->binding);
+    if (status == BERTH_DONE)
+        return exec_together(task->binding, &task->step->gpus, &task->together) || fail(task, "out of memory");
+    if (status == BERTH_ERROR_NOT_ENOUGH)
+        snprintf(task->why, sizeof task->why, "Slurm has bound the tasks to gpus, and there is no berth for each of the step's %d: %s", request.tasks, slurm_call_why(&task->call));
+    else
+        fail(task, slurm_call_why(&task->call));
     return false;
 }
 
@@ -240,8 +220,8 @@ static bool ask(struct task *task)
 {
     const struct spank_options *options = &task->options;
     struct berth_bind_request request;
-    if (task->is_gpu_bound && options->gpus_per_task < 0 && ask_by_gpu(task))
-        return true;
+    if (task->is_gpu_bound)
+        return ask_by_gpu(task);
     berth_bind_request_init(&request);
     request.tasks = task->launcher->tasks;
     request.allowed = &task->step->allowed;
@@ -258,8 +238,6 @@ static bool ask(struct task *task)
         request.ranks = task->launcher->ranks;
         request.world = task->launcher->ranks != NULL ? task->launcher->world : -1;
     }
-    if (task->is_gpu_bound && request.gpus_per_task < 0)
-        request.gpus_per_task = task->own_count;
     slurm_share_gpus((int)task->step->allowed.gpus.count, &request);
     task->visible = request.visible;
     return berth_bind(slurm_call_left(&task->call), &request, &task->binding) == BERTH_DONE || fail(task, slurm_call_why(&task->call));
@@ -307,7 +285,7 @@ static bool take(struct task *task)
     else
         parts = BERTH_PART_ALL & ~(unsigned)(BERTH_PART_GPUS | (task->step->cpus_bound ? BERTH_PART_CPUS | BERTH_PART_MEMORY : 0));
     if (berth == NULL)
-        return fail(task, "no berth of the plan has just the gpus that Slurm has bound this task to");
+        return fail(task, "the plan has no berth for this task");
     if (berth_apply(task->call.berth, berth, parts & (BERTH_PART_CPUS | BERTH_PART_MEMORY)) != BERTH_DONE)
         return fail(task, slurm_call_why(&task->call));
     berth = show_gpus(task, berth, parts);
@@ -320,17 +298,18 @@ static bool take(struct task *task)
     return true;
 }
 
-static void say(const struct task *task, uint32_t number, bool is_placed)
+/* Whether this task of the step here is the first to say something of this kind: all are children of one slurmstepd. */
+static bool is_first(const char *kind) { return exec_once("/dev/shm", NULL, NULL, NULL, kind); }
+
+/* Any task may be the one that has no berth; the job hears of it once, the administrator of each. */
+static void say(const struct task *task, int number, bool is_placed)
 {
     const struct berth_step *step = task->step;
-    if (number != 0) { /* the first one has told the job; the administrator hears of each */
-        if (!is_placed)
-            syslog(LOG_DAEMON | LOG_WARNING, "berth-slurm: task %u of the step here runs as Slurm has placed it: %s", (unsigned)number, task->why);
-        return;
-    }
-    if (!is_placed)
-        slurm_spank_log("berth: %s: tasks run as Slurm has placed them", task->why);
-    else if (step->cpus_bound || step->gpus_bound)
+    if (!is_placed) {
+        syslog(LOG_DAEMON | LOG_WARNING, "berth-slurm: task %d of the step here runs as Slurm has placed it: %s", number, task->why);
+        if (is_first("not placed"))
+            slurm_spank_log("berth: %s: tasks run as Slurm has placed them", task->why);
+    } else if (number == 0 && step != NULL && (step->cpus_bound || step->gpus_bound))
         slurm_spank_log("berth: Slurm has bound the tasks to %s%s%s, and that stays (--cpu-bind=none --gpu-bind=none leaves it to berth)", step->cpus_bound ? "cpus" : "",
                         step->cpus_bound && step->gpus_bound ? " and " : "", step->gpus_bound ? "gpus" : "");
 }
@@ -352,7 +331,7 @@ static bool has_application(spank_t spank)
 int slurm_spank_task_init(spank_t spank, int count, char **words)
 {
     struct task *task = calloc(1, sizeof *task);
-    uint32_t number = 0;
+    int number = 0;
     if (task == NULL || !has_application(spank)) {
         spank_unsetenv(spank, STEP_GPUS);
         free(task);
@@ -360,15 +339,15 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
     }
     task->spank = spank;
     prctl(PR_SET_NAME, SLURM_TASK_PLACED); /* the task prolog comes behind this; the program will have its own name */
-    task->setting = read_setting(count, words);
+    spank_setting_read(count, words, &task->setting, task->why, sizeof task->why);
+    if (task->why[0] != '\0' && !task->setting.is_default_wrong && is_first("plugstack.conf"))
+        slurm_error("berth: %s", task->why);
     bool is_placed = read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
     if (is_placed && !task->options.is_off)
         is_placed = place(task);
-    int id = 0;
-    if (spank_get_item(spank, S_TASK_ID, &id) == ESPANK_SUCCESS)
-        number = (uint32_t)id;
-    if (task->step != NULL || !is_placed)
-        say(task, number, is_placed);
+    if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS)
+        number = 0;
+    say(task, number, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
     exec_visible_done(&task->shown);
     exec_together_done(&task->together);
@@ -384,8 +363,9 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
 /* As root in the step's slurmstepd, when its tasks are in their cgroups and wait to be executed. */
 int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
 {
-    struct setting setting = read_setting(count, words);
+    struct spank_setting setting;
     struct slurm_call call;
+    char why[LINE_SIZE]; /* its tasks tell it */
     uint32_t job = 0;
     int number = -1;
     pid_t task = 0;
@@ -393,6 +373,7 @@ int slurm_spank_task_post_fork(spank_t spank, int count, char **words)
     if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS || number != 0 || spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
         spank_get_item(spank, S_TASK_PID, &task) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_ALLOC_CORES, &cores) != ESPANK_SUCCESS || cores == NULL)
         return ESPANK_SUCCESS;
+    spank_setting_read(count, words, &setting, why, sizeof why);
     int status = slurm_call_init(&call, setting.socket, CLAIM_MS);
     call.is_quiet = true;
     if (status == BERTH_DONE)

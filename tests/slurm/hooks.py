@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -113,12 +114,43 @@ def full_log():
         with contextlib.suppress(BlockingIOError):
             while True:
                 filler.send(b"x")
+        try:
+            yield
+        finally:
+            os.unlink("/dev/log")
+
+
+@contextlib.contextmanager
+def system_log():
+    """What is logged meanwhile: a function that gives the lines."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind("/dev/log")
+        log.setblocking(False)
+        def lines():
+            found = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    found.append(log.recv(4096).decode())
+            return found
+        try:
+            yield lines
+        finally:
+            os.unlink("/dev/log")
+
+
+@contextlib.contextmanager
+def ahead_of_others():
+    """What this program starts runs before other work of the machine, as on a node that is idle; where that is not allowed, beside it."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    try:
         yield
-    os.unlink("/dev/log")
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def time_hook(daemon, hook, what, runs):
-    """A busy machine takes longer: only the best says what the hook itself does."""
+    """The median is within the limit; a few may be late, when the kernel does not run them in time."""
     took = []
     for number in range(runs):
         begin = time.monotonic()
@@ -129,13 +161,13 @@ def time_hook(daemon, hook, what, runs):
         assert done.returncode == 0 and done.stderr == b"" and (done.stdout == b"" or hook == "taskprolog"), done
     took.sort()
     print(f"# {hook}, {what}: {took[0]:.1f} ms, median {took[runs // 2]:.1f}, of 100 the slowest {took[runs * 99 // 100]:.1f}, at most {took[-1]:.1f}")
-    assert took[0] < 100, took
+    assert took[runs // 2] < 100, took
 
 
 def hooks_take_less_than_a_tenth_of_a_second():
     """BERTH_HOOK_RUNS: how many of each."""
     runs = int(os.environ.get("BERTH_HOOK_RUNS", "7"))
-    with Daemon("--node", NODES / "mi250x") as daemon:
+    with Daemon("--node", NODES / "mi250x") as daemon, ahead_of_others():
         for hook in "prolog", "epilog", "taskprolog":
             time_hook(daemon, hook, "the daemon answers", runs)
         daemon.process.send_signal(signal.SIGSTOP)
@@ -255,6 +287,36 @@ def what_a_hook_cannot_know_is_one_line():
         assert listed(daemon) == {}
 
 
+def a_hook_that_is_called_wrongly_is_one_line_and_fails_nothing():
+    calls = {("health", "--resume", "three"): "not three", ("health", "--resume", "0"): "not 0", ("health", "--resume"): "needs a value", ("health", "x"): "does not take x",
+             ("health",): "SLURMD_NODENAME", ("prolog", "--x"): "no option --x", ("epilog", "7"): "does not take 7", ("task", "--socket"): "needs a value",
+             ("--node", "/nope", "prolog"): "recorded node", ("prolgo",): "which hook?"}
+    with system_log() as lines:
+        for words, why in calls.items():
+            done = subprocess.run([BIN / "berth", "slurm", *words], capture_output=True, text=True, timeout=20, check=False, env={"BERTH_SOCKET": "/nope"})
+            logged = lines()
+            assert done.returncode == 0 and done.stdout == "" and done.stderr.count("\n") == 1 and why in done.stderr, (words, done)
+            assert len(logged) == 1 and why in logged[0] and "berth-slurm" in logged[0], (words, logged)
+
+
+def the_scripts_say_what_the_command_could_not():
+    with system_log() as lines, tempfile.TemporaryDirectory() as folder:
+        killed = pathlib.Path(folder) / "killed"
+        killed.write_text("#!/bin/sh\nkill -9 $$\n")
+        killed.chmod(0o755)
+        for hook in "prolog", "epilog", "taskprolog", "health":
+            for command in "/nope", killed:
+                def run(*words, **more):
+                    done = subprocess.run([ROOT / "etc/slurm" / hook, *words], capture_output=True, check=False, env={"BERTH": str(command), "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", **more})
+                    assert done.returncode == 0 and done.stdout + done.stderr == b"", done
+                    return lines()
+                # In the tenth of a second of a busy machine the line itself may be too late.
+                said = next((found for _ in range(20) if (found := run())), [])
+                assert len(said) == 1 and "berth-slurm" in said[0] and "killed" in said[0], (hook, command, said)
+        run = subprocess.run([ROOT / "etc/slurm/health", "--resume", "three"], check=False, env={"BERTH": str(BIN / "berth"), "SLURMD_NODENAME": "n1"})
+        assert run.returncode == 0 and "not three" in "".join(lines())
+
+
 def the_health_check_releases_claims_of_jobs_that_have_ended():
     """Their epilogs were killed, or found no daemon."""
     with Daemon("--node", NODES / "mi250x") as daemon, Cluster(daemon.socket, BIN, hooks=JOB_HOOKS) as cluster:
@@ -267,10 +329,15 @@ def the_health_check_releases_claims_of_jobs_that_have_ended():
         assert set(places_by_key(daemon)) == {"slurm/1", "site/77", "slurm/77.mine"}, places_by_key(daemon)
         (cluster.folder / "Epilog.sh").write_text("#!/bin/sh\necho 1 0 0 >>$(dirname $0)/Epilog.log\n")  # it is lost
         ended(cluster, running)
+        said = []
         def is_released():
-            cluster.run(BIN / "berth", "slurm", "health", environment={"BERTH_SOCKET": daemon.socket, "SLURMD_NODENAME": "n1"})
+            said[:] = cluster.run(BIN / "berth", "slurm", "health", environment={"BERTH_SOCKET": daemon.socket, "SLURMD_NODENAME": "n1"}).stderr, cluster.run("scontrol", "show", "job", "1")
             return "slurm/1" not in places_by_key(daemon)
-        wait(is_released, "the claim of a job that has ended stands")
+        try:
+            wait(is_released, "the claim of a job that has ended stands")
+        except AssertionError as failed:
+            steps = subprocess.run(["ps", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True, check=False).stdout
+            raise AssertionError(f"{failed}\n{said}\n{steps}\n{cluster.logs()}") from None
         assert set(places_by_key(daemon)) == {"site/77", "slurm/77.mine"}, places_by_key(daemon)
 
 
@@ -328,6 +395,8 @@ if __name__ == "__main__":
         the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables,
         only_claims_of_slurms_jobs_are_taken_over,
         what_a_hook_cannot_know_is_one_line,
+        a_hook_that_is_called_wrongly_is_one_line_and_fails_nothing,
+        the_scripts_say_what_the_command_could_not,
         the_health_check_releases_claims_of_jobs_that_have_ended,
         the_health_check_drains_with_the_reason_and_resumes_only_its_own,
     ]) > 0)

@@ -26,15 +26,16 @@ VISIBLE = "ROCR_VISIBLE_DEVICES"
 class Bed:
     """The daemon over the virtual node without its second hardware threads, and Slurm on it."""
 
-    def __init__(self, settings="TaskPlugin=task/none", hooks=None):
+    def __init__(self, settings="TaskPlugin=task/none", hooks=None, words=""):
         self.folder = tempfile.TemporaryDirectory(prefix="berth-node-")
         virtual.make(self.folder.name, 8)
         self.settings = settings
         self.hooks = hooks or HOOKS
+        self.plugin = f"{PLUGIN} {words}"  # of plugstack.conf; the socket comes behind them
 
     def __enter__(self):
         self.daemon = Daemon("--node", self.folder.name).__enter__()
-        self.cluster = Cluster(self.daemon.socket, BIN, hooks=self.hooks, plugin=PLUGIN, settings=self.settings).__enter__()
+        self.cluster = Cluster(self.daemon.socket, BIN, hooks=self.hooks, plugin=self.plugin, settings=self.settings).__enter__()
         return self
 
     def __exit__(self, *_):
@@ -174,8 +175,37 @@ def what_slurm_has_bound_stays_and_is_told():
         found, said = bed.tasks("-n2", "--gpus=2", "--cpu-bind=none", "--gpu-bind=none")
         assert said == "" and sorted(found[n]["cpus"] for n in (0, 1)) == [[0], [1]], (found, said)
         assert sorted(found[n][VISIBLE] for n in (0, 1)) == ["0", "1"], (found, said)
-        found, said = bed.tasks("-n2", "--gpus=4", "--gpu-bind=map_gpu:0,1")
-        assert [found[n][VISIBLE] for n in (0, 1)] == ["0", "1"] and "bound the tasks to gpus" in said and said.count("\n") == 1, (found, said)
+
+
+def tasks_bound_to_gpus_have_berths_apart_or_all_have_none():
+    """A plan for four gpus needs four cores; none of the tasks knows which gpus the other one has."""
+    with Bed(settings="TaskPlugin=task/affinity\nTaskPluginParam=None") as bed:
+        for more in [], ["--berth=gpus=1"]:
+            found, said = bed.tasks("-n2", "--gpus=2", "--gpu-bind=map_gpu:1,0", *more)
+            assert [found[n][VISIBLE] for n in (0, 1)] == ["1", "0"] and "bound the tasks to gpus" in said and said.count("\n") == 1, (found, said)
+            assert sorted((task["cpus"], task["policy"]) for task in found.values()) == [([0], PREFERRED), ([1], PREFERRED)], found
+            for gpus, shown in ("map_gpu:0,1", ["0", "1"]), ("single:1", ["0", "1"]), ("map_gpu:3,1", ["3", "1"]):
+                found, said = bed.tasks("-n2", "--gpus-per-node=4", f"--gpu-bind={gpus}", *more)
+                assert [(found[n][VISIBLE], found[n]["cpus"], found[n]["policy"]) for n in (0, 1)] == [(gpu, [0, 1], 0) for gpu in shown], (gpus, found)
+                assert said.count("\n") == 1 and "each of the step's 4:" in said and "as Slurm has placed them" in said, (gpus, said)
+
+
+def any_task_without_a_berth_is_told():
+    """The first task has all gpus of the step, and so is bound to none; for the second one there is no plan by gpu."""
+    with Bed() as bed:
+        found, said = bed.tasks("-n2", "--gpus-per-node=4", "--gpu-bind=mask_gpu:0xf,0x1")
+        assert [found[n]["policy"] for n in (0, 1)] == [PREFERRED, 0], found
+        assert said.count("\n") == 1 and "as Slurm has placed them" in said, said
+
+
+def rubbish_in_plugstack_conf_is_told_once():
+    for words, line, is_placed in ("timeout_ms=0", "berth: plugstack.conf: timeout_ms takes 1 to 60000, not \"0\"", True), ("colour=red", 'berth: plugstack.conf: there is no "colour=red"', True), (
+            "default=nonsense", 'berth: plugstack.conf: default=nonsense: there is no "nonsense"', False):
+        with Bed(words=words) as bed:
+            found, said = bed.tasks("-n2", "--gpus=2")
+            assert said.count("\n") == 1 and line in said, (words, said)
+            assert ("as Slurm has placed them" in said) == (not is_placed), (words, said)
+            assert [found[n]["policy"] for n in (0, 1)] == [PREFERRED if is_placed else 0] * 2, (words, found)
 
 
 if __name__ == "__main__":
@@ -192,4 +222,7 @@ if __name__ == "__main__":
         tasks_find_no_variable_of_the_plugins,
         a_daemon_that_is_gone_or_hangs_costs_one_line,
         what_slurm_has_bound_stays_and_is_told,
+        tasks_bound_to_gpus_have_berths_apart_or_all_have_none,
+        any_task_without_a_berth_is_told,
+        rubbish_in_plugstack_conf_is_told_once,
     ]) > 0)
