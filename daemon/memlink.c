@@ -26,7 +26,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
 {
     const struct graph *graph = snap->graph;
     const struct plan_pairs *pairs = plan_pairs_of(snap);
-    unsigned covered = 0, there_are = 0;
+    unsigned covered = 0;
     double rate = INFINITY, by_links = INFINITY;
     const struct value *own = NULL;
     struct move slowest = {0}; /* of those over links */
@@ -44,7 +44,6 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
             return BERTH_OK;
         own = v != NULL ? v : own;
         covered += who->inside[n];
-        there_are += who->of[n];
         part *= (double)who->in_all / who->inside[n];
         rate = fmin(rate, part);
         if (v != NULL || part >= by_links)
@@ -61,7 +60,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
         if (code != BERTH_OK)
             return code;
     }
-    basis->at_least = basis->at_least || who->cores < there_are;
+    basis->at_least = true; /* cores get no more than the links and the memory are said to carry, and fewer of them less */
     /* They share the memory with its own cores. */
     *ret = (struct memrate){own != NULL ? fmin(rate, own->value) : rate, NAN, NAN, 0};
     return own != NULL ? memrate_cite(basis, own, err) : BERTH_OK;

@@ -173,6 +173,10 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
         above++;
     const struct point *b = &point[above], *a = above > 0 ? b - 1 : NULL;
     *ret = of_value(b->value);
+    if (b->value->source == VALUE_NOMINAL) {
+        plan_warn(basis->warnings, "what firmware states of a memory's bandwidth is its peak, which cores do not reach: what uses it takes at least so long");
+        basis->at_least = true;
+    }
     if (threads < b->threads && a == NULL && b->value->source != VALUE_MEASURED) {
         plan_warn(basis->warnings, "%s bandwidth of %s is known of all its %g cores together only: fewer take at least as long as that says, one alone far longer", how,
                   graph_place(snap->graph, from)->name, b->threads);
