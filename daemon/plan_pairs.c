@@ -381,11 +381,16 @@ static void limit(struct move *move, const struct value *most)
     }
 }
 
-/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream. */
+/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream, or, as in Allocate,
+ * where nothing is known of that, of what firmware says of that memory. What its cores were seen to get of it says nothing of the gpu. */
 static void take_own(const struct snapshot *snap, struct move *move)
 {
     const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, move->driver, move->driver, ""), *copy = values_find(snap->values, METRIC_GPU_STREAM, move->driver, move->driver, "");
     const struct value *rate = copy != NULL && copy->value > 0 && (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED) ? copy : read;
+    place_id numa = graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
+    const struct value *stated = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
+    if ((rate == NULL || !(rate->value > 0)) && stated != NULL && stated->source == VALUE_NOMINAL)
+        rate = stated;
     if (rate == NULL || !(rate->value > 0))
         return;
     move->bytes_per_s = rate->value / 2;

@@ -16,7 +16,7 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
-                  plan_move_is_own(hop) ? "it counts with half of what that gpu streams in its memory (why)"
+                  plan_move_is_own(hop) ? hop->most->from == hop->driver ? "it counts with half of what that gpu streams in its memory (why)" : "it counts with half of what firmware says of that memory (why)"
                   : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, bytes))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
@@ -157,19 +157,27 @@ static const struct move *slowest_hop(const struct way *way)
     return slowest;
 }
 
+/* What a copy within one memory gets half of (plan_move_is_own): "gpu0 streams in its memory (published)". */
+static void name_own(const struct graph *graph, const struct move *hop, char *text, size_t size)
+{
+    bool is_streamed = hop->most->from == hop->driver;
+    snprintf(text, size, "%s%s%s (%s)", is_streamed ? "" : "firmware says of ", graph_place(graph, hop->most->from)->name, is_streamed ? " streams in its memory" : "", value_source_name(hop->most->source));
+}
+
 static void say_way(const struct route_said *said, const struct route_option *option, size_t index)
 {
     const struct graph *graph = said->snap->graph;
     const struct way *way = &option->way[index];
     const struct move *hop = slowest_hop(way);
-    char name[NAME_SIZE], share[40] = "";
+    char name[NAME_SIZE], share[40] = "", own[NAME_SIZE];
     name_way(graph, way, name, sizeof name);
     if (option->way_count > 1)
         snprintf(share, sizeof share, "%.1f %% of the bytes go by ", 100 * option->share[index]);
-    if (plan_move_is_own(hop))
-        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: half of what %s streams in its memory (%s), which such a copy reads and writes", name, graph_place(graph, hop->from)->name,
-                  graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->driver)->name, value_source_name(hop->most->source));
-    else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
+    if (plan_move_is_own(hop)) {
+        name_own(graph, hop, own, sizeof own);
+        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: half of what %s, which such a copy reads and writes", name, graph_place(graph, hop->from)->name,
+                  graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, own);
+    } else if (hop->most != NULL && hop->most->metric == METRIC_MEMORY_BANDWIDTH)
         plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s %s %s at that (%s), the most that is known at either end, whatever links are said to carry", name,
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                   *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes", graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));

@@ -88,12 +88,20 @@ static double memory_rate(const struct values *values, place_id memory, const ch
     return most;
 }
 
+/* What a gpu streams in the memory that it has in common with a processor, else what firmware says of that; what cores were seen to get of it says nothing of the gpu. 0 not known. */
+static double one_rate(const struct values *values, place_id gpu, place_id numa)
+{
+    double most = fmax(memory_rate(values, gpu, "read"), memory_rate(values, gpu, "copy"));
+    const struct value *stream = values_find(values, METRIC_GPU_STREAM, gpu, gpu, ""), *stated = values_find(values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
+    return most > 0 ? most : stream != NULL && stream->value > 0 ? stream->value : stated != NULL && stated->source == VALUE_NOMINAL ? stated->value : 0;
+}
+
 /* What it carries of both directions together: what was seen of either, or of copies, which read and write. Of a memory that a gpu has in common with a processor what a copy within it
  * gets at most, as that uses it twice. 0 not known. */
 static double both_rate(const struct making *making, place_id memory)
 {
     place_id gpu = apu_at(making->graph, memory);
-    return gpu == PLACE_NONE ? memory_rate(making->values, memory, "") : fmax(memory_rate(making->values, gpu, "read"), memory_rate(making->values, gpu, "copy")) / 2;
+    return gpu == PLACE_NONE ? memory_rate(making->values, memory, "") : one_rate(making->values, gpu, memory) / 2;
 }
 
 /* What one gpu of the module has to the host, and how many gpus it has. */

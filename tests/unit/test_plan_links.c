@@ -137,6 +137,45 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
     end(&f);
 }
 
+/* Nothing is known of the gpus, but firmware states what their memories carry: copies within one get half of that, and not what a link to the cores is said to carry; what cores get of it says nothing. */
+static void where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that(void **state)
+{
+    (void)state;
+    for (int measured = 0; measured < 2; measured++) {
+        struct discovery found = {0};
+        struct fixture f = {.allowed.given = true};
+        assert_int_equal(discover_folder("tests/nodes/mi300a", &found, &f.err), BERTH_OK);
+        struct values *values = values_new();
+        assert_non_null(values);
+        for (int n = 0; n < 4; n++) {
+            place_id numa = nodes_place(found.graph, PLACE_NUMA, n);
+            nodes_value(values, METRIC_MEMORY_BANDWIDTH, measured ? VALUE_MEASURED : VALUE_NOMINAL, numa, numa, "", 4000 * GB, NAN, NAN);
+        }
+        values_finish(values);
+        values_free(found.values);
+        f.snap = snapshot_new(found.graph, values, NULL, 0, 0, 1);
+        assert_non_null(f.snap);
+        f.snap->sets = found.sets;
+        f.graph = (struct graph *)f.snap->graph;
+        graph_unref(found.graph);
+        asked(&f, of(numa(&f, 0), gpu(&f, 0), 1024 * MIB));
+        const struct route_option *best = &f.answer.option[0], *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
+        if (measured) {
+            assert_true(!plan_move_is_own(&kernel->way[0].hop[0]) && kernel->predicted.time_ns > 1024 * MIB / 1000.0);
+        } else {
+            assert_ptr_equal(best, kernel);
+            assert_near(best->predicted.time_ns, 1024 * MIB / 2000.0, 1e-6);
+            assert_int_equal(best->why_count, 1);
+            assert_true(f.answer.evidence.item[best->why]->from == numa(&f, 0) && f.answer.evidence.item[best->why]->to == numa(&f, 0));
+            assert_true(says(&f.answer.reasons, "counts with 2000.0 GB/s: half of what firmware says of numa0 (nominal), which such a copy reads and writes"));
+            assert_true(says(&f.answer.warnings, "it counts with half of what firmware says of that memory (why)"));
+            asked(&f, (struct route_request){.from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});
+            assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns, 2 * 1024 * MIB / 2000.0, 1e-6);
+        }
+        end(&f);
+    }
+}
+
 /* As many bytes back over the same: no split gets more than memory that all go through carries of both directions. */
 static void both_directions_of_a_split_share_memory(void **state)
 {
@@ -204,6 +243,7 @@ int main(void)
         cmocka_unit_test(they_never_lead_and_small_ones_are_lower_bounds),
         cmocka_unit_test(without_kernels_and_without_what_is_not_allowed),
         cmocka_unit_test(mi300a_has_ways_through_the_others_and_none_within_one_memory),
+        cmocka_unit_test(where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that),
         cmocka_unit_test(both_directions_of_a_split_share_memory),
         cmocka_unit_test(shares_end_together),
         cmocka_unit_test(no_way_of_a_split_gets_less_than_64_kib),
