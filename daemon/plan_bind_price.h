@@ -84,6 +84,9 @@ double plan_bind_price_least_ns(const struct bind_price *price);
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
                                      struct plan_warnings *warnings, struct berth_err *err);
 
+/* Warns, behind the prefix, where it is not known which of several ways transfers take that a link slows. What was priced last is no longer to be asked for. */
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const char *prefix, struct plan_warnings *warnings);
+
 struct bind_price_choice {
     size_t share; /* tasks on a gpu at most */
     bool in_order;

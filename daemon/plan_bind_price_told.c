@@ -5,6 +5,7 @@
 
 #include "plan_bind_price_inner.h"
 #include "plan_ends.h"
+#include "plan_load_why.h"
 
 #define TAKES_SIZES 4 /* of more different sizes of flows nobody looks which mechanism each pair takes */
 
@@ -232,4 +233,11 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
     if (code == BERTH_OK && warnings != NULL && unknown == 0 && price->unpriced > 0)
         warn_of_unpriced(price, warnings);
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
+}
+
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const char *prefix, struct plan_warnings *warnings)
+{
+    plan_bind_price_load(price, slot, NULL);
+    plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
+    plan_load_why_ways(price->table, price->load, price->flow_count, price->scratch, prefix, warnings);
 }

@@ -364,6 +364,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         say_stand_in(traffic->price, snap->graph, cited, answer);
     if (code == BERTH_OK && is_worse)
         code = plan_bind_price_cite(traffic->price, traffic->in_order, NULL, WHY_ORDER, &answer->evidence, NULL, err);
+    if (code == BERTH_OK && is_worse)
+        plan_bind_price_warn_of_ways(traffic->price, traffic->in_order, "in order, ", &answer->warnings);
     return code;
 }
 

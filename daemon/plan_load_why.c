@@ -42,6 +42,38 @@ static enum lack lack_of(const struct asked *asked, size_t i)
     return ride->known == LOAD_PUBLISHED ? LACK_OWN : LACK_NONE;
 }
 
+/* Flows for which it is not known which of several ways they take, where a link slows them. */
+static size_t count_guessed(const struct asked *asked, size_t *ret_first)
+{
+    size_t count = 0;
+    *ret_first = 0;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct load_ride *ride = asked->scratch->ride[i];
+        uint16_t at = asked->scratch->stream[i].shared;
+        const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal && shared->nominal->role.part == RESOURCE_LINK)
+            *ret_first = count++ == 0 ? i : *ret_first;
+    }
+    return count;
+}
+
+static void warn_of_ways(const struct asked *asked, const char *prefix)
+{
+    size_t first, count = count_guessed(asked, &first);
+    char more[40] = "";
+    if (count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", count - 1);
+    if (count > 0)
+        plan_warn(asked->warnings, "%sfrom %s to %s%s several ways are as wide and as short: which one the driver takes is not known, the one by the lowest numbers counts", prefix,
+                  name_of(asked, asked->flow[first].from), name_of(asked, asked->flow[first].to), more);
+}
+
+void plan_load_why_ways(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct plan_warnings *warnings)
+{
+    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
+    warn_of_ways(&asked, prefix);
+}
+
 /* One line for each lack, with the first pair that has it. */
 static void warn_of_rates(const struct asked *asked)
 {
@@ -49,7 +81,7 @@ static void warn_of_rates(const struct asked *asked)
         const char *before, *after;
     } text[] = {
         [LACK_ALL] = {"neither measurements nor links say what a transfer takes", "it counts as no time"},
-        [LACK_MEASUREMENT] = {"nothing was measured", "the time is what the links are said to allow at best"},
+        [LACK_MEASUREMENT] = {"nothing was measured", "the time is what the links are said to allow"},
         [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either end (why), whatever links are said to carry"},
         [LACK_NETWORK] = {"nothing is measured", "the time is what the nic and its links are said to allow at best"},
         [LACK_SMALL] = {"what so few bytes take was not measured", "the time is at least this"},
@@ -57,7 +89,8 @@ static void warn_of_rates(const struct asked *asked)
         [LACK_START] = {"what starting a transfer costs was not measured", "that of another pair stands for it"},
         [LACK_OWN] = {"nothing was measured here", "a published figure stands"},
     };
-    size_t first[LACK_COUNT] = {0}, pairs[LACK_COUNT] = {0};
+    size_t first[LACK_COUNT] = {0}, pairs[LACK_COUNT] = {0}, guessed;
+    bool is_best = count_guessed(asked, &guessed) == 0; /* by another way it may take less */
     for (size_t i = 0; i < asked->count; i++) {
         enum lack lack = lack_of(asked, i);
         first[lack] = pairs[lack]++ == 0 ? i : first[lack];
@@ -68,8 +101,8 @@ static void warn_of_rates(const struct asked *asked)
             continue;
         if (pairs[lack] > 1)
             snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
-        plan_warn(asked->warnings, "%s from %s to %s%s: %s", text[lack].before, name_of(asked, asked->flow[first[lack]].from),
-                  name_of(asked, asked->flow[first[lack]].to), more, text[lack].after);
+        plan_warn(asked->warnings, "%s from %s to %s%s: %s%s", text[lack].before, name_of(asked, asked->flow[first[lack]].from),
+                  name_of(asked, asked->flow[first[lack]].to), more, text[lack].after, lack == LACK_MEASUREMENT && is_best ? " at best" : "");
     }
 }
 
@@ -160,25 +193,6 @@ static void warn_of_nominal(const struct asked *asked)
         if (!said[s])
             warn_of_stated(asked, &stated[s], alike);
     }
-}
-
-/* Flows for which it is not known which of several ways they take, where a link slows them. */
-static void warn_of_ways(const struct asked *asked)
-{
-    size_t first = 0, count = 0;
-    for (size_t i = 0; i < asked->count; i++) {
-        const struct load_ride *ride = asked->scratch->ride[i];
-        uint16_t at = asked->scratch->stream[i].shared;
-        const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
-        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal && shared->nominal->role.part == RESOURCE_LINK)
-            first = count++ == 0 ? i : first;
-    }
-    char more[40] = "";
-    if (count > 1)
-        snprintf(more, sizeof more, " (and %zu more)", count - 1);
-    if (count > 0)
-        plan_warn(asked->warnings, "from %s to %s%s several ways are as wide and as short: which one the driver takes is not known", name_of(asked, asked->flow[first].from),
-                  name_of(asked, asked->flow[first].to), more);
 }
 
 /* Two flows of different kinds that meet at a gpu: what they do to each other nobody measured. */
@@ -302,7 +316,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     warn_of_nominal(&asked);
-    warn_of_ways(&asked);
+    warn_of_ways(&asked, "");
     warn_of_rates(&asked);
     warn_of_starts(&asked);
     warn_of_kinds(&asked);

@@ -7,3 +7,6 @@
 /* scratch holds the step, which has just been run. As plan_load_cite. */
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
                               size_t start, struct plan_warnings *warnings, struct berth_err *err);
+
+/* Warns, behind the prefix, of flows that a link slows, of which it is not known whether they go over it. */
+void plan_load_why_ways(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct plan_warnings *warnings);

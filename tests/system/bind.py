@@ -271,6 +271,20 @@ def order_matters_where_each_copies_to_all_over_one_port():
                 assert any("kernels of gpu" in line for line in answer["reasons"]) != is_engine, answer["reasons"]
 
 
+def a_guess_at_the_drivers_way_is_told():
+    """Of the plan and of the launcher's own order: then no time is what links allow at best."""
+    ways, best = "several ways are as wide and as short: which one the driver takes is not known", "said to allow at best"
+    with Node("mi250x") as node:
+        for request, ours, order in (({"tasks": 2, "gpus_per_task": 2, "pattern": "pairs", "bytes": 256 * MIB}, False, True),
+                                     ({"tasks": 8, "pattern": "alltoall", "bytes": 16 * MIB, "mechanism": "kernel"}, True, False),
+                                     ({"tasks": 2, "pattern": "pairs", "bytes": 16 * MIB, "mechanism": "kernel"}, False, False)):
+            answer = node.bind(**request)
+            said = [line for line in answer["warnings"] if ways in line]
+            assert any(line.startswith("from ") for line in said) == ours and any(line.startswith("in order, from ") for line in said) == order, (request, answer["warnings"])
+            assert not (ours and any(best in line for line in answer["warnings"])), answer["warnings"]
+            assert request.get("mechanism") != "kernel" or ours or any(best in line for line in answer["warnings"]), answer["warnings"]
+
+
 def where_nothing_moves_a_reason_says_why():
     with on(WITH_GPUS + ["epyc-2s", "knl-like"]) as nodes:
         for node in nodes:
@@ -378,5 +392,5 @@ if __name__ == "__main__":
     run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
-               order_matters_where_each_copies_to_all_over_one_port, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
+               order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, numbers_beyond_64_bits_are_answered])
