@@ -259,8 +259,9 @@ struct berth_step {
 };
 
 /* Looks at what the calling thread may use beside what the process has that started the step's tasks: the nearest ancestor without this task's rank
- * among its variables. A task whose affinity, or whose visible-device variables, are narrower than that one's was bound by the launcher. Of a process that
- * does not show its variables, the gpus count as shared unless there are fewer than SLURM_STEP_GPUS names, or than tasks. launcher: with task, tasks and rank as they
+ * among its variables. A task whose affinity, or whose visible-device variables, are narrower than that one's was bound by the launcher. With Slurm it is
+ * bound to gpus when SLURM_STEP_GPUS names fewer than SLURM_GPUS_ON_NODE; allowed then has all of the node's, of which the job's claim leaves its own. Of another process that
+ * does not show its variables, the gpus count as shared unless they are fewer than tasks. launcher: with task, tasks and rank as they
  * are known, also when not from a launcher. given: cpus and gpus that may be used instead of all (NULL, or fields NULL: all); with cpus none are bound. Asks the daemon for the node where there are
  * gpus to be told apart. The affinity is widened meanwhile, to see what the cpuset allows, and set back. Fails as berth_allowed_here. */
 BERTH_PUBLIC int berth_step_here(struct berth *berth, const struct berth_launcher *launcher, const struct berth_allowed *given, berth_variable_fn *variable,

@@ -14,7 +14,7 @@ const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_FORMAT] = {.name = "format", .value = "FORMAT", .help = "a table, env for a shell to evaluate, or for a launcher", .choices = formats},
     [CMD_BIND_TASK] = {.letter = 't', .name = "task", .value = "TASK", .help = "the task that --format env is for, from 0"},
     [CMD_BIND_TASKS] = {.letter = 'n', .name = "tasks", .value = "TASKS", .help = "tasks on this node"},
-    [CMD_BIND_GPUS_EACH] = {.letter = 'g', .name = "gpus-per-task", .value = "GPUS", .help = "gpus of each task; default 1 where there are any"},
+    [CMD_BIND_GPUS_EACH] = {.letter = 'g', .name = "gpus-per-task", .value = "GPUS", .help = "gpus of each task; default 1 where there are any; berth exec in a job of Slurm's shares out the job's"},
     [CMD_BIND_CORES] = {.letter = 'c', .name = "cores-per-task", .value = "CORES", .help = "whole cores of each task; default an even share of those next to its gpus"},
     [CMD_BIND_THREADS] = {.name = "threads-per-core", .value = "THREADS", .help = "hardware threads used of each core; default all allowed ones"},
     [CMD_BIND_SHARE] = {.name = "tasks-per-gpu", .value = "TASKS", .help = "how many tasks may share a gpu where there are fewer gpus than tasks; default 1"},

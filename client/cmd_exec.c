@@ -33,23 +33,25 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
 /* Whether this task has others beside it that a launcher has started: who is started by hand says everything, as often as it is started. */
 static bool has_others(const struct exec_plan *plan) { return plan->said->name != NULL && plan->who.tasks != 1; }
 
-/* Whether this task is to say what others may say too. */
-static bool is_sayer(const struct exec_plan *plan, const char *line)
+static enum exec_once once(const struct exec_plan *plan, const char *line)
 {
     const char *name = lib_launcher_rank_name(plan->said);
-    return !has_others(plan) || exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
+    return exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
 }
+
+/* Whether this task is to say what others may say too. */
+static bool is_sayer(const struct exec_plan *plan, const char *line) { return !has_others(plan) || once(plan, line) != EXEC_ONCE_SAID; }
 
 /* The command has no berth: with --strict it is not run, else it is, and this says so, once for all tasks here; by each with --verbose. */
 static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status, const char *why)
 {
     char line[1200];
-    const bool is_each = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan);
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
-    if (is_each || is_sayer(plan, line))
-        cmd_warn("%s%s", line, is_each ? "" : " (said once for all tasks here of which it is true)");
+    const enum exec_once said = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? EXEC_ONCE_UNKNOWN : once(plan, line);
+    if (said != EXEC_ONCE_SAID)
+        cmd_warn("%s%s", line, said == EXEC_ONCE_FIRST ? " (said once for all tasks here of which it is true)" : "");
     return CMD_DONE;
 }
 
@@ -90,10 +92,13 @@ static void say_bound(const struct cmd *cmd, const struct exec_plan *plan)
 
 static void say_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
+    static const char srun[] = "no options for srun: "; /* for berth bind --format slurm; nobody has asked for them here */
     char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
         return;
     for (size_t i = 0; i < plan->binding->warnings.count; i++) {
+        if (strncmp(plan->binding->warnings.item[i], srun, sizeof srun - 1) == 0)
+            continue;
         cmd_closed_explain(cmd, plan->binding->warnings.item[i], warning, sizeof warning);
         if (is_sayer(plan, warning)) /* they are the plan's, and that is all tasks' */
             cmd_warn("%s", warning);
@@ -166,7 +171,7 @@ const struct cmd_command cmd_exec = {
     .takes_command = true,
     .run = run,
     .notes = {"Which task of how many this is comes from -n and -t, else from the variables of Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of a step get their berths from one plan (under the step's key, or --key); "
-              "what the launcher has bound already stays, and the first task says so.",
+              "what the launcher has bound already stays, and the first task says so. In a job of Slurm's all gpus of the job are shared out (-g: so many each); without one each task has one.",
               "Without an answer within the time COMMAND runs as it is, with one warning for all tasks here that have the same; with --strict it does not, and the exit status is 69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
               "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern ring --bytes 64M ./app"},
 };

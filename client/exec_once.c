@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -41,22 +42,23 @@ static uint64_t hash_of(uint64_t hash, const char *text)
     return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* the end: "ab" and "c" are not "a" and "bc" */
 }
 
-bool exec_once(const char *folder, const char *name, const char *value, const char *step, const char *line)
+enum exec_once exec_once(const char *folder, const char *name, const char *value, const char *step, const char *line)
 {
     struct lib_ancestor ancestor;
     struct timespec now;
     char start[64];
     if (!lib_ancestor_find(name, value, &ancestor))
-        return true;
+        return EXEC_ONCE_UNKNOWN;
     snprintf(start, sizeof start, "%d %" PRIu64, (int)ancestor.pid, ancestor.start_ticks);
     lib_ancestor_done(&ancestor);
     uint64_t hash = hash_of(hash_of(hash_of(UINT64_C(0xcbf29ce484222325), start), step != NULL ? step : ""), line);
     _Atomic uint64_t *slots = map_slots(folder);
     if (slots == NULL)
-        return true;
+        return EXEC_ONCE_UNKNOWN;
     clock_gettime(CLOCK_BOOTTIME, &now);
     const uint64_t times = (UINT64_C(1) << TIME_BITS) - 1, second = (uint64_t)now.tv_sec & times;
     const uint64_t before = atomic_exchange(&slots[hash % SLOTS], (hash & ~times) | second);
     munmap((void *)slots, SIZE);
-    return (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
+    const bool is_first = (before & ~times) != (hash & ~times) || ((second - before) & times) >= SECONDS;
+    return is_first ? EXEC_ONCE_FIRST : EXEC_ONCE_SAID;
 }

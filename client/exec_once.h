@@ -2,8 +2,13 @@
  * One line for all tasks of a step on this node that would say the same.
  */
 #pragma once
-#include <stdbool.h>
 
-/* Whether this task is to say the line: none that the same process has started, which name and value tell as for lib_ancestor_find, has said it within the last minute. step: what the
- * launcher calls the step, NULL nothing. True where it cannot be known. The tasks meet in a page of memory below folder, /dev/shm as a rule, that is this user's alone. */
-bool exec_once(const char *folder, const char *name, const char *value, const char *step, const char *line);
+enum exec_once {
+    EXEC_ONCE_FIRST,  /* this task says the line, and the others will not */
+    EXEC_ONCE_SAID,   /* another one has */
+    EXEC_ONCE_UNKNOWN /* this task says it, and so may each other one: there is nowhere to meet */
+};
+
+/* Whether this task is to say the line: whether another one that the same process has started, which name and value tell as for lib_ancestor_find, has said it within the last
+ * minute. step: what the launcher calls the step, NULL nothing. The tasks meet in a page of memory below folder, /dev/shm as a rule, that is this user's alone. */
+enum exec_once exec_once(const char *folder, const char *name, const char *value, const char *step, const char *line);

@@ -6,6 +6,7 @@
 #include "cmd_bind.h"
 #include "lib.h"
 #include "lib_bind.h"
+#include "slurm_share.h"
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
 
@@ -103,37 +104,66 @@ static bool set_ranks(struct cmd *cmd, json_t *request, const struct berth_launc
     return fine;
 }
 
-static int make_request(struct cmd *cmd, const struct exec_plan *plan, json_t *request)
+/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job has said so: then Bind's own default stands. Slurm sets it in batch scripts and
+ * steps that have gpus, and nowhere else. */
+static int job_gpus(const struct exec_plan *plan)
 {
-    const char *key = cmd_value(cmd, OPTION(KEY));
+    const char *text = getenv("SLURM_GPUS_ON_NODE");
+    long count = text != NULL ? strtol(text, NULL, 10) : 0;
+    const long usable = (long)plan->step->allowed.gpus.count;
+    return count <= 0 ? 0 : (int)(count < usable ? count : usable);
+}
+
+/* As the plugin deals them out, where nobody says how. */
+static bool share_gpus(struct cmd *cmd, struct exec_plan *plan, json_t *request)
+{
+    struct berth_bind_request share;
+    berth_bind_request_init(&share);
+    share.tasks = plan->who.tasks;
+    slurm_share_gpus(job_gpus(plan), &share);
+    const bool has_left_over = share.visible == BERTH_VISIBLE_ALL && !cmd_has(cmd, OPTION(VISIBLE)), are_few = share.tasks_per_gpu > 0 && !cmd_has(cmd, OPTION(SHARE));
+    plan->sees_all = plan->sees_all || (has_left_over && job_gpus(plan) == (int)plan->step->allowed.gpus.count); /* else others' are among those allowed */
+    return json_object_set_new(request, "gpus_per_task", json_integer(share.gpus_per_task)) == 0 &&
+           (!has_left_over || json_object_set_new(request, "visible", json_string("all")) == 0) &&
+           (!are_few || json_object_set_new(request, "tasks_per_gpu", json_integer(share.tasks_per_gpu)) == 0);
+}
+
+static int make_request(struct cmd *cmd, struct exec_plan *plan, json_t *request)
+{
+    const char *key = cmd_value(cmd, OPTION(KEY)), *visible = cmd_value(cmd, OPTION(VISIBLE));
+    plan->sees_all = visible != NULL && strcmp(visible, "all") == 0;
     int status = cmd_bind_request(cmd, request);
     if (status != CMD_DONE)
         return status;
     bool fine = json_object_set_new(request, "tasks", json_integer(plan->who.tasks)) == 0 &&
                 json_object_set_new(request, "key", json_string(key != NULL ? key : plan->step->key)) == 0 && set_allowed(request, &plan->step->allowed) &&
                 set_ranks(cmd, request, &plan->who);
-    if (fine && plan->step->gpus_bound && !cmd_has(cmd, OPTION(GPUS_EACH)))
+    const bool is_said = cmd_has(cmd, OPTION(GPUS_EACH));
+    if (fine && plan->step->gpus_bound && !is_said)
         fine = json_object_set_new(request, "gpus_per_task", json_integer((json_int_t)plan->step->gpus.count)) == 0;
+    else if (fine && !is_said && job_gpus(plan) > 0)
+        fine = share_gpus(cmd, plan, request);
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 
 /* For the gpus that the launcher has chosen there is nothing to choose, nor is traffic what a choice would go by. */
-static bool ask_by_gpu(json_t *request, const struct exec_plan *plan)
+static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t berths)
 {
     static const char *const of_choice[] = {"pattern", "flows", "bytes", "ranks", "world", "order", "mechanism", "tasks_per_gpu"};
     const json_int_t gpus = (json_int_t)plan->step->gpus.count, cores = json_integer_value(json_object_get(request, "cores_per_task"));
     for (size_t i = 0; i < sizeof of_choice / sizeof of_choice[0]; i++)
         json_object_del(request, of_choice[i]);
-    return json_object_set_new(request, "tasks", json_integer((json_int_t)plan->step->allowed.gpus.count)) == 0 &&
+    return json_object_set_new(request, "tasks", json_integer((json_int_t)berths)) == 0 &&
            json_object_set_new(request, "gpus_per_task", json_integer(1)) == 0 &&
            (cores == 0 || json_object_set_new(request, "cores_per_task", json_integer((cores + gpus - 1) / gpus)) == 0);
 }
 
-static int ask(struct cmd *cmd, struct exec_plan *plan, bool by_gpu, int *ret_usage)
+/* by_gpu: so many berths of one gpu each; 0 a berth for each task. */
+static int ask(struct cmd *cmd, struct exec_plan *plan, size_t by_gpu, int *ret_usage)
 {
     json_t *request = json_object();
     *ret_usage = request == NULL ? cmd_fail_memory() : make_request(cmd, plan, request);
-    if (*ret_usage == CMD_DONE && by_gpu && !ask_by_gpu(request, plan))
+    if (*ret_usage == CMD_DONE && by_gpu > 0 && !ask_by_gpu(request, plan, by_gpu))
         *ret_usage = cmd_fail_memory();
     if (*ret_usage != CMD_DONE) {
         json_decref(request);
@@ -150,33 +180,35 @@ static bool is_refusal(int status)
     return status == BERTH_ERROR_NOT_ENOUGH || status == BERTH_ERROR_NOTHING_ALLOWED || status == BERTH_ERROR_KEY_MISMATCH;
 }
 
-/* All tasks of a step ask the same, so that their cpus are of one plan. task stays NULL when the step has fewer cores than gpus. */
+/* All tasks of a step ask the same, so that their cpus are of one plan: berths for all gpus of the node, or, where the job has fewer, for as many as that has. task stays NULL when
+ * the step has fewer cores than gpus, or, beside a plan, when that has other gpus. */
 static int ask_for_bound(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms, int *ret_usage)
 {
+    const size_t all = plan->step->allowed.gpus.count, of_job = (size_t)job_gpus(plan);
     leave_time(cmd, end_ms);
-    int status = ask(cmd, plan, true, ret_usage);
+    int status = ask(cmd, plan, all, ret_usage);
+    if (is_refusal(status) && of_job > 0 && of_job < all) {
+        leave_time(cmd, end_ms);
+        status = ask(cmd, plan, of_job, ret_usage);
+    }
     if (status == BERTH_DONE && exec_together(plan->binding, &plan->step->gpus, &plan->together)) {
         plan->task = &plan->together.task;
         plan->parts = BERTH_PART_ALL & ~(unsigned)BERTH_PART_GPUS;
         return BERTH_DONE;
     }
-    berth_binding_free(plan->binding);
-    plan->binding = NULL;
     return is_refusal(status) ? BERTH_DONE : status;
 }
 
 /* Where nothing tells how gpus are counted here, their variables stay as the launcher has them. */
 static int show_gpus(struct cmd *cmd, struct exec_plan *plan)
 {
-    const char *visible = cmd_value(cmd, OPTION(VISIBLE));
     const struct berth_texts *allowed = &plan->step->allowed.gpus;
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = allowed->item, .count = (int)allowed->count};
     json_t *node = NULL;
     if (!exec_visible_lacks(plan->task))
         return BERTH_DONE;
     int status = lib_call(cmd->berth, "io.berth.Fabric.GetNode", json_object(), &node);
-    bool is_all = visible != NULL && strcmp(visible, "all") == 0;
-    if (node != NULL && exec_visible_make(node, &job, plan->task, is_all ? allowed : NULL, &plan->visible))
+    if (node != NULL && exec_visible_make(node, &job, plan->task, plan->sees_all ? allowed : NULL, &plan->visible))
         plan->task = &plan->visible.task;
     json_decref(node);
     return status;
@@ -195,10 +227,10 @@ static int ask_all(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms, int 
         return status;
     if (plan->step->gpus_bound && !cmd_has(cmd, OPTION(GPUS_EACH)))
         status = ask_for_bound(cmd, plan, end_ms, ret_usage);
-    if (status < 0 || plan->task != NULL)
+    if (status < 0 || plan->binding != NULL)
         return status;
     leave_time(cmd, end_ms);
-    status = ask(cmd, plan, false, ret_usage);
+    status = ask(cmd, plan, 0, ret_usage);
     if (status == BERTH_DONE)
         plan->task = berth_step_berth(plan->step, plan->who.task, plan->binding, &plan->parts);
     if (status < 0 || plan->task == NULL || !(plan->parts & BERTH_PART_GPUS))

@@ -13,6 +13,7 @@ struct exec_plan {
     struct berth_binding *binding; /* NULL: none was asked for or given */
     struct exec_together together; /* the berths of the gpus that the launcher has bound the task to */
     struct exec_visible visible;   /* the berth with its gpus counted as they are here */
+    bool sees_all;                 /* each task sees all gpus of the step */
     const struct berth_task *task; /* this task's berth, of binding, together or visible; NULL none */
     unsigned parts;                /* of it that are to be taken; enum berth_part */
 };

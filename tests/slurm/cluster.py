@@ -51,9 +51,9 @@ def make_devices():
     subprocess.run(["umount", keep], check=True)
     keep.rmdir()
     os.mkdir("/dev/dri")
-    os.mknod("/dev/kfd", 0o20666, os.makedev(240, 0))
-    for n in range(8):
-        os.mknod(f"/dev/dri/renderD{128 + n}", 0o20666, os.makedev(240, 128 + n))
+    for path, minor in (("/dev/kfd", 0), *((f"/dev/dri/renderD{128 + n}", 128 + n) for n in range(8))):
+        os.mknod(path, 0o20666, os.makedev(240, minor))
+        os.chmod(path, 0o666)  # the umask has cut it
 
 
 def free_port():

@@ -44,6 +44,11 @@ for part, what in (("second", "each task has one of them"), ("second free", "als
           not set(found[0]["cpus"]) & set(found[1]["cpus"]) and all(task["policy"] == PREFERRED and task["nodes"] == memory_near(task["cpus"][0]) for task in found.values()), said(part))
 found = tasks("second all")
 check("visible=all: both, its own first", sorted(str(task.get(VISIBLE)) for task in found.values()) == [",".join(names(pair, HALF)) for pair in (NEXT, NEXT[::-1])], said("second all"))
+found = tasks("second bound")
+own = [task["devices"] for _, task in sorted(found.items())]
+check("berth exec where each task may open only the gpu that Slurm has bound it to: berths from one plan for both", sorted(own) == [[gpu] for gpu in NEXT] and
+      lines("second bound") == [f"berth: slurm has bound its tasks, and that stays: task 0 to gpus gpu{own[0][0]}"] and not set(found[0]["cpus"]) & set(found[1]["cpus"]) and
+      all(task[VISIBLE] == "0" and task["policy"] == PREFERRED and task["nodes"] == memory_near(task["cpus"][0]) for task in found.values()), said("second bound"))
 found = tasks("second off")
 check("--berth=off: both, as Slurm has it", len(found) == 2 and all(task.get(VISIBLE) == "0,1" and task["policy"] == 0 for task in found.values()), said("second off"))
 claims = [claim for claim in json.loads(said("claims"))["claims"] if claim["key"] == "slurm/1"] if said("claims").startswith("{") else []

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
+import mpi_ranks  # noqa: E402
 from berthd import BIN, Daemon, NODES  # noqa: E402
 from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
@@ -239,6 +239,20 @@ def who_is_started_by_hand_is_alone():
             plan = daemon.call(BIND, proxy.bind())["tasks"]
             assert proxy.bind()["tasks"] == 1 and len(plan) == 1
             as_planned(plan[0], found, {})
+            assert "gpus_per_task" not in proxy.bind()
+
+
+def gpus_of_a_job_of_slurms_are_shared_out():
+    """By whichever launcher's tasks; not where somebody says how many each is to have, or the job has none."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for who, gpus, options, asked in (({}, "4", (), {"gpus_per_task": 4}), (hydra(1, 2), "4", (), {"gpus_per_task": 2}), (hydra(1, 2), "2", (), {"gpus_per_task": 1}),
+                                          (hydra(1, 2), "1", (), {"gpus_per_task": 1, "tasks_per_gpu": 2}), (hydra(1, 2), "3", (), {"gpus_per_task": 1, "visible": "all"}),
+                                          (hydra(1, 2), "3", ("--visible", "own"), {"gpus_per_task": 1, "visible": "own"}), (hydra(1, 2), "4", ("-g", 1), {"gpus_per_task": 1}),
+                                          (hydra(1, 2), "8", (), {"gpus_per_task": 2}), ({}, "0", (), {}), (hydra(1, 2), "all", (), {})):
+            inside(proxy.path, "--gpus", "0-3", *options, variables={**who, "SLURM_JOB_ID": "7", "SLURM_GPUS_ON_NODE": gpus})
+            told = {name: value for name, value in proxy.bind().items() if name in ("gpus_per_task", "tasks_per_gpu", "visible")}
+            assert told == asked, (who, gpus, options, told)
 
 
 def a_launcher_that_does_not_say_enough_starts_the_command_unbound():
@@ -339,10 +353,10 @@ def tasks_with_the_same_warning_say_it_once():
     """And none is lost that only another task has: of several programs in a step not all need be run by berth exec."""
     needs_two_cpus()
 
-    def said(path, *options, tasks=range(8)):
+    def said(path, *options, tasks=range(8), before="", shell=("sh", "-c")):
         """Lines of the tasks of one launcher, which a shell is here."""
-        script = f"for t in {' '.join(map(str, tasks))}; do MPI_LOCALRANKID=$t PMI_RANK=$t {BIN}/berth --socket {path} exec {' '.join(options)} true & done; wait"
-        return subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="8", PMI_SIZE="8"), capture_output=True, text=True, timeout=60).stderr.splitlines()
+        script = f"{before}for t in {' '.join(map(str, tasks))}; do MPI_LOCALRANKID=$t PMI_RANK=$t {BIN}/berth --socket {path} exec {' '.join(options)} true & done; wait"
+        return subprocess.run([*shell, script], env=clean_environment(MPI_LOCALNRANKS="8", PMI_SIZE="8"), capture_output=True, text=True, timeout=60).stderr.splitlines()
     line, once = "berth: warning: no daemon at /nonexistent: true runs without a berth", " (said once for all tasks here of which it is true)"
     assert said("/nonexistent") == [line + once] and said("/nonexistent") == [line + once], "another launcher's tasks are another step's"
     assert said("/nonexistent", tasks=(5, 6, 7)) == [line + once]
@@ -353,7 +367,13 @@ def tasks_with_the_same_warning_say_it_once():
         assert len(said(daemon.socket)) == 1 and said(daemon.socket, "-n", "2", tasks=(0, 1)) == []
         lines = said(daemon.socket, "-n", "2", "--verbose", tasks=(0, 1))
         warnings = [line for line in lines if line.startswith("berth: warning: ")]
-        assert len(lines) == len(warnings) + 2 and len(warnings) == len(set(warnings)) > 1, lines
+        assert len(lines) == len(warnings) + 2 and len(warnings) == len(set(warnings)) > 0, lines
+        assert not any("srun" in line for line in lines), lines  # its options are not asked for here
+    # Where tasks have nowhere to meet each says it, and not that it was said once.
+    alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    read_only = "mount -t tmpfs -o ro none /dev/shm || exit; "
+    if subprocess.run([*alone, read_only], stderr=subprocess.DEVNULL).returncode == 0:
+        assert said("/nonexistent", tasks=(0, 1), before=read_only, shell=alone) == [line] * 2
 
 
 def a_hung_daemon_is_not_waited_for():
@@ -436,39 +456,10 @@ def the_command_is_as_without():
         assert listed == ["0", "1", "2", "3"], listed  # the last one is the folder itself
 
 
-MPI_PROGRAM = r"""
-#define _GNU_SOURCE
-#include <mpi.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv)
-{
-    int rank, size;
-    cpu_set_t cpus;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int sum = rank;
-    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    sched_getaffinity(0, sizeof cpus, &cpus);
-    printf("%d %d %d %d %d %s\n", rank, size, sum, CPU_ISSET(0, &cpus) != 0, CPU_ISSET(1, &cpus) != 0, getenv("ROCR_VISIBLE_DEVICES"));
-    MPI_Finalize();
-    return 0;
-}
-"""
-
-
 def mpi_ranks_have_their_berths():
     needs_two_cpus()
-    if shutil.which("mpicc") is None or shutil.which("mpiexec") is None:
-        raise LeftOut("there is no MPI (tests/lib/deps.sh cluster)")
-    if "HYDRA" not in subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout:
-        raise LeftOut("mpiexec is not MPICH's")
     with Daemon("--node", NODES / "mi250x") as daemon, tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "ranks"
-        program.with_suffix(".c").write_text(MPI_PROGRAM)
-        subprocess.run(["mpicc", "-o", program, program.with_suffix(".c")], check=True)
+        program = mpi_ranks.build(folder)
         command = [BIN / "berth", "--socket", daemon.socket, "exec", "--gpus", "0-7", "--pattern", "pairs", "--bytes", "64M", "--", program]
 
         def launch(*options):
@@ -476,20 +467,20 @@ def mpi_ranks_have_their_berths():
             assert done.returncode == 0, (done.stdout, done.stderr)
             return sorted(line.split() for line in done.stdout.splitlines()), done.stderr
 
-        ranks, err = launch()
+        found, err = launch()
         assert err == "", err
-        assert [rank[:5] for rank in ranks] == [["0", "2", "1", "1", "0"], ["1", "2", "1", "0", "1"]], ranks
+        assert [rank[:5] for rank in found] == [["0", "2", "1", "1", "0"], ["1", "2", "1", "0", "1"]], found
         plan = daemon.call(BIND, {"tasks": 2, "pattern": "pairs", "bytes": 64 << 20, "allowed": {"cpus": "0-1"}})["tasks"]
-        assert [rank[5] for rank in ranks] == [task["environment"]["ROCR_VISIBLE_DEVICES"] for task in plan], (ranks, plan)
-        ranks, err = launch("-bind-to", "user:1,0")
-        assert [rank[:5] for rank in ranks] == [["0", "2", "1", "0", "1"], ["1", "2", "1", "1", "0"]], ranks
+        assert [rank[5] for rank in found] == [task["environment"]["ROCR_VISIBLE_DEVICES"] for task in plan], (found, plan)
+        found, err = launch("-bind-to", "user:1,0")
+        assert [rank[:5] for rank in found] == [["0", "2", "1", "0", "1"], ["1", "2", "1", "1", "0"]], found
         assert err == "berth: hydra has bound its tasks, and that stays: task 0 to cpus 1\n", err
 
 
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
     every_launcher_says_who_this_is, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
-    who_is_started_by_hand_is_alone, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
+    who_is_started_by_hand_is_alone, gpus_of_a_job_of_slurms_are_shared_out, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, tasks_with_the_same_warning_say_it_once, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,
     the_command_is_as_without, mpi_ranks_have_their_berths,
