@@ -299,7 +299,7 @@ static bool take(struct task *task)
 }
 
 /* Whether this task of the step here is the first to say something of this kind: all are children of one slurmstepd. */
-static bool is_first(const char *kind) { return exec_once("/dev/shm", NULL, NULL, NULL, kind); }
+static bool is_first(const char *kind) { return exec_once("/dev/shm", NULL, NULL, NULL, kind) != EXEC_ONCE_SAID; }
 
 /* Any task may be the one that has no berth; the job hears of it once, the administrator of each. */
 static void say(const struct task *task, int number, bool is_placed)
