@@ -4,7 +4,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit
 status=0
-for which in ${*:-v1 v2 nvidia}; do
+[ $# -gt 0 ] || set -- v1 v2 nvidia
+for which; do
     version=$which node=mi250x
     [ "$which" != nvidia ] || version=v2 node=h200x4
     echo "# cgroups of version ${version#v}, node $node"
