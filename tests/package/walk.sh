@@ -23,7 +23,7 @@ for tool in qemu-system-x86_64 mmdebstrap mke2fs; do
 done
 trap finish EXIT
 
-# A fresh Debian with a kernel and a network, as its installer leaves one.
+# A fresh Debian with a kernel and a network. Its apt installs no recommended packages, so that what a guide needs stands in the guide.
 fresh=${ROOT_CACHE:-build/root}/fresh.tar
 if [ ! -e "$fresh" ]; then
     mkdir -p "$(dirname "$fresh")"
