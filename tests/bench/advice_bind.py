@@ -38,7 +38,7 @@ def steps(node, run, request, placements, rotated=True):
     one that is faster alone; with the host always that."""
     wanted = {"copy_engine": "e", "kernel": "k"}.get(request.get("mechanism"))
     moved = [own_flows(request, gpus, memories, rotated) for gpus, memories in placements]
-    order = sorted({flow for tasks in moved for own in tasks for flow in own if wanted is None or "numa" in flow[0] + flow[1]})
+    order = sorted({moves for tasks in moved for own in tasks for moves in own if wanted is None or "numa" in moves[0] + moves[1]})
     alone = run.run([("step", [flow(size, [hop(kind, a, b)])], []) for a, b, size in order for kind in "ek"])
     kinds = {pair: "e" if alone[2 * i] * worth(pair) <= alone[2 * i + 1] else "k" for i, pair in enumerate(order)}
     return [("step", together([[flow(size, [hop(kinds.get((a, b, size), wanted), a, b)]) for a, b, size in own] for own in tasks]), []) for tasks in moved]
