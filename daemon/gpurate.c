@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "curve.h"
+#include "gpurate_start.h"
 #include "plan_pairs.h"
 #include "spread.h"
 
@@ -153,32 +154,10 @@ static const struct try *find(const struct gpurate *at, const struct tries *trie
     return said;
 }
 
-/* What starting a kernel costs where no curve says it of just this transfer, and how far apart the figures are that it is from. */
-struct start {
-    double ns, off_ns;
-};
-
-/* As a streaming copy in the gpu's own memory; elsewhere the most that this or one of the gpu's curves of that metric has, because another memory's kernels are not
- * started faster than a near one's. */
-static struct start start_of(const struct gpurate *at, enum metric metric)
-{
-    const struct curves *curves = snapshot_curves(at->snap);
-    const struct curve *curve = curves != NULL ? curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "") : NULL;
-    double most = curve != NULL ? curve->fit.piece[0].t0_ns : 0, least = curve != NULL ? most : INFINITY;
-    if (curves == NULL || metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
-        return (struct start){most, 0};
-    for (size_t n = curve_range(curves, metric, &curve); n > 0; curve++, n--)
-        if (curve->from == at->gpu || curve->to == at->gpu) {
-            most = fmax(most, curve->fit.piece[0].t0_ns);
-            least = fmin(least, curve->fit.piece[0].t0_ns);
-        }
-    return (struct start){most, isinf(least) ? 0 : most - least};
-}
-
 /* Whether kernels are so short that starting them matters, of which nothing is known. */
 static bool lacks_start(const struct gpurate *at, enum metric metric, double bytes)
 {
-    return fmin(bytes, at->span) < LARGE_BYTES && !(start_of(at, metric).ns > 0);
+    return fmin(bytes, at->span) < LARGE_BYTES && !(gpurate_start_of(at, metric).ns > 0);
 }
 
 /* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
@@ -194,7 +173,7 @@ static double deviation_of(const struct gpurate *at, enum metric metric)
 /* At a rate, begun rounds times. */
 static struct memtime by_rate(const struct gpurate *at, enum metric metric, const struct value *v, double bytes, double rounds)
 {
-    struct start start = start_of(at, metric);
+    struct gpurate_start start = gpurate_start_of(at, metric);
     double off = rounds * start.off_ns, time_ns = bytes / v->value * 1e9 + rounds * start.ns;
     /* What starting it takes is no less off from one time to the next than the rest. */
     struct memtime time = memtime_of(time_ns, time_ns * (v->value / v->high), time_ns * (v->value / v->low), v->n, deviation_of(at, metric), rounds);
@@ -209,7 +188,8 @@ static const struct curve *curve_of(const struct gpurate *at, const struct try *
     return curves != NULL ? curve_find(curves, try->metric, try->from, try->to, try->axes) : NULL;
 }
 
-/* Bytes in as many goes around the buffer as it takes. The curve's shape, the interval of the rate. */
+/* Bytes in as many goes around the buffer as it takes. The curve's shape, the interval of the rate. Where all sizes of a curve were timed many at once, which evens out what each does, it is
+ * the others of the kind that tell how far one is from the next. */
 static struct memtime time_of(const struct gpurate *at, const struct try *try, const struct value *v, double bytes)
 {
     const struct curve *curve = curve_of(at, try, v);
@@ -217,7 +197,8 @@ static struct memtime time_of(const struct gpurate *at, const struct try *try, c
     if (curve == NULL)
         return by_rate(at, try->metric, v, bytes, rounds);
     double time_ns = rounds * curve_time_ns(curve, once), half = fmin(curve->fit.residual, 1);
-    return memtime_within(time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half), curve_fit_spread_mean(&curve->fit, once, rounds));
+    double spread = fmax(curve_fit_spread_mean(&curve->fit, once, rounds), spread_one(deviation_of(at, try->metric) / sqrt(fmax(rounds, 1)), 0, v->n, 2));
+    return memtime_within(time_ns, time_ns * (v->value / v->high) * (1 - half), time_ns * (v->value / v->low) * (1 + half), spread);
 }
 
 static void list(const struct gpurate *at, const char *how, struct tries *tries)

@@ -21,6 +21,20 @@ struct gpurate_said {
     size_t line;
 };
 
+#define GPURATE_STARTS 16
+
+/* What starting a kernel costs, and how far apart the figures are that it is from. */
+struct gpurate_start {
+    double ns, off_ns;
+};
+
+/* Of which gpu on which memory. */
+struct gpurate_started {
+    place_id gpu, memory;
+    enum metric metric;
+    struct gpurate_start start;
+};
+
 #define GPURATE_LEAST 16
 
 /* What such a transfer takes with host memory of which something is known. */
@@ -36,6 +50,8 @@ struct gpurate_least {
 struct gpurate_memo {
     struct gpurate_least least[GPURATE_LEAST];
     size_t least_count;
+    struct gpurate_started started[GPURATE_STARTS];
+    size_t started_count;
     struct gpurate_said said[GPURATE_SAID];
     size_t said_count;
 };

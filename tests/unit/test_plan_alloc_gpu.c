@@ -91,38 +91,6 @@ static void first_touch_and_migration_are_paid_once(void **state)
     end(&f);
 }
 
-/* A curve of that transfer that begins with start_ns, by the values of its sizes. */
-static void curve(struct fixture *f, enum metric metric, place_id from, place_id to, double start_ns, double gb)
-{
-    for (unsigned bytes = 65536; bytes <= 16777216; bytes *= 4) {
-        char of_size[32];
-        snprintf(of_size, sizeof of_size, "bytes=%u", bytes);
-        measured(f, metric, from, to, of_size, bytes * 1e9 / (start_ns + bytes / gb));
-    }
-}
-
-/* Each time around a buffer is a kernel, that of a large one too: 6 us are half of 64 MiB in the gpu's own memory. */
-static void starting_kernels_is_counted(void **state)
-{
-    (void)state;
-    struct fixture f = begin(DISCRETE);
-    all_known(&f, 50, 40);
-    curve(&f, METRIC_GPU_STREAM, f.gpu[0], f.gpu[0], 6000, 4000);
-    curve(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], 1000, 50);
-    struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 3 << 26};
-    plan_node_cpus(f.graph, &f.allowed.cpus);
-    assert_int_equal(ask_for(&f, (struct alloc_request){.bytes = 1 << 26, .access = &access, .access_count = 1}), BERTH_OK);
-    assert_true(fabs(time_of(&f, MEMKIND_DEVICE, f.gpu[0]) - (3 * 6000 + (3 << 26) / 4000.0)) < 300);
-    /* Where it is most of the time, it is as uncertain as the rest. */
-    const struct alloc_option *own = option(&f, MEMKIND_DEVICE, f.gpu[0]);
-    assert_true(own->predicted.high_ns / own->predicted.time_ns > 1.01 && own->median.high_ns / own->median.time_ns > 1.01);
-    /* Of reading the host's memory no curve says it: not less than in the gpu's own, and as uncertain as those that are known differ. */
-    const struct alloc_option *pinned = option(&f, MEMKIND_PINNED, f.numa[0]);
-    assert_true(fabs(pinned->predicted.time_ns - (3 * 6000 + (3 << 26) / 50.0)) < 300);
-    assert_true(pinned->predicted.high_ns - pinned->predicted.time_ns > 3 * 4900);
-    end(&f);
-}
-
 /* predicted is asked for one more time, which is farther off than the median; which option is first depends on the medians alone. */
 static void predictions_hold_one_more_time(void **state)
 {
@@ -471,7 +439,6 @@ int main(void)
         cmocka_unit_test(what_cores_do_not_reach_is_left_out),
         cmocka_unit_test(what_the_probe_found_out_of_reach_is_left_out),
         cmocka_unit_test(first_touch_and_migration_are_paid_once),
-        cmocka_unit_test(starting_kernels_is_counted),
         cmocka_unit_test(predictions_hold_one_more_time),
         cmocka_unit_test(of_kinds_in_one_memory_the_faster_is_first),
         cmocka_unit_test(devices_in_slices_are_left_out),
