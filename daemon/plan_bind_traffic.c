@@ -8,6 +8,7 @@
 #include "plan_bind_mechanism.h"
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
+#include "plan_bind_other.h"
 #include "plan_bind_say.h"
 #include "plan_ends.h"
 
@@ -241,6 +242,7 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     if (code != BERTH_OK)
         return code;
     put_in_order(work);
+    traffic->in_rank_order = work->request->in_rank_order;
     traffic->is_chosen = !isnan(traffic->by_ns[traffic->by]);
     for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
@@ -356,6 +358,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
         code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
+        if (code == BERTH_OK)
+            code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, ours.step.time_ns, traffic->in_rank_order, answer, err);
     }
     size_t cited = answer->evidence.count;
     if (code == BERTH_OK)

@@ -19,6 +19,7 @@ struct bind_traffic {
     struct search_result found;
     double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found; NAN not looked for, or not known */
     double bound_ns;          /* no choice takes less by any of these; 0 unknown */
+    bool in_rank_order;       /* gpus ascend from task to task */
     bool is_chosen;
 };
 
