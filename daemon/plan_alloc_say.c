@@ -140,9 +140,10 @@ static void warn_of_down(struct alloc_work *work)
     for (size_t u = 0; u < work->use_count && any; u++)
         for (size_t i = 0; i < work->answer.count; i++) {
             place_id by = work->use[u].gpu, of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
-            char down[PLAN_ENDS_DOWN_SIZE];
-            if (by != PLACE_NONE && of != PLACE_NONE && of != by && plan_ends_is_down_between(graph, by, of, down))
-                plan_warn(&work->answer.warnings, "%s: what is known of it may be from before", down);
+            char down[2][PLAN_ENDS_DOWN_SIZE];
+            size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by ? plan_ends_down_between(graph, by, of, down) : 0;
+            for (size_t k = 0; k < count; k++)
+                plan_warn(&work->answer.warnings, "%s: what is known of it may be from before", down[k]);
         }
 }
 
@@ -196,12 +197,28 @@ static double bytes_of(const struct memuse *use) { return use->read_bytes + use-
 /* A rate that nobody measured. Another part of the same option may be measured or published. */
 static const char *by_links(const struct alloc_option *option, size_t part) { return part < ALLOC_ACCESS_BITS && (option->linked >> part & 1) != 0 ? " by links" : ""; }
 
+/* " published" where all rates that the option rests on are, and so " stated" of what firmware states. */
+static const char *source_of(const struct alloc_work *work, const struct alloc_option *option)
+{
+    size_t rates = 0, count[VALUE_PUBLISHED + 1] = {0};
+    for (size_t i = option->why; i < option->why + option->why_count; i++) {
+        const struct value *value = work->answer.evidence.item[i];
+        if (value == NULL || !metric_info(value->metric)->higher_is_better)
+            continue;
+        rates++;
+        count[value->source]++;
+    }
+    if (rates == 0 || option->linked != 0)
+        return "";
+    return count[VALUE_PUBLISHED] == rates ? " published" : count[VALUE_NOMINAL] == rates ? " stated" : "";
+}
+
 /* ": gpu0 at 4.72 TB/s against 376 GB/s"; where there are several parts, ", of which gpu0 takes 3.64 ms against 45.8 ms (4.72 TB/s against 376 GB/s)". */
 static void say_part(const struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second, char *text, size_t size)
 {
     size_t parts = work->use_count + ALLOC_MORE_PARTS, most = 0, costly = 0;
     double furthest = -INFINITY, sign = time_of(second) >= time_of(first) ? 1 : -1;
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 48] = "";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], name[NAME_SIZE], rates[2 * PLAN_TEXT_SIZE + 80] = "";
     for (size_t i = 0; i < parts; i++) {
         double apart = sign * (second->part[i] - first->part[i]);
         costly += first->part[i] > 0 || second->part[i] > 0;
@@ -217,8 +234,8 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
     if (!(furthest > 0))
         return;
     if (most < work->use_count && !work->use[most].random && ours > 0 && theirs > 0)
-        snprintf(rates, sizeof rates, "%s%s%s against %s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most),
-                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(second, most));
+        snprintf(rates, sizeof rates, "%s%s%s%s against %s%s%s", at_most, plan_text_rate(bytes_of(&work->use[most]) * 1e9 / ours, a), by_links(first, most), source_of(work, first),
+                 plan_text_rate(bytes_of(&work->use[most]) * 1e9 / theirs, b), by_links(second, most), source_of(work, second));
     if (costly == 1 && rates[0] != '\0')
         snprintf(text, size, ": %s %s%s", name_part(work, most, name), at_most[0] != '\0' ? "" : "at ", rates);
     else if (costly > 1)

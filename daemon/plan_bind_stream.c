@@ -215,7 +215,7 @@ static void name_bottleneck(const struct graph *graph, const struct streamed *st
 }
 
 /* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one alone". */
-static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix, struct plan_warnings *reasons)
+static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix, const char *source, struct plan_warnings *reasons)
 {
     char together[PLAN_TEXT_SIZE], one[PLAN_TEXT_SIZE], alone[48] = "";
     const char *memory = graph_place(graph, streamed->memory)->name, *most = streamed->at_least ? "at most " : "";
@@ -223,9 +223,20 @@ static void say(const struct graph *graph, const struct streamed *streamed, cons
     if (!streamed->at_least && streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
         snprintf(alone, sizeof alone, ", %s one alone", plan_text_rate(streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns, one));
     if (streamed->users == 1)
-        plan_warn(reasons, "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s", prefix, memory, streamed->at_least ? most : "at ", together);
+        plan_warn(reasons, "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s", prefix, memory, streamed->at_least ? most : "at ", together, source);
     else
-        plan_warn(reasons, "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s", prefix, streamed->users, memory, most, together, alone);
+        plan_warn(reasons, "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s", prefix, streamed->users, memory, most, together, alone, source);
+}
+
+/* " (published)" where none of it was measured. */
+static const char *source_of(const struct plan_evidence *evidence)
+{
+    bool is_published = evidence->count > 0, is_stated = is_published;
+    for (size_t i = 0; i < evidence->count; i++) {
+        is_published = is_published && evidence->item[i] != NULL && evidence->item[i]->source == VALUE_PUBLISHED;
+        is_stated = is_stated && evidence->item[i] != NULL && evidence->item[i]->source == VALUE_NOMINAL;
+    }
+    return is_published ? " (published)" : is_stated ? " (nominal)" : "";
 }
 
 static void warn_of(const struct streamed *ours, size_t between, struct plan_warnings *warnings)
@@ -253,6 +264,7 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
     for (size_t i = 0; i < its.count && code == BERTH_OK; i++)
         if (!plan_evidence_add_same(&answer->evidence, start, &its, i))
             code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    const char *source = source_of(&its);
     plan_evidence_done(&its);
     struct cpuset *ordered = code == BERTH_OK ? in_order(stream->cores, answer->task_count, answer->cores_per_task, err) : NULL;
     if (ordered == NULL)
@@ -268,11 +280,11 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
         return BERTH_OK;
     }
     name_bottleneck(graph, &ours, answer->bottleneck);
-    say(graph, &ours, "", &answer->reasons);
+    say(graph, &ours, "", source, &answer->reasons);
     if (!isnan(order.time.time_ns))
         name_bottleneck(graph, &order, answer->baseline_bottleneck);
     if (order.time.time_ns > ours.time.time_ns * (1 + WORTH))
-        say(graph, &order, "in the launcher's own order: ", &answer->reasons);
+        say(graph, &order, "in the launcher's own order: ", "", &answer->reasons);
     warn_of(&ours, between, &answer->warnings);
     return BERTH_OK;
 }

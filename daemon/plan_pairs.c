@@ -381,17 +381,38 @@ static void limit(struct move *move, const struct value *most)
     }
 }
 
-/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream, or, as in Allocate,
- * where nothing is known of that, of what firmware says of that memory. What its cores were seen to get of it says nothing of the gpu. */
+/* What a gpu is known to stream in its own memory: copies, or reading where only that was measured; NULL nothing is known. */
+static const struct value *streamed_by(const struct snapshot *snap, place_id gpu)
+{
+    const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, gpu, ""), *copy = values_find(snap->values, METRIC_GPU_STREAM, gpu, gpu, "");
+    const struct value *rate = copy != NULL && copy->value > 0 && (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED) ? copy : read;
+    return rate != NULL && rate->value > 0 ? rate : NULL;
+}
+
+/* That of another gpu of the model, where nobody measured this one's: what was measured goes before what is only published. */
+static const struct value *streamed_by_like(const struct snapshot *snap, place_id gpu)
+{
+    const struct graph *graph = snap->graph;
+    const struct value *found = streamed_by(snap, gpu);
+    const char *model = graph_place(graph, gpu)->model;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE && model != NULL && (found == NULL || found->source != VALUE_MEASURED); g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const char *its = graph_place(graph, g)->model;
+        const struct value *rate = its != NULL && strcmp(its, model) == 0 ? streamed_by(snap, g) : NULL;
+        found = rate != NULL && (found == NULL || rate->source == VALUE_MEASURED) ? rate : found;
+    }
+    return found;
+}
+
+/* Kernels of a gpu that has one memory with its cores read and write that, whatever the link to the cores is said to carry: a copy gets half of what they stream, or one of the same model does, or,
+ * as in Allocate, where nothing is known of that, of what firmware says of that memory. What its cores were seen to get of it says nothing of the gpu. */
 static void take_own(const struct snapshot *snap, struct move *move)
 {
-    const struct value *read = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, move->driver, move->driver, ""), *copy = values_find(snap->values, METRIC_GPU_STREAM, move->driver, move->driver, "");
-    const struct value *rate = copy != NULL && copy->value > 0 && (read == NULL || copy->source == VALUE_MEASURED || read->source != VALUE_MEASURED) ? copy : read;
+    const struct value *rate = streamed_by_like(snap, move->driver);
     place_id numa = graph_place(snap->graph, move->from)->kind == PLACE_NUMA ? move->from : move->to;
     const struct value *stated = values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
-    if ((rate == NULL || !(rate->value > 0)) && stated != NULL && stated->source == VALUE_NOMINAL)
+    if (rate == NULL && stated != NULL && stated->source == VALUE_NOMINAL && stated->value > 0)
         rate = stated;
-    if (rate == NULL || !(rate->value > 0))
+    if (rate == NULL)
         return;
     move->bytes_per_s = rate->value / 2;
     move->most = rate;

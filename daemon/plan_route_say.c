@@ -9,6 +9,14 @@
 #define NAME_SIZE 160
 #define MUCH      0.1 /* of the time: then what starting costs is worth a word */
 
+/* What a copy within one memory counts with (plan_move_is_own). */
+static const char *half_of(const struct graph *graph, const struct move *hop)
+{
+    return hop->most->from == hop->driver                            ? "it counts with half of what that gpu streams in its memory (why)"
+           : graph_place(graph, hop->most->from)->kind == PLACE_GPU ? "it counts with half of what a gpu of the same model streams in its memory (why)"
+                                                                     : "it counts with half of what firmware says of that memory (why)";
+}
+
 static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
@@ -16,7 +24,7 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
-                  plan_move_is_own(hop) ? hop->most->from == hop->driver ? "it counts with half of what that gpu streams in its memory (why)" : "it counts with half of what firmware says of that memory (why)"
+                  plan_move_is_own(hop) ? half_of(graph, hop)
                   : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, bytes))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
@@ -62,9 +70,10 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
             warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
-            char down[PLAN_ENDS_DOWN_SIZE];
-            if (plan_ends_is_down_between(graph, hop->from, hop->to, down))
-                plan_warn(warnings, "%s: %s", down, hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
+            char down[2][PLAN_ENDS_DOWN_SIZE];
+            size_t count = plan_ends_down_between(graph, hop->from, hop->to, down);
+            for (size_t k = 0; k < count; k++)
+                plan_warn(warnings, "%s: %s", down[k], hop->rate != NULL ? "what was measured may be from before" : "nothing goes over it, whatever it is said to carry");
             if (said->request->both && hop->both == NULL && hop->both_set == NULL)
                 warn_of_both(said, hop);
         }
@@ -160,8 +169,10 @@ static const struct move *slowest_hop(const struct way *way)
 /* What a copy within one memory gets half of (plan_move_is_own): "gpu0 streams in its memory (published)". */
 static void name_own(const struct graph *graph, const struct move *hop, char *text, size_t size)
 {
-    bool is_streamed = hop->most->from == hop->driver;
-    snprintf(text, size, "%s%s%s (%s)", is_streamed ? "" : "firmware says of ", graph_place(graph, hop->most->from)->name, is_streamed ? " streams in its memory" : "", value_source_name(hop->most->source));
+    const struct place *of = graph_place(graph, hop->most->from);
+    bool is_streamed = of->kind == PLACE_GPU;
+    snprintf(text, size, "%s%s%s%s (%s)", is_streamed ? "" : "firmware says of ", of->name, is_streamed && hop->most->from != hop->driver ? ", of the same model," : "",
+             is_streamed ? " streams in its memory" : "", value_source_name(hop->most->source));
 }
 
 static void say_way(const struct route_said *said, const struct route_option *option, size_t index)

@@ -74,7 +74,7 @@ def by(place, reads=0, writes=0, **more):
 
 SCALES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
 TIME, RATE, OPTION = r"([0-9.]+ [num]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
-LEAST, MOST, LINKS = r"(?:at least )?", r"(?:at|at most)", r"(?: by links)?"
+LEAST, MOST, LINKS = r"(?:at least )?", r"(?:at|at most)", r"(?: by links| published| stated)?"
 TAKES = re.compile(rf"{OPTION} takes {LEAST}{TIME}, {OPTION} {LEAST}{TIME}(?:, just as long|, ([0-9.e+]+) times as long)?(.*)")
 
 UNCOUNTED = "it is not counted|no more than what those next to it do|it counts as a stream|each counts as having it as its own"
@@ -119,8 +119,10 @@ def check_reasons(options, reasons, accesses):
         part = re.fullmatch(rf", of which (.+) takes {TIME} against {TIME}(?: \((?:at most )?{RATE}{LINKS} against {RATE}{LINKS}\))?", found[8])
         assert alone or part or found[8] == "", reason
         for option, rate, links in zip((first, second), re.findall(RATE, found[8]), re.findall(rf"{RATE}({LINKS})", found[8])):
-            stated = max((v["value"] for v in option["why"] if v["source"] == "nominal" and (alone or part)[1] in (v["from"], v["to"])), default=0)
-            assert not links[1] or number(rate) <= 1.01e-9 * stated, (reason, option)  # what links are said to carry is what is said to be by links
+            source = "published" if links[1] == " published" else "nominal"
+            stated = max((v["value"] for v in option["why"] if v["source"] == source and (links[1] != " by links" or (alone or part)[1] in (v["from"], v["to"]))), default=0)
+            assert not links[1] or number(rate) <= 1.01e-9 * stated, (reason, option)  # what links are said to carry is what is said to be by links, and what is published that
+            assert links[1] != " published" or all(v["source"] == "published" for v in option["why"] if v["unit"] == "bytes_per_s"), (reason, option)
         bytes_of = {access["by"]: access["reads_bytes"] + access["writes_bytes"] for access in accesses}
         if alone and alone[1] in bytes_of:
             near(bytes_of[alone[1]] / number(alone[2]), time(first), 0.011)

@@ -137,11 +137,11 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
     end(&f);
 }
 
-/* Nothing is known of the gpus, but firmware states what their memories carry: copies within one get half of that, and not what a link to the cores is said to carry; what cores get of it says nothing. */
-static void where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that(void **state)
+/* Nothing is known of the gpus, or of one of them alone, but firmware states what their memories carry: copies within one get half of that, and not what a link to the cores is said to carry; what cores get of it says nothing. */
+static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
 {
     (void)state;
-    for (int measured = 0; measured < 2; measured++) {
+    for (int measured = 0; measured < 3; measured++) { /* nothing; what cores get; what another gpu of the model streams */
         struct discovery found = {0};
         struct fixture f = {.allowed.given = true};
         assert_int_equal(discover_folder("tests/nodes/mi300a", &found, &f.err), BERTH_OK);
@@ -149,8 +149,11 @@ static void where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that(voi
         assert_non_null(values);
         for (int n = 0; n < 4; n++) {
             place_id numa = nodes_place(found.graph, PLACE_NUMA, n);
-            nodes_value(values, METRIC_MEMORY_BANDWIDTH, measured ? VALUE_MEASURED : VALUE_NOMINAL, numa, numa, "", 4000 * GB, NAN, NAN);
+            nodes_value(values, METRIC_MEMORY_BANDWIDTH, measured == 1 ? VALUE_MEASURED : VALUE_NOMINAL, numa, numa, "", 4000 * GB, NAN, NAN);
         }
+        place_id gpu2 = nodes_place(found.graph, PLACE_GPU, 2);
+        if (measured == 2)
+            nodes_value(values, METRIC_GPU_STREAM, VALUE_MEASURED, gpu2, gpu2, "", 3600 * GB, NAN, NAN);
         values_finish(values);
         values_free(found.values);
         f.snap = snapshot_new(found.graph, values, NULL, 0, 0, 1);
@@ -160,7 +163,13 @@ static void where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that(voi
         graph_unref(found.graph);
         asked(&f, of(numa(&f, 0), gpu(&f, 0), 1024 * MIB));
         const struct route_option *best = &f.answer.option[0], *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
-        if (measured) {
+        if (measured == 2) {
+            assert_ptr_equal(best, kernel);
+            assert_near(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
+            assert_true(f.answer.evidence.item[best->why]->from == gpu2 && f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
+            assert_true(says(&f.answer.reasons, "half of what gpu2, of the same model, streams in its memory (measured), which such a copy reads and writes"));
+            assert_true(says(&f.answer.warnings, "it counts with half of what a gpu of the same model streams in its memory (why)"));
+        } else if (measured == 1) {
             assert_true(!plan_move_is_own(&kernel->way[0].hop[0]) && kernel->predicted.time_ns > 1024 * MIB / 1000.0);
         } else {
             assert_ptr_equal(best, kernel);
@@ -243,7 +252,7 @@ int main(void)
         cmocka_unit_test(they_never_lead_and_small_ones_are_lower_bounds),
         cmocka_unit_test(without_kernels_and_without_what_is_not_allowed),
         cmocka_unit_test(mi300a_has_ways_through_the_others_and_none_within_one_memory),
-        cmocka_unit_test(where_only_firmware_tells_of_one_memory_a_copy_gets_half_of_that),
+        cmocka_unit_test(what_tells_of_one_memory_has_a_copy_get_half_of_that),
         cmocka_unit_test(both_directions_of_a_split_share_memory),
         cmocka_unit_test(shares_end_together),
         cmocka_unit_test(no_way_of_a_split_gets_less_than_64_kib),
