@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,13 @@ static bool parse_word(json_t *access, const char *word)
     return false;
 }
 
+/* reads= or writes= with a number behind, which may be too large. */
+static bool is_amount(const char *word)
+{
+    const char *number = strncmp(word, "reads=", 6) == 0 ? word + 6 : strncmp(word, "writes=", 7) == 0 ? word + 7 : "";
+    return isdigit((unsigned char)*number) != 0;
+}
+
 /* The colon that ends the place is the last one, because a PCI address has colons too. */
 static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 {
@@ -45,8 +53,13 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
     size_t i;
     json_array_foreach(words, i, word)
     {
-        if (status == CMD_DONE && !parse_word(access, json_string_value(word)))
-            status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", json_string_value(word));
+        const char *said = json_string_value(word);
+        if (status != CMD_DONE || parse_word(access, said))
+            continue;
+        if (is_amount(said))
+            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", said);
+        else
+            status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", said);
     }
     json_decref(words);
     bool touches = json_integer_value(json_object_get(access, "reads_bytes")) > 0 || json_integer_value(json_object_get(access, "writes_bytes")) > 0;

@@ -7,6 +7,9 @@
 
 #include "memlink.h"
 #include "plan_ends.h"
+#include "plan_text.h"
+
+#define MEMUSE_BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
 
 /* The NUMA node that has most of the cores; the lowest of equals. */
 static place_id most_of(const struct graph *graph, const struct accessor *who)
@@ -48,7 +51,7 @@ static enum berth_code cores_init(const struct graph *graph, const struct memuse
 {
     const struct place *by = access->by != PLACE_NONE ? graph_place(graph, access->by) : NULL;
     if (by != NULL && (by->cpus == NULL || by->kind > PLACE_PU))
-        return err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
+        return err_invalid(err, "accesses", "%s has no cores and is no gpu: a core, pu, llc, NUMA node, package or gpu uses memory", by->name);
     enum berth_code code = memrate_cores(graph, by != NULL ? by->cpus : &allowed->cpus, &use->who, err);
     if (code != BERTH_OK)
         return code;
@@ -70,6 +73,10 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 {
     if (access->reads_bytes < 0 || access->writes_bytes < 0)
         return err_invalid(err, "accesses", "bytes are not negative");
+    char text[PLAN_TEXT_SIZE];
+    int64_t most = access->reads_bytes > access->writes_bytes ? access->reads_bytes : access->writes_bytes;
+    if (access->by != PLACE_NONE && most > MEMUSE_BYTES_MAX) /* else it is the buffer, once around */
+        return err_invalid(err, "accesses", "%s by one who uses the buffer; at most 1 EiB is weighed", plan_text_size((double)most, text));
     if (access->reads_bytes == 0 && access->writes_bytes == 0)
         return err_invalid(err, "accesses", "an access reads or writes at least a byte (reads_bytes, writes_bytes)");
     if (access->cores < 0)

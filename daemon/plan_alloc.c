@@ -183,12 +183,13 @@ static enum berth_code none_left(const struct alloc_work *work, const struct tal
     if (tally->allowed == 0 && needs_gpu && work->allocator == PLACE_NONE)
         return err_set(err, BERTH_NOTHING_ALLOWED, graph_count(work->snap->graph, PLACE_GPU) == 0
                                                        ? "pinned, managed and device memory are a gpu's driver's: there is no gpu, system memory there is"
-                                                       : "pinned, managed and device memory are a gpu's driver's: no gpu is allowed (allowed.gpus)");
+                                                       : "pinned, managed and device memory are a gpu's driver's: no gpu is allowed (allowed.gpus), system memory may be");
     if (tally->allowed == 0)
         return err_set(err, BERTH_NOTHING_ALLOWED, "no NUMA node with memory is allowed (allowed.memory)");
-    if (tally->reached > 0)
-        return plan_not_enough(err, "bytes of memory", request->bytes, tally->largest, "%s do not fit in one memory: the largest has %s",
-                               plan_text_size((double)request->bytes, asked), plan_text_size((double)tally->largest, has));
+    if (tally->reached > 0) {
+        plan_text_sizes((double)request->bytes, (double)tally->largest, asked, has);
+        return plan_not_enough(err, "bytes of memory", request->bytes, tally->largest, "%s do not fit in one memory: the largest has %s", asked, has);
+    }
     return err_set(err, BERTH_NOTHING_ALLOWED, "no allocation of these kinds and memories is reached by all who use it: %s",
                    work->answer.warnings.count > 0 ? work->answer.warnings.line[0] : "");
 }

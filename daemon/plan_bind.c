@@ -51,7 +51,10 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
 {
     int64_t needed = each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share, available = (int64_t)work->gpus.count;
     char there[80], shared[48] = "", lost[64] = "";
-    plan_bind_gpus_list(work->snap->graph, &work->gpus, there, sizeof there);
+    if (graph_count(work->snap->graph, PLACE_GPU) == 0)
+        snprintf(there, sizeof there, "no gpu: this node has none");
+    else
+        plan_bind_gpus_list(work->snap->graph, &work->gpus, there, sizeof there);
     if (share > 1)
         snprintf(shared, sizeof shared, ", up to %" PRId64 " on one,", share);
     if (work->gpus.lost != PLACE_NONE)
@@ -60,6 +63,17 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
     return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " tasks with %" PRId64 " gpu%s each%s need %" PRId64 "; allowed and there: %s%s", tasks, each,
                            each == 1 ? "" : "s", shared, needed, there, lost);
+}
+
+/* "gpu0 to gpu7": those of the node that are not cut into slices. */
+static void list_all(const struct graph *graph, char *text, size_t size)
+{
+    const char *first = NULL, *last = NULL;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
+        last = plan_ends_is_cut(graph, g) ? last : graph_place(graph, g)->name;
+        first = first == NULL ? last : first;
+    }
+    snprintf(text, size, "%s%s%s", first != NULL ? first : "none", first != last ? " to " : "", first != last ? last : "");
 }
 
 /* The caller may use none of the node's gpus, by the request or by what others have claimed: traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a warning. */
@@ -72,9 +86,11 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
     if (request->gpus_per_task == 0)
         return BERTH_OK;
     const char *plural = there == 1 ? "" : "s", *is = there == 1 ? "is" : "are";
+    char names[80];
+    list_all(work->snap->graph, names, sizeof names);
     const char *why = request->allowed->gpus_claimed ? "others have claimed all that are allowed (berth claims lists by whom)" : "none is allowed (allowed.gpus)";
     if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and %s; with gpus_per_task 0 the tasks have none", there, plural, is, why);
+        return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none", there, plural, is, why, names);
     plan_warn(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there, plural, is, why);
     return BERTH_OK;
 }

@@ -211,9 +211,11 @@ static void warn_of_down(struct bind_price *price, struct plan_warnings *warning
     const struct graph *graph = price->snap->graph;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct load_flow *flow = &price->load[f];
-        char down[PLAN_ENDS_DOWN_SIZE];
-        if (flow->from < price->place_count && flow->to < price->place_count && plan_ends_is_down_between(graph, price->place[flow->from], price->place[flow->to], down))
-            plan_warn(warnings, "%s: what is known of it may be from before", down);
+        char down[2][PLAN_ENDS_DOWN_SIZE];
+        bool are_here = flow->from < price->place_count && flow->to < price->place_count;
+        size_t count = are_here ? plan_ends_down_between(graph, price->place[flow->from], price->place[flow->to], down) : 0;
+        for (size_t i = 0; i < count; i++)
+            plan_warn(warnings, "%s: what is known of it may be from before", down[i]);
     }
 }
 

@@ -59,7 +59,7 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
     }
     enum berth_code code = BERTH_OK;
     if (count == 0)
-        code = err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: nothing says where tasks could run");
+        code = err_set(err, BERTH_UNAVAILABLE, "the cores of this node are not known: nothing says where tasks could run (berth alloc --by GPU and berth route answer for gpus)");
     for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
         if (graph_place(graph, c)->cpus == NULL)
             continue;

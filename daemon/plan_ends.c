@@ -1,10 +1,10 @@
 #include "plan_ends.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "apu.h"
+#include "plan_text.h"
 #include "visible.h"
 
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
@@ -88,20 +88,24 @@ bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu)
     return graph_place(graph, gpu)->kind == PLACE_GPU && all_down(graph, gpu, PLACE_NONE, &other) > 0;
 }
 
-bool plan_ends_is_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[PLAN_ENDS_DOWN_SIZE])
+size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[2][PLAN_ENDS_DOWN_SIZE])
 {
-    place_id first = a < b ? a : b, second = a < b ? b : a, other = PLACE_NONE;
+    place_id end[] = {a < b ? a : b, a < b ? b : a}, other = PLACE_NONE;
     bool peers = graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
-    size_t count = all_down(graph, first, second, &other);
-    if (count > 0)
-        count = 1; /* however many make it up */
-    else if (peers && (count = all_down(graph, first, PLACE_NONE, &other)) == 0 && (count = all_down(graph, second, PLACE_NONE, &other)) > 0)
-        first = second;
-    if (count == 1)
-        snprintf(ret_text, PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", graph_place(graph, first)->name, graph_place(graph, other)->name);
-    else if (count > 1)
-        snprintf(ret_text, PLAN_ENDS_DOWN_SIZE, "all %zu links of %.32s to switches are down", count, graph_place(graph, first)->name);
-    return count > 0;
+    size_t told = 0;
+    if (all_down(graph, end[0], end[1], &other) > 0) { /* however many make it up */
+        snprintf(ret_text[0], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", graph_place(graph, end[0])->name, graph_place(graph, other)->name);
+        return 1;
+    }
+    for (size_t i = 0; i < 2 && peers; i++) {
+        const char *name = graph_place(graph, end[i])->name;
+        size_t count = all_down(graph, end[i], PLACE_NONE, &other);
+        if (count == 1)
+            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down", name, graph_place(graph, other)->name);
+        else if (count > 1)
+            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE, "all %zu links of %.32s to switches are down", count, name);
+    }
+    return told;
 }
 
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
@@ -136,6 +140,16 @@ static enum berth_code refuse(const struct snapshot *snap, const struct allowed 
     return err_set(err, code, "%s %s: %s", place->name, why, others);
 }
 
+enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes, struct berth_err *err)
+{
+    const struct place *place = graph_place(graph, end);
+    char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
+    if (place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
+        return BERTH_OK;
+    plan_text_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
+    return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s do not fit in the memory of %s, which has %s", asked, place->name, has);
+}
+
 static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
@@ -151,9 +165,7 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
     }
     if (is_gpu ? !plan_allows_gpu(allowed, end) : !plan_allows_memory(allowed, end))
         return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
-    if (place->capacity_bytes >= 0 && bytes > place->capacity_bytes)
-        return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s has %" PRId64 " bytes of memory, not %" PRId64, place->name, place->capacity_bytes, bytes);
-    return BERTH_OK;
+    return plan_ends_check_room(snap->graph, end, bytes, err);
 }
 
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err)

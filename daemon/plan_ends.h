@@ -26,12 +26,15 @@ bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 
 #define PLAN_ENDS_DOWN_SIZE 96
 
-/* Whether every link that joins the two places, or one of them to any switch, is down: what was measured between them may be from before. False where no such link is known. ret_text: which,
- * the same either way round: "the link between gpu0 and gpu1 is down", "all 4 links of gpu0 to switches are down". */
-bool plan_ends_is_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[PLAN_ENDS_DOWN_SIZE]);
+/* Where every link that joins the two places, or one of them to any switch, is down, so that what was measured between them may be from before: how many sentences say so, 0 where no such link is
+ * known. ret_text: which, the same either way round: "the link between gpu0 and gpu1 is down", "all 4 links of gpu0 to switches are down". */
+size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b, char ret_text[2][PLAN_ENDS_DOWN_SIZE]);
 
 /* Whether the gpu has links to switches, and all are down: it reaches no other gpu as fast as those of the node do. */
 bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu);
+
+/* NOT_ENOUGH when that place's memory is known not to hold so many bytes. */
+enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes, struct berth_err *err);
 
 /* INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, UNAVAILABLE for a gpu that was lost or is cut into slices, NOT_ENOUGH when an end cannot hold so many bytes. The detail says what there is instead. */
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err);

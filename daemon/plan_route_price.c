@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "plan_ends.h"
 #include "plan_links.h"
 
 /* ---- the time of one option ---- */
@@ -42,6 +43,11 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
+        enum berth_code code = plan_ends_check_room(graph, other->from, other->bytes, err);
+        if (code == BERTH_OK)
+            code = plan_ends_check_room(graph, other->to, other->bytes, err);
+        if (code != BERTH_OK)
+            return code;
         const struct plan_pairs *pairs = work->ends.pairs;
         bool engine = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_COPY_ENGINE, move);
         bool by_kernel = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_KERNEL, &kernel);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* 1.34, 13.4, 134, 1340: no exponent, no zeros behind. */
 static void put(char *text, double number, const char *unit)
@@ -31,6 +32,16 @@ const char *plan_text_size(double bytes, char text[PLAN_TEXT_SIZE])
 {
     static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     return put_in(text, bytes, 1024, 1024, unit, sizeof unit / sizeof *unit);
+}
+
+void plan_text_sizes(double a, double b, char text_a[PLAN_TEXT_SIZE], char text_b[PLAN_TEXT_SIZE])
+{
+    plan_text_size(a, text_a);
+    plan_text_size(b, text_b);
+    if (a == b || strcmp(text_a, text_b) != 0)
+        return;
+    snprintf(text_a, PLAN_TEXT_SIZE, "%.0f bytes", a);
+    snprintf(text_b, PLAN_TEXT_SIZE, "%.0f bytes", b);
 }
 
 const char *plan_text_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "plan_text.h"
 #include "request.h"
 
 #define KEY_MAX 256
@@ -78,7 +79,45 @@ static enum berth_code read_flows(const json_t *params, struct traffic_request *
     return code;
 }
 
-static enum berth_code read_traffic(const json_t *params, struct bind_asked *asked, struct berth_err *err)
+/* What the largest memory of that kind holds, or all of that kind together; -1 where there is none, or one does not say how much it has. */
+static int64_t memory_of(const struct graph *graph, enum place_kind kind, bool together)
+{
+    int64_t most = -1;
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE; p = graph_next(graph, kind, p + 1)) {
+        int64_t capacity = graph_place(graph, p)->capacity_bytes;
+        if (capacity < 0)
+            return -1;
+        most = together ? (most > 0 ? most : 0) + capacity : capacity > most ? capacity : most;
+    }
+    return most;
+}
+
+/* room -1: not known. */
+static enum berth_code check_room(int64_t bytes, int64_t room, const char *what, struct berth_err *err)
+{
+    char asked[PLAN_TEXT_SIZE], has[PLAN_TEXT_SIZE];
+    if (room < 0 || bytes <= room)
+        return BERTH_OK;
+    plan_text_sizes((double)bytes, (double)room, asked, has);
+    return plan_not_enough(err, "bytes of memory", bytes, room, "%s in one step do not fit in %s: %s", asked, what, has);
+}
+
+/* What a task sends at once is in its gpus' memory; what it has to move to the host, which it may do in parts, in the host's. */
+static enum berth_code check_sizes(const struct graph *graph, const struct traffic_request *traffic, int64_t gpus_per_task, struct berth_err *err)
+{
+    int64_t host = memory_of(graph, PLACE_NUMA, true), each = gpus_per_task < 1 ? 1 : gpus_per_task, gpu = memory_of(graph, PLACE_GPU, false);
+    bool has_gpus = gpus_per_task != 0 && gpu > 0;
+    int64_t room = !has_gpus ? host : gpu > INT64_MAX / each ? INT64_MAX : gpu * each;
+    const char *where = !has_gpus ? "the memory of this node" : each > 1 ? "the memory of a task's gpus" : "the memory of one gpu";
+    if (graph_count(graph, PLACE_GPU) > 0 && gpus_per_task != 0 && gpu < 0)
+        room = -1;
+    enum berth_code code = traffic->pattern != TRAFFIC_NONE ? check_room(traffic->bytes, room, where, err) : BERTH_OK;
+    for (size_t i = 0; i < traffic->exact_count && code == BERTH_OK; i++)
+        code = check_room(traffic->exact[i].bytes, room, where, err);
+    return code == BERTH_OK ? check_room(traffic->host_bytes, host, "the host memory of this node", err) : code;
+}
+
+static enum berth_code read_traffic(const struct graph *graph, const json_t *params, struct bind_asked *asked, struct berth_err *err)
 {
     struct traffic_request request = {.tasks = asked->request.tasks};
     struct traffic_exact *exact = NULL;
@@ -103,6 +142,8 @@ static enum berth_code read_traffic(const json_t *params, struct bind_asked *ask
     asked->names_traffic = pattern != TRAFFIC_NONE || request.exact_count > 0;
     if (code == BERTH_OK)
         code = plan_traffic(&request, &asked->traffic, err);
+    if (code == BERTH_OK)
+        code = check_sizes(graph, &request, asked->request.gpus_per_task, err);
     free(exact);
     return code;
 }
@@ -128,7 +169,7 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
     if (code == BERTH_OK)
         code = request_word(params, "visible", visibles, 0, &visible, err);
     if (code == BERTH_OK)
-        code = read_traffic(params, ret, err);
+        code = read_traffic(graph, params, ret, err);
     if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
         code = err_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
     if (code == BERTH_OK)

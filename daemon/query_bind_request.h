@@ -17,6 +17,6 @@ struct bind_asked {
     bool shows_all;
 };
 
-/* INVALID_PARAMETER, NO_SUCH_PLACE, NOTHING_ALLOWED, NO_MEMORY. The caller ends ret with query_bind_request_done also on failure. */
+/* INVALID_PARAMETER, NO_SUCH_PLACE, NOTHING_ALLOWED, NOT_ENOUGH (more than memory holds), NO_MEMORY. The caller ends ret with query_bind_request_done also on failure. */
 enum berth_code query_bind_request(const struct graph *graph, const json_t *params, struct bind_asked *ret, struct berth_err *err);
 void query_bind_request_done(struct bind_asked *asked);

@@ -71,13 +71,38 @@ static void list_kind(const struct graph *graph, const char *text, size_t letter
         snprintf(ret, size, "%s%s%s", first, last != first ? " to " : "", last != first ? last : "");
 }
 
-/* "this node has no gpu9; of that kind it has gpu0 to gpu7", the kind as the name begins; else as err_no_such_place. */
+/* "numa0 to numa3, core0 to core63, gpu0": what requests name, of each kind that the node has. */
+static void list_kinds(const struct graph *graph, char *ret, size_t size)
+{
+    static const enum place_kind named[] = {PLACE_NUMA, PLACE_CORE, PLACE_GPU, PLACE_NIC};
+    size_t used = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        char there[KIND_SIZE];
+        const char *name = place_kind_name(named[i]);
+        list_kind(graph, name, strlen(name), there, sizeof there);
+        if (there[0] != '\0' && used < size)
+            used += (size_t)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", there);
+    }
+}
+
+/* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
 static enum berth_code no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
 {
-    char there[KIND_SIZE];
-    list_kind(graph, text, strspn(text, "abcdefghijklmnopqrstuvwxyz"), there, sizeof there);
-    if (there[0] == '\0')
+    char there[KIND_SIZE], others[2 * KIND_SIZE];
+    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    list_kind(graph, text, letters, there, sizeof there);
+    if (there[0] == '\0') {
+        list_kinds(graph, others, sizeof others);
+        for (enum place_kind kind = 0; kind < PLACE_KIND_COUNT; kind++) {
+            const char *name = place_kind_name(kind);
+            if (strlen(name) != letters || strncmp(name, text, letters) != 0 || others[0] == '\0')
+                continue;
+            err_text(err, 0, text);
+            return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no %s, and so no place %.60s; it has %s (berth topo)", name, text, others);
+        }
         return err_no_such_place(err, text);
+    }
     err_text(err, 0, text);
     return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s (berth topo)", text, there);
 }
@@ -146,8 +171,13 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
     enum berth_code code = request_array(allowed, "memory", NAMES_MAX, &names, err);
     if (code != BERTH_OK || names == NULL)
         return code;
-    if (json_array_size(names) == 0)
-        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.memory is empty: no memory may be used");
+    if (json_array_size(names) == 0) {
+        char there[KIND_SIZE], gpus[KIND_SIZE];
+        list_kind(graph, "numa", 4, there, sizeof there);
+        list_kind(graph, "gpu", 3, gpus, sizeof gpus);
+        const char *and = there[0] != '\0' && gpus[0] != '\0' ? ", " : "";
+        return err_set(err, BERTH_NOTHING_ALLOWED, "allowed.memory is empty: no memory may be used; there is that of %s%s%s", there, and, gpus);
+    }
     ret->memory = calloc(graph->place_count, sizeof *ret->memory);
     if (ret->memory == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the allowed memory");
@@ -159,7 +189,7 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
             return code;
         enum place_kind kind = graph_place(graph, id)->kind;
         if (kind != PLACE_NUMA && kind != PLACE_GPU)
-            return err_invalid(err, "allowed.memory", "%s has no memory", graph_place(graph, id)->name);
+            return err_invalid(err, "allowed.memory", "%s has no memory: NUMA nodes and gpus have (berth topo)", graph_place(graph, id)->name);
         ret->memory[id] = true;
     }
     return BERTH_OK;

@@ -326,6 +326,8 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": huge}]}, "InvalidParameter", "4 EiB in one step; at most 1 EiB"),
         ({"tasks": 2, "pattern": "ring"}, "InvalidParameter", "bytes"), ({"tasks": 2, "bytes": 5}, "InvalidParameter", "no pattern"), ({"tasks": 2, "pattern": "ring", "bytes": huge}, "InvalidParameter", "4 EiB"),
         ({"tasks": 2, "pattern": "ring", "bytes": -1}, "InvalidParameter", "-1 bytes"), ({"tasks": 2, "host_bytes": huge}, "InvalidParameter", "4 EiB"), ({"tasks": 2, "host_bytes": -7}, "InvalidParameter", "-7 bytes"),
+        ({"tasks": 2, "pattern": "ring", "bytes": 65 << 30}, "NotEnough", "65 GiB in one step do not fit in the memory of one gpu: 64 GiB"),
+        ({"tasks": 2, "gpus_per_task": 2, "pattern": "ring", "bytes": 129 << 30}, "NotEnough", "the memory of a task's gpus: 128 GiB"), ({"tasks": 2, "host_bytes": 513 << 30}, "NotEnough", "the host memory of this node: 512 GiB"),
         ({"tasks": 2, "ranks": [0]}, "InvalidParameter", "1 ranks for 2 tasks"), ({"tasks": 2, "ranks": [3, 3], "world": 8}, "InvalidParameter", "twice"),
         ({"tasks": 2, "ranks": [6, 8], "world": 8, **pattern}, "InvalidParameter", "8 is no rank of the job, which has 8"), ({"tasks": 2, "ranks": [6, 7], **pattern}, "InvalidParameter", "world"),
         ({"tasks": 2, "world": 1}, "InvalidParameter", "world"), ({"tasks": 2, "pattern": "star", "bytes": 1}, "InvalidParameter", "pattern"),
@@ -376,6 +378,47 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
     assert asked > 30, asked
 
 
+def what_another_choice_takes_is_told_and_true():
+    """Each answer that has a price says what another choice takes, or that others take as long; asked for, it takes just that."""
+    chosen = re.compile(r"of (\d+) other choices? of gpus looked at the best that takes longer takes ([\d.]+) (\w+), ([\d.]+) times as long: (gpu\d+(?:, gpu\d+)*)")
+    alike = re.compile(r"(\d+) other choices? of gpus looked at \(others of them, tasks that change places\) takes? as long")
+    elsewhere = re.compile(r"with memory (?:of (\w+) instead of (\w+)|of another NUMA node each \(.*\)) the same gpus take (?:([\d.]+) (\w+), ([\d.]+) times )?as long")
+    seen = set()
+    for name in WITH_GPUS:
+        with Node(name) as node:
+            for tasks in sorted({1, 2, node.gpus // 2, node.gpus} - {0}):
+                for request in ({"host_bytes": GIB}, {"pattern": "pairs", "bytes": 256 * MIB, "order": "rank"}, {"pattern": "ring", "bytes": 256 * MIB}):
+                    if tasks > node.gpus or (tasks == 1 and "pattern" in request):
+                        continue
+                    answer = node.bind(tasks=tasks, **request)
+                    ours, gpus = time_of(answer), [task["gpus"][0] for task in answer["tasks"]]
+                    others = [(rule, found) for line in answer["reasons"] for rule in (chosen, alike) if (found := rule.fullmatch(line))]
+                    none = "there is no other choice of gpus" in answer["reasons"]
+                    assert len(others) + none == 1, (name, tasks, request, answer["reasons"])
+                    assert none == (tasks == node.gpus and (tasks == 1 or request.get("order") == "rank")), (name, tasks, request)
+                    for rule, found in others:
+                        assert int(found[1]) > 0
+                        if rule is alike:
+                            seen.add("alike")
+                            continue
+                        its, theirs = float(found[2]) * UNIT[found[3]], found[5].split(", ")
+                        assert its > ours and theirs != gpus and len(theirs) == tasks, (found[0], ours)
+                        about(found[4], its / ours, found[0])
+                        if theirs == sorted(theirs):  # in that order there is only one choice of these
+                            about(found[2], time_of(node.bind(tasks=tasks, **{**request, "order": "rank"}, allowed={"gpus": theirs})) / UNIT[found[3]], (name, request, found[0]))
+                            seen.add("longer")
+                    for found in filter(None, map(elsewhere.fullmatch, answer["reasons"])):
+                        assert "host_bytes" in request, found[0]
+                        if found[1] is not None and found[3] is not None:
+                            allowed = {"gpus": gpus, "memory": [found[1]]}
+                            cpus = next(place["cpus"] for place in node.daemon.call("io.berth.Fabric.GetNode")["places"] if place["name"] == found[1])
+                            away = node.bind(tasks=1, **request, allowed={**allowed, "cpus": cpus})
+                            assert answer["tasks"][0]["memory"] == [found[2]], (name, found[0])
+                            about(found[3], time_of(away) / UNIT[found[4]], (name, found[0], away["predicted"]))
+                            seen.add("elsewhere")
+    assert seen == {"alike", "longer", "elsewhere"}, seen
+
+
 def numbers_beyond_64_bits_are_answered():
     """As they are written, over one connection that goes on."""
     with Node("mi250x") as node:
@@ -393,4 +436,4 @@ if __name__ == "__main__":
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
-               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, numbers_beyond_64_bits_are_answered])
+               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, numbers_beyond_64_bits_are_answered])

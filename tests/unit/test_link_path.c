@@ -78,12 +78,12 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
     assert_non_null(paths);
     assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
     assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
-    char down[PLAN_ENDS_DOWN_SIZE], back[PLAN_ENDS_DOWN_SIZE];
-    assert_false(plan_ends_is_down_between(graph, gpu[0], gpu[1], down));
-    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[1], down));
-    assert_true(plan_ends_is_down_between(graph, gpu[1], gpu[2], back));
-    assert_string_equal(down, "the link between gpu1 and gpu2 is down");
-    assert_string_equal(back, down);
+    char down[2][PLAN_ENDS_DOWN_SIZE], back[2][PLAN_ENDS_DOWN_SIZE];
+    assert_int_equal(plan_ends_down_between(graph, gpu[0], gpu[1], down), 0);
+    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[1], down), 1);
+    assert_int_equal(plan_ends_down_between(graph, gpu[1], gpu[2], back), 1);
+    assert_string_equal(down[0], "the link between gpu1 and gpu2 is down");
+    assert_string_equal(back[0], down[0]);
     assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
     struct link_path path;
     assert_false(link_path_find(paths, gpu[0], gpu[0], &path));
@@ -97,7 +97,7 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
     place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3], nvswitch[2];
-    char down[PLAN_ENDS_DOWN_SIZE];
+    char down[2][PLAN_ENDS_DOWN_SIZE];
     for (int g = 0; g < 3; g++)
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
     for (int s = 0; s < 2; s++)
@@ -107,11 +107,14 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     for (int s = 0; s < 2; s++)
         join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450)->state = LINK_DOWN;
     nodes_finish(graph);
-    assert_true(plan_ends_is_down_between(graph, gpu[0], gpu[1], down));
-    assert_string_equal(down, "the link between gpu1 and switch0 is down");
-    assert_true(plan_ends_is_down_between(graph, gpu[2], gpu[0], down));
-    assert_string_equal(down, "all 2 links of gpu2 to switches are down");
-    assert_false(plan_ends_is_down_between(graph, gpu[0], numa, down));
+    assert_int_equal(plan_ends_down_between(graph, gpu[0], gpu[1], down), 1);
+    assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
+    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[0], down), 1);
+    assert_string_equal(down[0], "all 2 links of gpu2 to switches are down");
+    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[1], down), 2); /* both ends' */
+    assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
+    assert_string_equal(down[1], "all 2 links of gpu2 to switches are down");
+    assert_int_equal(plan_ends_down_between(graph, gpu[0], numa, down), 0);
     assert_true(plan_ends_is_off_switches(graph, gpu[1]) && plan_ends_is_off_switches(graph, gpu[2]));
     assert_false(plan_ends_is_off_switches(graph, gpu[0]) || plan_ends_is_off_switches(graph, numa));
     graph_unref(graph);

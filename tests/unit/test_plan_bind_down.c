@@ -18,7 +18,7 @@ static struct fixture begin(const char *folder, const char *down)
     assert_int_equal(discover_folder(folder, &found, &f.err), BERTH_OK);
     for (size_t i = 0; i < found.graph->link_count; i++) {
         struct link *link = &found.graph->links[i];
-        bool is_its = strcmp(graph_place(found.graph, link->from)->name, down) == 0 && graph_place(found.graph, link->to)->kind == PLACE_SWITCH;
+        bool is_its = (strcmp("all", down) == 0 || strcmp(graph_place(found.graph, link->from)->name, down) == 0) && graph_place(found.graph, link->to)->kind == PLACE_SWITCH;
         link->state = is_its ? LINK_DOWN : link->state;
     }
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
@@ -81,6 +81,15 @@ static void a_gpu_off_the_switch_comes_last_and_its_link_is_named_once(void **st
     end(&f);
 }
 
+static void every_link_that_is_down_is_named(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "all");
+    ask_pairs(&f, 4);
+    assert_int_equal(told(&f.answer.warnings, "and switch0 is down: what is known of it may be from before"), 4);
+    end(&f);
+}
+
 /* What limits the step is both directions of the pair, by less than is worth a warning, and by the number of another pair like it. */
 static void a_number_that_stands_for_others_says_so(void **state)
 {
@@ -102,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_off_the_switch_comes_last_and_its_link_is_named_once),
+        cmocka_unit_test(every_link_that_is_down_is_named),
         cmocka_unit_test(a_number_that_stands_for_others_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

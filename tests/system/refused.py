@@ -1,0 +1,188 @@
+"""What Bind, Allocate and Route refuse, on every test node, asked by the command and on the socket: each is a named error in one line that says what there is. Prints TAP."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from varlink import Connection  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+MIB, GIB, PIB = 1 << 20, 1 << 30, 1 << 50
+EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPlace": 65, "NotMeasured": 75, "Unavailable": 75}  # schema/errors.def
+NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not node.name.startswith("broken")]
+
+
+class Node:
+    """A daemon over a node folder, and what the node has: names by kind, and memory by name."""
+
+    def __init__(self, folder):
+        self.folder, self.daemon = folder, Daemon("--node", folder)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        self.names, self.capacity = {}, {}
+        for place in self.peer.call("io.berth.Fabric.GetNode")[1]["places"]:
+            self.names.setdefault(place["kind"], []).append(place["name"])
+            self.capacity[place["name"]] = place.get("capacity_bytes")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.__exit__()
+        self.daemon.__exit__()
+
+    def has(self, kind):
+        return self.names.get(kind, [])
+
+    def memory_is_known(self, kind):
+        return bool(self.has(kind)) and all(self.capacity[name] is not None for name in self.has(kind))
+
+    def refuses(self, method, request, error, *words):
+        """On the socket: that error, in one line, with those words; sizes are told in one way, as people write them."""
+        named, reply = self.peer.call("io.berth.Placement." + method, request)
+        assert named is not None, (method, request, "is answered", str(reply)[:300])
+        detail = reply["detail"]
+        assert named.split(".")[-1] == error and "\n" not in detail and len(detail) < 256, (method, request, named, reply)
+        assert all(word in detail for word in words), (method, request, words, detail)
+        assert not (re.search(r"\d{10}", detail) and "iB" in detail), detail
+        return reply
+
+    def command_refuses(self, words_of_command, error, *words):
+        """By the command: the same in one line of standard error, and its exit status."""
+        done = subprocess.run([BIN / "berth", "--node", self.folder, *map(str, words_of_command)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == EXIT[error] and done.stdout == "" and done.stderr.count("\n") == 1, (words_of_command, done)
+        assert done.stderr.startswith("berth: ") and all(word in done.stderr for word in words), (words_of_command, words, done.stderr)
+
+
+def all_nodes():
+    for name in NAMES:
+        with Node(NODES / name) as node:
+            yield node
+
+
+def span(names):
+    """As the daemon tells what there is of a kind."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def flows_to_ranks_that_do_not_exist():
+    for node in all_nodes():
+        for flow, said in (({"from": 0, "to": 9, "bytes": MIB}, "rank 0 to rank 9"), ({"from": -1, "to": 1, "bytes": MIB}, "rank -1 to rank 1")):
+            node.refuses("Bind", {"tasks": 2, "flows": [flow]}, "InvalidParameter", "flows", said, "there are ranks 0 to 1")
+        node.command_refuses(["bind", "-n", 2, "--flow", "0:9:1M"], "InvalidParameter", "rank 0 to rank 9; there are ranks 0 to 1")
+
+
+def more_gpus_than_there_are():
+    for node in all_nodes():
+        gpus = node.has("gpu")
+        there = ("allowed and there: " + gpus[0],) if gpus else ("this node has none",)
+        reply = node.refuses("Bind", {"tasks": 2, "gpus_per_task": 99}, "NotEnough", "2 tasks with 99 gpus each need 198", *there)
+        assert reply["wanted"] == 198 and reply["available"] == len(gpus), reply
+        node.command_refuses(["bind", "-n", 2, "-g", 99], "NotEnough", "need 198", *there)
+        node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "cores_per_task": 9999}, "NotEnough", str(len(node.has("core"))))
+        node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "threads_per_core": 99}, "NotEnough", "the widest has")
+        if node.has("core"):
+            node.refuses("Allocate", {"bytes": GIB, "accesses": [{"by": "core0", "reads_bytes": 1, "writes_bytes": 0, "cores": 999}]}, "NotEnough", "core0 has 1")
+
+
+def empty_allowed_sets():
+    for node in all_nodes():
+        gpus, memories = node.has("gpu"), node.has("numa")
+        for method, request in (("Bind", {"tasks": 1}), ("Allocate", {"bytes": MIB})):
+            said = ("allowed.memory is empty", span(memories), *((span(gpus),) if gpus else ()))
+            node.refuses(method, {**request, "allowed": {"memory": []}}, "NothingAllowed", *said)
+            node.refuses(method, {**request, "allowed": {"cpus": ""}}, "NothingAllowed", "allowed.cpus", "there are 0")
+        node.refuses("Allocate", {"bytes": MIB, "kinds": []}, "NothingAllowed", "system, pinned, managed and device")
+        node.refuses("Allocate", {"bytes": MIB, "kinds": ["device"], "allowed": {"gpus": []}}, "NothingAllowed", "no gpu", "system memory")
+        if gpus:
+            for traffic in ({"gpus_per_task": 1}, {"pattern": "ring", "bytes": MIB}):
+                node.refuses("Bind", {"tasks": 2, **traffic, "allowed": {"gpus": []}}, "NothingAllowed", "none is allowed (allowed.gpus)", span(gpus), "gpus_per_task 0")
+            node.refuses("Route", {"from": gpus[0], "to": memories[0], "bytes": MIB, "allowed": {"gpus": []}}, "NothingAllowed", gpus[0] + " is not among the gpus that are allowed: none")
+            node.refuses("Route", {"from": gpus[0], "to": memories[0], "bytes": MIB, "allowed": {"memory": []}}, "NothingAllowed", "allowed.memory is empty", span(memories))
+
+
+def absurd_sizes():
+    for node in all_nodes():
+        host, gpus = sum(node.capacity[name] for name in node.has("numa")), node.has("gpu")
+        is_known = not gpus or node.memory_is_known("gpu")
+        traffic = [{"pattern": "ring", "bytes": 800 * PIB}, {"flows": [{"from": 0, "to": 1, "bytes": 800 * PIB}]}] if is_known else []
+        for request in ({"host_bytes": 800 * PIB}, {"host_bytes": host + 1}, *traffic):
+            reply = node.refuses("Bind", {"tasks": 2, **request}, "NotEnough", "in one step do not fit in the ")
+            assert reply["what"] == "bytes of memory" and reply["wanted"] > reply["available"] > 0, reply
+        node.command_refuses(["bind", "-n", 1, "--host-bytes", "1000000T"], "NotEnough", "977 PiB in one step do not fit in the host memory of this node")
+        node.refuses("Bind", {"tasks": 1, "host_bytes": 1 << 61}, "InvalidParameter", "2 EiB in one step; at most 1 EiB is weighed")
+        node.refuses("Allocate", {"bytes": 800 * PIB}, "NotEnough", "800 PiB do not fit in one memory: the largest has ")
+        node.command_refuses(["alloc", "1000000T"], "NotEnough", "977 PiB do not fit in one memory: the largest has ")
+        node.refuses("Allocate", {"bytes": 0}, "InvalidParameter", "bytes: 0 is not from 1")
+        node.command_refuses(["alloc", "99999999T"], "InvalidParameter", "less than 4 EiB")
+        if node.has("core"):
+            node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "core0", "reads_bytes": 1 << 62, "writes_bytes": 0}]}, "InvalidParameter", "4 EiB", "at most 1 EiB is weighed")
+            node.command_refuses(["alloc", "1G", "--by", "core0:reads=999999999999T"], "InvalidParameter", "less than 4 EiB, not reads=999999999999T")
+        if gpus:
+            few = [name for name in gpus[:1] if node.capacity[name] is not None]
+            for name in few:
+                least = min(node.capacity[name], node.capacity["numa0"])
+                for size in (800 * PIB, least + 1):
+                    reply = node.refuses("Route", {"from": name, "to": "numa0", "bytes": size}, "NotEnough", " do not fit in the memory of ", ", which has ")
+                    assert reply["wanted"] == size and reply["available"] in (node.capacity[name], node.capacity["numa0"]), reply
+            node.refuses("Route", {"from": gpus[0], "to": "numa0", "bytes": MIB, "meanwhile": [{"from": gpus[0], "to": "numa0", "bytes": 800 * PIB}]}, "NotEnough", "800 PiB do not fit in the memory of ")
+            node.refuses("Route", {"from": gpus[0], "to": "numa0", "bytes": 0}, "InvalidParameter", "bytes: 0 is not from 1")
+            node.command_refuses(["route", gpus[0], "numa0", "1000000T"], "NotEnough", "977 PiB do not fit in the memory of ")
+
+
+def places_that_are_not_there():
+    for node in all_nodes():
+        for kind in ("gpu", "numa", "core"):
+            names, other = node.has(kind), f"{kind}7777"
+            said = ("no place " + other, "of that kind it has " + span(names)) if names else (f"this node has no {kind}, and so no place {other}", "it has " + span(node.has("numa")))
+            node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": other, "reads_bytes": 1, "writes_bytes": 0}]}, "NoSuchPlace", *said)
+            node.refuses("Route", {"from": other, "to": "numa0", "bytes": MIB}, "NoSuchPlace", *said)
+            node.command_refuses(["route", other, "numa0", "1M"], "NoSuchPlace", *said)
+            node.command_refuses(["alloc", "1M", "--by", other + ":reads=1M"], "NoSuchPlace", *said)
+        node.refuses("Bind", {"tasks": 1, "allowed": {"gpus": ["gpu7777"]}}, "NoSuchPlace", *((span(node.has("gpu")),) if node.has("gpu") else ("this node has no gpu",)))
+        node.refuses("Bind", {"tasks": 1, "allowed": {"memory": ["core0"]}}, "InvalidParameter", "core0 has no memory: NUMA nodes and gpus have")
+        node.refuses("Route", {"from": "numa0", "to": "core0", "bytes": MIB}, "InvalidParameter", "core0 is no memory: a gpu or a NUMA node is")
+
+
+def gpus_that_are_lost():
+    for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(NODES / name, folder, dirs_exist_ok=True)
+            with Node(folder) as node:
+                pci = next(place["pci"] for place in node.peer.call("io.berth.Fabric.GetNode")[1]["places"] if place["name"] == "gpu0")
+            told, about = pathlib.Path(folder) / "facts.jsonl", json.loads((pathlib.Path(folder) / "node.json").read_text())
+            run = {"record": "run", "schema": 1, "probe": "gpu", "backend": "facts", "started_at": 1795343201, "conditions": {}}
+            lost = {"record": "device", "gpu": "gpu0", "pci": pci, "state": "lost"}
+            lines = told.read_text().splitlines() if told.exists() else [json.dumps(run)]
+            told.write_text("\n".join([line for line in lines if '"gpu":"gpu0"' not in line] + [json.dumps(lost)]) + "\n")
+            (pathlib.Path(folder) / "node.json").write_text(json.dumps({**about, "facts": "facts.jsonl"}))
+            with Node(folder) as node:
+                there = node.has("gpu")[1:]
+                node.refuses("Bind", {"tasks": len(there) + 1}, "NotEnough", there[0], there[-1], "gpu0 is lost")
+                node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 stopped answering", ", ".join(there))
+                node.refuses("Route", {"from": "gpu0", "to": "numa0", "bytes": MIB}, "Unavailable", "gpu0 is lost", ", ".join(there))
+                node.command_refuses(["route", "gpu0", "numa0", "1M"], "Unavailable", "gpu0 is lost", ", ".join(there))
+                node.command_refuses(["alloc", "1M", "--by", "gpu0:reads=1M"], "Unavailable", "these answer: " + ", ".join(there))
+
+
+def a_node_whose_cores_are_not_known():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "mi250x/kfd", folder + "/kfd")
+        (pathlib.Path(folder) / "node.json").write_text(json.dumps({"name": "bare", "origin": "reconstructed", "kfd": "kfd"}))
+        with Node(folder) as node:
+            assert not node.has("core") and len(node.has("gpu")) == 8, node.names
+            node.refuses("Bind", {"tasks": 2}, "Unavailable", "the cores of this node are not known", "berth route")
+            node.command_refuses(["bind", "-n", 2], "Unavailable", "the cores of this node are not known")
+            node.refuses("Allocate", {"bytes": MIB}, "Unavailable", "the cores of this node are not known: say who uses the memory")
+            node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "core0", "reads_bytes": 1, "writes_bytes": 0}]}, "NoSuchPlace", "this node has no core, and so no place core0", span(node.has("gpu")))
+
+
+if __name__ == "__main__":
+    os.environ.pop("BERTH_SOCKET", None)
+    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, gpus_that_are_lost,
+                             a_node_whose_cores_are_not_known]) else 0)
