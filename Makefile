@@ -55,7 +55,7 @@ GPU_MAIN    := $(wildcard probes/gpu_main.c)
 GPU_SRC     := $(filter-out probes/gpu_main.c,$(wildcard probes/gpu_*.c))
 UNIT_SRC    := $(wildcard tests/unit/test_*.c)
 FAULT_SRC   := $(wildcard tests/fault/test_*.c)
-BENCH_SRC   := $(filter-out tests/bench/advice_step.c,$(wildcard tests/bench/*.c)) # a part of advice_run
+BENCH_SRC   := $(filter-out tests/bench/advice_ranks.c tests/bench/advice_step.c,$(wildcard tests/bench/*.c)) # parts of advice_run
 SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -206,7 +206,7 @@ $(BUILD)/bench/year $(BUILD)/bench/plan $(BUILD)/bench/bind: $(BUILD)/bench/%: $
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-$(BUILD)/bench/advice_run: $(BUILD)/obj/tests/bench/advice_run.o $(BUILD)/obj/tests/bench/advice_step.o $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
+$(BUILD)/bench/advice_run: $(patsubst %,$(BUILD)/obj/tests/bench/advice_%.o,run ranks step) $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl

@@ -287,6 +287,14 @@ static void skip_cell(struct collect *collect, const char *why)
                                                              collect->graph->places[cell->to].name, why));
 }
 
+/* What ended before its time left out cells that nobody can name, so that whoever asked is told why instead. */
+static void note_failure(struct collect *collect, const char *code, const char *why)
+{
+    collect_note(collect, NOTE_WARNING, code, "machine0", why);
+    if (json_array_size(collect->skipped) < SKIPPED_MAX)
+        json_array_append_new(collect->skipped, json_string(why));
+}
+
 static void note_ending(struct collect *collect, const char *ending, const char *text)
 {
     const struct collect_cell *cell = &collect->cell;
@@ -294,7 +302,7 @@ static void note_ending(struct collect *collect, const char *ending, const char 
     bool stopped_in_cell = cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
     snprintf(code, sizeof code, "probe-%.20s", ending);
     if (!stopped_in_cell) {
-        collect_note(collect, NOTE_WARNING, code, "machine0", text);
+        note_failure(collect, code, text);
         return;
     }
     const char *from = cell->known ? collect->graph->places[cell->from].name : "machine0";
@@ -323,7 +331,7 @@ void collect_finish(struct collect *collect, const char *ending, const char *tex
     } else if (!collect->ended) {
         snprintf(collect->run.status, sizeof collect->run.status, "failed");
         snprintf(why, sizeof why, "%.200s ended without an end record", text);
-        collect_note(collect, NOTE_WARNING, "probe-failed", "machine0", why);
+        note_failure(collect, "probe-failed", why);
     }
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
         snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s", text, collect->bad_lines,

@@ -21,12 +21,13 @@ import advice_route  # noqa: E402
 from advice_execute import BUILD, Virtual  # noqa: E402
 from advice_node import Node  # noqa: E402
 from advice_requests import METHODS  # noqa: E402
-from berthd import BIN, Daemon  # noqa: E402
+from berthd import BIN, Daemon, findings  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 # What advice on gpus rests on: all that the quick profile measures but latencies over sizes and what computes, which take a virtual node's driver long.
 METRICS = ["host_gpu_copy_engine", "host_gpu_kernel", "gpu_gpu_copy_engine", "gpu_gpu_kernel", "copy_latency", "transfer_overhead", "memory_bandwidth", "gpu_stream",
            "host_gpu_copy_engine_concurrent", "host_gpu_kernel_concurrent", "gpu_gpu_copy_engine_concurrent", "gpu_gpu_kernel_concurrent"]
+NOT_RUN = ("probe-failed", "probe-crashed", "probe-stuck", "probe-garbage")
 PLACEMENT = "io.berth.Placement."
 ASKED = {"bind": ("Bind", advice_bind.judge), "route": ("Route", advice_route.judge), "alloc": ("Allocate", advice_alloc.judge)}
 
@@ -48,9 +49,13 @@ def daemon_over(folder, described, text, noise, seed):
 
 
 def measure(daemon):
+    """Ends the program with a line where not everything could be tried: the daemon would answer from what is nominal."""
     with Connection(daemon.socket, timeout=300) as asker:
         replies = list(asker.stream("io.berth.Health.Probe", {"metrics": METRICS}))
-    assert replies and all(error is None for error, _ in replies), replies[-1:]
+    failed = [f"{error}: {reply.get('detail')}" for error, reply in replies if error is not None]
+    failed += [finding["text"] for code, finding in findings(daemon).items() if code in NOT_RUN]
+    if failed or not replies or not replies[-1][1]["measured"]:
+        sys.exit(f"nothing to judge, the daemon could not measure: {'; '.join(failed) or 'no reason was given'}")
     daemon.wait_ready(60)
 
 

@@ -22,8 +22,8 @@ def steps(request, place):
 def times(run, request, places):
     """What all uses take together."""
     lists = [list(steps(request, place)) for place in places]
-    took = iter(run.run([step for steps in lists for _, step in steps]))
-    return [sum(count * next(took) for count, _ in steps) for steps in lists]
+    took = iter(run.run([step for one in lists for _, step in one]))
+    return [sum(count * next(took) for count, _ in one) for one in lists]
 
 
 def repeated(run, request, place, repeats):

@@ -2,7 +2,7 @@
 import itertools
 import math
 
-from advice_execute import flow, hop, together
+from advice_execute import flow, hop, judged, together
 from advice_requests import flows_of
 
 ALL = 1700    # placements that are all carried out
@@ -30,7 +30,7 @@ def own_flows(request, gpus, memories, rotated):
     for own, its, memory in zip(result, gpus, memories):
         if host > 0:
             own += [pair for gpu in its for pair in ((memory, gpu, host // each), (gpu, memory, host // each))]
-    return [[flow for flow in own if flow[0] != flow[1] and flow[2] > 0] for own in result]
+    return [[moves for moves in own if moves[0] != moves[1] and moves[2] > 0] for own in result]
 
 
 def steps(node, run, request, placements, rotated=True):
@@ -178,11 +178,12 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     rivals = {name: choose(node, request) for name, choose in RIVALS.items()}
     says_order = any("begins with that to t+1" in reason for reason in answer["reasons"] or [])
     ranked = ranking(node, run, request, draw, [gpus, *rivals.values()])
-    order = steps(node, run, request, [(gpus, memories)], says_order) + steps(node, run, request, [near(node, rival) for rival in rivals.values()], rotated=False)
-    took, *others = [run.callers(callers_of(request)).run([step])[0] if step[1] else 0.0 for step in order]
-    again = noisy.callers(callers_of(request)).run(order[:1], repeats)[0] if order[0][1] else [0.0] * repeats
-    return {"took_ns": took, "best_ns": min(ranked[0][0], took), "worst_ns": ranked[-1][0], "rivals": dict(zip(rivals, others)), "again_ns": again, "predicted": answer["predicted"],
-            "chosen": words(gpus), "best": words(ranked[0][1])}
+    own = steps(node, run, request, [(gpus, memories)], says_order)
+    found = steps(node, run, request, [near(node, ranked[0][1]), near(node, ranked[-1][1])])
+    others = steps(node, run, request, [near(node, rival) for rival in rivals.values()], rotated=False)
+    compared = dict(zip(["advised", "fastest", "worst", *rivals], own + found + others))
+    callers = callers_of(request)
+    return {**judged(run.callers(callers), noisy.callers(callers), compared, repeats), "predicted": answer["predicted"], "chosen": words(gpus), "best": words(ranked[0][1])}
 
 
 def words(gpus):

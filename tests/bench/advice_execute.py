@@ -1,16 +1,19 @@
 """Carries transfers out on a virtual node by advice_run, a program that calls the driver as an application would."""
+import contextlib
 import os
 import pathlib
 import statistics
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD", HERE.parent.parent / "build")).resolve()
 BATCH = 128
+ROUNDS = 6  # of carrying out what is compared; even, as halves of them are
 
 
 class Executor:
-    """The program on the GPUs that its driver shows. tries: how often a step is carried out to take the median, after once for nothing."""
+    """The program on the GPUs that its driver shows. tries: how often a step is carried out to take the median, after once for nothing; 1: there is no noise."""
 
     def __init__(self, command, environment, tries=1):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
@@ -24,11 +27,15 @@ class Executor:
         """A list of nanoseconds for each line."""
         for first in range(0, len(lines), BATCH):
             batch = lines[first:first + BATCH]
-            self.process.stdin.write("".join(line.replace(" ", f" {times} ", 1) + "\n" for line in batch))
-            self.process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write("".join(line.replace(" ", f" {times} ", 1) + "\n" for line in batch))
+                self.process.stdin.flush()
             for line in batch:
                 answer = self.process.stdout.readline().split()
-                assert len(answer) == times, f"advice_run ended at: {line}"
+                if len(answer) != times:
+                    with contextlib.suppress(BrokenPipeError):
+                        self.process.stdin.close()
+                    sys.exit(f"advice_run ended with {self.process.wait(30)} at: {line}")
                 self.count += 1
                 yield [float(ns) + self.seen_ns for ns in answer]
 
@@ -43,8 +50,17 @@ class Executor:
             self.known[line] = statistics.median(took[warm:])
         return [self.known[line] for line in lines]
 
+    def compared(self, steps):
+        """{name: rounds of nanoseconds} of named steps, carried out in turn, round after round. Where there is no noise, each once. Nothing moves in a step without flows."""
+        lines = {name: f"{mode} {' '.join(flows)}{' | ' + ' '.join(others) if others else ''}" for name, (mode, flows, others) in steps.items()}
+        if self.tries == 1:
+            return {name: [self.run([steps[name]]) if steps[name][1] else [0.0]] for name in steps}
+        moving = list(dict.fromkeys(lines[name] for name in steps if steps[name][1]))
+        rounds = [dict(zip(moving, self.carry_out(moving, self.tries + 1))) for _ in range(ROUNDS)]
+        return {name: [took[line][1:] if line in took else [0.0] * self.tries for took in rounds] for name, line in lines.items()}
+
     def callers(self, count):
-        """The executor for steps that so many callers begin. Real ones are threads."""
+        """The executor for steps that so many callers begin. Real ones are threads or processes."""
         return self
 
     def steps(self):
@@ -78,6 +94,28 @@ class Virtual(Executor):
             seen_ns = next((float(ns) for _, group, ns in calls if group == "sync"), 0)
             self.others[count] = Virtual(self.path.with_suffix(f".{count}.node"), self.text + shared + "call sync 0\n", self.tries, seen_ns)
         return self.others.get(count, self)
+
+
+def flat(rounds):
+    return [ns for took in rounds for ns in took]
+
+
+def halves(rounds):
+    """How far the medians of every other round and of those between differ, as a share: what two equal choices may differ by. None of one round."""
+    if len(rounds) < 2:
+        return None
+    even, odd = (statistics.median(flat(rounds[k::2])) for k in (0, 1))
+    return abs(even / odd - 1) if even > 0 and odd > 0 else 0.0
+
+
+def judged(run, noisy, steps, again):
+    """What judges say of named steps: "advised", of what was found the "fastest" and the "worst", and the others, which are rivals. All times come from the same rounds: the least of many noisy ones,
+    by which something was found the fastest, is less than that takes again. again: how often noisy, where it is another executor, carries out the advised one, which is how the prediction is judged."""
+    rounds = run.compared(steps)
+    took = {name: statistics.median(flat(own)) for name, own in rounds.items()}
+    repeats = flat(rounds["advised"]) if run is noisy else noisy.run([steps["advised"]], again)[0] if steps["advised"][1] else [0.0] * again
+    return {"took_ns": took["advised"], "best_ns": min(took["advised"], took["fastest"]), "worst_ns": took["worst"], "rivals": {name: ns for name, ns in took.items() if name not in ("advised", "fastest", "worst")},
+            "again_ns": repeats, "halves": {name: halves(rounds[name]) for name in ("advised", "fastest")}}
 
 
 def hop(kind, source, target, driver=None):

@@ -2,6 +2,7 @@
 worst of what was tried. berthd measures first, with its own probe; advice_run carries out the options as an application would."""
 import argparse
 import contextlib
+import json
 import pathlib
 import random
 import sys
@@ -15,7 +16,7 @@ import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_route  # noqa: E402
 from advice import PLACEMENT, daemon_over, measure  # noqa: E402
-from advice_execute import BUILD, Executor, Virtual  # noqa: E402
+from advice_execute import BUILD, ROUNDS, Executor, Virtual  # noqa: E402
 from advice_node import Node  # noqa: E402
 from berthd import Daemon  # noqa: E402
 from varlink import Connection  # noqa: E402
@@ -55,7 +56,8 @@ def machine(args):
         daemon = stack.enter_context(daemon_over(folder, described, text, 0.01, 1) if described else Daemon("--no-probe"))
         measure(daemon)
         node = Node(daemon.call("io.berth.Fabric.GetNode"), text)
-        run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(MOST)], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
+        callers = [] if args.threads else ["--ranks", str(len(node.gpus))]
+        run = Virtual(folder / "run.node", text, args.tries) if described else Executor([args.run, "--bytes", str(MOST), *callers], {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, args.tries)
         yield daemon, node, run
         run.close()
 
@@ -71,7 +73,7 @@ def print_row(title, row):
 
     predicted = row["predicted"]["time_ns"] if row["predicted"] else None
     off = advice_report.error(row)
-    print(f"{title:<34}{size_of(row['request']):>9}{us(row['took_ns'])}{us(row['rivals']['in order'])}{us(row['worst_ns'])}{us(row['best_ns'])}{100 * advice_report.regret(row):>8.1f}"
+    print(f"{title:<34}{size_of(row['request']):>9}{us(row['took_ns'])}{us(row['rivals']['in order'])}{us(row['worst_ns'])}{us(row['best_ns'])}{100 * advice_report.regret(row):>9.1f}{100 * advice_report.noise(row):>8.1f}"
           f"{us(predicted) if predicted else '         -'}{f'{100 * off:>8.1f}' if off is not None else '       -'}  {row['chosen'][:70]}", flush=True)
 
 
@@ -79,20 +81,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", default=str(BUILD / "bench/advice_run"), help="the executor")
     parser.add_argument("--tries", type=int, default=7, help="how often each step is carried out; the median counts")
+    parser.add_argument("--threads", action="store_true", help="tasks are threads of one process, which wait for each other in the driver; else a process each, as a job's ranks are")
+    parser.add_argument("--rows", type=pathlib.Path, help="a file to which all rows are added, one JSON object a line")
     parser.add_argument("--virtual", help="a node of advice/nodes.json instead of this machine, to try this program")
     args = parser.parse_args()
     begin, rows = time.monotonic(), []
     with machine(args) as (daemon, node, run):
-        print(f"{len(node.gpus)} GPUs, {len(node.numas)} NUMA nodes, origin {daemon.status()['basis']['origin']}, measured after {time.monotonic() - begin:.1f} s; medians of {args.tries}, in microseconds")
-        print(f"{'':<34}{'':>9}{'advised':>10}{'default':>10}{'worst':>10}{'best':>10}{'regret':>8}{'predicted':>10}{'error %':>8}  chosen")
+        callers = "callers in turn on one clock" if args.virtual else "a thread" if args.threads else "a process"
+        print(f"{len(node.gpus)} GPUs, {len(node.numas)} NUMA nodes, origin {daemon.status()['basis']['origin']}, measured after {time.monotonic() - begin:.1f} s; tasks of Bind: {callers}{'' if args.virtual else ' each'}")
+        print(f"microseconds, medians of {ROUNDS} rounds of {args.tries}, in which advised, default, worst and best follow each other; noise: how far the medians of three rounds and of the other three differ, of the advised or the best")
+        print(f"{'':<34}{'':>9}{'advised':>10}{'default':>10}{'worst':>10}{'best':>10}{'regret %':>9}{'noise %':>8}{'predicted':>10}{'error %':>8}  chosen")
         for title, method, request in requests(node):
             with Connection(daemon.socket, timeout=60) as asker:
                 error, answer = asker.call(PLACEMENT + method, request)
             if error is not None:
                 print(f"{title:<34}{size_of(request):>9}  {error} {answer}")
                 continue
-            row = {"method": method, "request": request, **JUDGES[method](node, run, run, request, answer, random.Random(1), args.tries)}
+            row = {"name": title, "method": method, "request": request, "answer": answer, **JUDGES[method](node, run, run, request, answer, random.Random(1), args.tries)}
             rows.append(row)
+            if args.rows:
+                with args.rows.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
             print_row(title, row)
     if rows:
         print("\n" + advice_report.HEAD)

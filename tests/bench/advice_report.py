@@ -18,6 +18,11 @@ def regret(row, took=None):
     return (took or row["took_ns"]) / row["best_ns"] - 1 if row["best_ns"] > 0 else 0.0
 
 
+def noise(row):
+    """By what two halves of the repeats of one and the same choice differ, of the advised or the best one; 0 where there were no rounds."""
+    return max((share for share in row["halves"].values() if share is not None), default=0.0)
+
+
 def error(row):
     """How far the prediction is from the median of what was carried out, as a share of that; None where there is none."""
     real = statistics.median(row["again_ns"])

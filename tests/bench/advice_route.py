@@ -1,7 +1,7 @@
 """Route in the regret bench: what a way takes when it is carried out, beside many others."""
 import re
 
-from advice_execute import flow, hop
+from advice_execute import flow, hop, judged
 
 PIECES_MOST = 512
 
@@ -85,7 +85,7 @@ def splits(request, ranked):
     for number in (2, 3):
         chosen, seen = [], set()
         for ns, segments in ranked:
-            places = tuple(hop[1:3] for hop in segments[0][1])
+            places = tuple(one[1:3] for one in segments[0][1])
             if places not in seen and len(chosen) < number + 2:
                 seen.add(places)
                 chosen.append((ns, segments[0]))
@@ -127,7 +127,7 @@ def judge(node, run, noisy, request, answer, draw, repeats):
     chosen = advised(request, answer["options"][0])
     default = [(request["bytes"], [("e", request["from"], request["to"], None)], 0)]
     rivals = {"in order": default, "closest": default, "link count": widest(node, request)}
-    order = [step(node, request, way, others) for way in [chosen, *rivals.values()]]
-    own, *rest = run.run(order)
-    return {"took_ns": own, "best_ns": min(own, ranked[0][0], *rest), "worst_ns": ranked[-1][0], "rivals": dict(zip(rivals, rest)), "again_ns": noisy.run(order[:1], repeats)[0],
-            "predicted": answer["options"][0]["predicted"], "chosen": ";".join(texts(chosen)), "best": ";".join(texts(ranked[0][1]))}
+    known = [way for _, way in ranked] + list(rivals.values())
+    _, fastest = min(zip(run.run([step(node, request, way, others) for way in known]), known), key=lambda pair: pair[0])
+    compared = {name: step(node, request, way, others) for name, way in {"advised": chosen, "fastest": fastest, "worst": ranked[-1][1], **rivals}.items()}
+    return {**judged(run, noisy, compared, repeats), "predicted": answer["options"][0]["predicted"], "chosen": ";".join(texts(chosen)), "best": ";".join(texts(ranked[0][1]))}

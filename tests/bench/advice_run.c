@@ -2,14 +2,19 @@
  * Carries out transfers as an application would, on whatever GPUs the driver shows, and prints what they took. It knows nothing
  * of advice: of berth it takes only the probe's table of driver calls and its kernels.
  *
- * advice_run [--bytes N] [--in-turn]: one step a line on standard input, one line of nanoseconds each on standard output, as many
- * as repeats. N: the most that one flow moves (1 GiB). Callers of a step are a thread each; in turn, for a driver whose clock is
- * one for all threads: one thread that starts each caller's first flow, then each one's second.
+ * advice_run [--bytes N] [--ranks N | --in-turn]: one step a line on standard input, one line of nanoseconds each on standard
+ * output, as many as repeats. bytes: the most that one flow moves (1 GiB). Callers of a step are a thread each; with --ranks a
+ * process each, as a job's ranks are, of which there are N; with --in-turn, for a driver whose clock is one for all threads, one
+ * thread that starts each caller's first flow, then each one's second. Steps are
  *
- *   held REPEATS FLOW...             all flows begin at the same moment, behind a gate in each stream; from there to the end of
- * the last, by the devices' clocks step REPEATS FLOW... [; FLOW...]... one step of several callers, a caller's flows before each
- * ";": from their common begin to the last one's having seen its flows end call REPEATS FLOW... [| FLOW...] launch to
- * synchronised by the caller's clock of the flows before "|"; those behind it begin with the first launch
+ * held REPEATS FLOW...: all flows begin at the same moment, behind a gate in each stream; from there to the end of the last, by
+ * the devices' clocks.
+ *
+ * step REPEATS FLOW... [; FLOW...]...: several callers, a caller's flows before each ";"; from their common begin to the last
+ * one's having seen its flows end.
+ *
+ * call REPEATS FLOW... [| FLOW...]: launch to synchronised by the caller's clock of the flows before "|"; those behind it begin
+ * with the first launch.
  *
  * FLOW is BYTES/CHUNK/HOP[,HOP[,HOP]]: CHUNK 0 in one piece, else piece after piece, hop after hop, each hop on a stream of its
  * own, over four pieces of the memory between. HOP is e:FROM:TO:GPU (a copy on a stream of GPU), k:FROM:TO:GPU (a kernel of GPU
@@ -21,13 +26,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice_ranks.h"
 #include "advice_step.h"
 #include "gpu_cuda.h"
 #include "gpu_hip.h"
 
 #define LEAST_BYTES 65536 /* of --bytes */
 
-static struct end read_end(struct bench *bench, const char *text)
+/* What one process carries out. */
+struct run {
+    struct bench bench;
+    struct flow flows[ADVICE_FLOWS_MAX];
+    size_t count, split; /* flows; those of a call before "|", 0 all */
+    struct ranks *ranks; /* NULL: callers are threads */
+};
+
+static struct end read_end(const struct bench *bench, const char *text)
 {
     static const char kinds[HOST_KIND_COUNT] = {'h', 's', 'm'};
     struct end end = {.device = -1, .numa = -1};
@@ -42,10 +56,6 @@ static struct end read_end(struct bench *bench, const char *text)
             end.numa = i;
     if (end.device < 0 && end.numa < 0)
         advice_step_die("no such memory", text);
-    /* Made here, not in the midst of a step; a runtime has registered memory known to the device that is current. */
-    if (end.device >= 0)
-        advice_step_enter(bench, end.device, &bench->current);
-    advice_step_take(bench, end, REGION_FROM, 1);
     return end;
 }
 
@@ -66,40 +76,71 @@ static struct flow read_flow(struct bench *bench, char *text)
             hop->device < 0 || hop->device >= bench->node.device_count)
             advice_step_die("not KIND:FROM:TO:GPU", word);
         hop->kind = kind;
-        advice_step_enter(bench, hop->device, &bench->current);
         hop->from = read_end(bench, from);
         hop->to = read_end(bench, to);
     }
     if (flow.hop_count == 0)
         advice_step_die("a flow goes nowhere", copy);
+    for (int i = 0; i < flow.hop_count; i++) {
+        advice_step_enter(bench, flow.hop[i].device, &bench->current);
+        if (i == 0)
+            advice_step_make(bench, flow.hop[i].from, REGION_FROM);
+        advice_step_make(bench, flow.hop[i].to, i + 1 == flow.hop_count ? REGION_TO : REGION_BETWEEN);
+    }
     return flow;
 }
 
-static void run_line(struct bench *bench, char *line)
+static void read_flows(struct run *run, char *text)
 {
-    struct flow flows[ADVICE_FLOWS_MAX];
-    size_t count = 0, split = 0, caller = 0;
-    char *save = NULL, *mode = strtok_r(line, " \n", &save), *repeats = strtok_r(NULL, " \n", &save);
-    if (mode == NULL || repeats == NULL || (strcmp(mode, "held") != 0 && strcmp(mode, "call") != 0 && strcmp(mode, "step") != 0))
-        advice_step_die("not held|step|call REPEATS FLOW...", "");
-    for (char *word = strtok_r(NULL, " \n", &save); word != NULL; word = strtok_r(NULL, " \n", &save)) {
+    char *save = NULL;
+    size_t caller = 0;
+    run->count = run->split = 0;
+    for (char *word = strtok_r(text, " \n", &save); word != NULL; word = strtok_r(NULL, " \n", &save)) {
         if (strcmp(word, "|") == 0)
-            split = count;
+            run->split = run->count;
         else if (strcmp(word, ";") == 0)
             caller++;
-        else if (count < ADVICE_FLOWS_MAX) {
-            flows[count] = read_flow(bench, word);
-            flows[count++].caller = caller;
+        else if (run->count < ADVICE_FLOWS_MAX) {
+            run->flows[run->count] = read_flow(&run->bench, word);
+            run->flows[run->count++].caller = caller;
         } else
             advice_step_die("too many flows", "");
     }
-    if (count == 0)
+    if (run->count == 0)
         advice_step_die("a step without flows", "");
+}
+
+/* Each caller's flows, which are text still, to its rank. */
+static size_t read_callers(struct run *run, char *text)
+{
+    char *flows[GPU_DEVICES_MAX], *save = NULL;
+    size_t count = 0;
+    for (char *own = strtok_r(text, ";\n", &save); own != NULL; own = strtok_r(NULL, ";\n", &save)) {
+        if (count == GPU_DEVICES_MAX)
+            advice_step_die("too many callers", "");
+        flows[count++] = own;
+    }
+    ranks_read(run->ranks, flows, count);
+    return count;
+}
+
+static void run_line(struct run *run, char *line)
+{
+    char *flows = NULL, *mode = strtok_r(line, " \n", &flows), *repeats = strtok_r(NULL, " \n", &flows);
+    if (mode == NULL || repeats == NULL || (strcmp(mode, "held") != 0 && strcmp(mode, "call") != 0 && strcmp(mode, "step") != 0))
+        advice_step_die("not held|step|call REPEATS FLOW...", "");
+    bool is_step = strcmp(mode, "step") == 0;
+    size_t callers = 0;
+    if (is_step && run->ranks != NULL)
+        callers = read_callers(run, flows);
+    else
+        read_flows(run, flows);
     for (long i = strtol(repeats, NULL, 10); i > 0; i--) {
-        size_t own = split > 0 ? split : count;
-        double ns = strcmp(mode, "held") == 0   ? advice_step_held(bench, flows, count)
-                    : strcmp(mode, "step") == 0 ? advice_step_callers(bench, flows, count)
-                                                : advice_step_call(bench, flows, own, count - own);
+        size_t own = run->split > 0 ? run->split : run->count;
+        double ns = callers > 0                 ? ranks_carry_out(run->ranks, callers)
+                    : is_step                   ? advice_step_callers(&run->bench, run->flows, run->count)
+                    : strcmp(mode, "held") == 0 ? advice_step_held(&run->bench, run->flows, run->count)
+                                                : advice_step_call(&run->bench, run->flows, own, run->count - own);
         printf("%.1f%s", ns, i > 1 ? " " : "\n");
     }
 }
@@ -121,25 +162,55 @@ static void open_node(struct bench *bench)
     atomic_init(bench->word, 0);
 }
 
+/* ---- a rank's process ---- */
+
+static void rank_open(void *arg)
+{
+    struct run *run = arg;
+    open_node(&run->bench);
+}
+
+static void rank_read(void *arg, char *flows) { read_flows(arg, flows); }
+
+static void rank_prepare(void *arg)
+{
+    struct run *run = arg;
+    advice_step_prepare(&run->bench, run->flows, run->count);
+}
+
+static void rank_carry_out(void *arg)
+{
+    struct run *run = arg;
+    advice_step_alone(&run->bench, run->flows, run->count);
+}
+
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.bytes = UINT64_C(1) << 30, .current = -1};
+    static struct run run = {.bench = {.bytes = UINT64_C(1) << 30, .current = -1}};
+    const struct rank_calls calls = {
+        .open = rank_open, .read = rank_read, .prepare = rank_prepare, .carry_out = rank_carry_out, .arg = &run};
+    unsigned long rank_count = 0;
     char *line = NULL;
     size_t size = 0;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--in-turn") == 0)
-            bench.in_turn = true;
+            run.bench.in_turn = true;
         else if (i + 1 < argc && strcmp(argv[i], "--bytes") == 0)
-            bench.bytes = strtoull(argv[++i], NULL, 10);
+            run.bench.bytes = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--ranks") == 0 && (rank_count = strtoul(argv[i + 1], NULL, 10)) > 0)
+            i++;
         else
-            bench.bytes = 0;
-    if (bench.bytes < LEAST_BYTES)
-        advice_step_die("usage: advice_run [--bytes N] [--in-turn] <STEPS", "");
-    open_node(&bench);
+            run.bench.bytes = 0;
+    if (run.bench.bytes < LEAST_BYTES || (rank_count > 0 && run.bench.in_turn))
+        advice_step_die("usage: advice_run [--bytes N] [--ranks N | --in-turn] <STEPS", "");
+    if (rank_count > 0)
+        run.ranks = ranks_new(rank_count, &calls);
+    open_node(&run.bench);
     while (getline(&line, &size, stdin) > 0) {
-        run_line(&bench, line);
+        run_line(&run, line);
         fflush(stdout);
     }
+    ranks_free(run.ranks);
     free(line);
     return 0;
 }

@@ -23,7 +23,7 @@
 _Noreturn void advice_step_die(const char *what, const char *why)
 {
     fprintf(stderr, "advice_run: %s%s%s\n", what, why[0] != '\0' ? ": " : "", why);
-    exit(70);
+    exit(ADVICE_EXIT);
 }
 
 void advice_step_must(const struct bench *bench, int code, const char *what)
@@ -44,13 +44,11 @@ void advice_step_enter(const struct bench *bench, int device, int *current)
 
 /* ---- memory and streams ---- */
 
-static struct memory *device_memory(struct bench *bench, int device)
+static gpu_address device_region(const struct bench *bench)
 {
-    struct memory *memory = &bench->device[device];
-    for (int i = 0; !memory->made && i < REGION_COUNT; i++)
-        advice_step_must(bench, bench->node.api->alloc(bench->node.api, bench->bytes, &memory->base[i]), "allocate");
-    memory->made = true;
-    return memory;
+    gpu_address address;
+    advice_step_must(bench, bench->node.api->alloc(bench->node.api, bench->bytes, &address), "allocate");
+    return address;
 }
 
 static gpu_address host_region(const struct bench *bench, int numa, enum host_kind kind)
@@ -77,18 +75,25 @@ static gpu_address host_region(const struct bench *bench, int numa, enum host_ki
     return address;
 }
 
-static struct memory *host_memory(struct bench *bench, struct end end)
+static struct memory *memory_of(struct bench *bench, struct end end)
 {
-    struct memory *memory = &bench->host[end.numa][end.kind];
-    for (int i = 0; !memory->made && i < REGION_COUNT; i++)
-        memory->base[i] = host_region(bench, bench->node.numa[end.numa], end.kind);
-    memory->made = true;
-    return memory;
+    return end.device >= 0 ? &bench->device[end.device] : &bench->host[end.numa][end.kind];
 }
 
-gpu_address advice_step_take(struct bench *bench, struct end end, enum region region, uint64_t bytes)
+void advice_step_make(struct bench *bench, struct end end, enum region region)
 {
-    struct memory *memory = end.device >= 0 ? device_memory(bench, end.device) : host_memory(bench, end);
+    struct memory *memory = memory_of(bench, end);
+    if (memory->base[region] != 0)
+        return;
+    /* A runtime has registered memory known to the device that is current. */
+    if (end.device >= 0)
+        advice_step_enter(bench, end.device, &bench->current);
+    memory->base[region] = end.device >= 0 ? device_region(bench) : host_region(bench, bench->node.numa[end.numa], end.kind);
+}
+
+static gpu_address take(struct bench *bench, struct end end, enum region region, uint64_t bytes)
+{
+    struct memory *memory = memory_of(bench, end);
     uint64_t at = memory->next[region];
     if (bench->bytes - at < bytes)
         at = 0;
@@ -175,12 +180,11 @@ static void find_places(struct bench *bench, struct flow *flow)
 {
     int last = flow->hop_count - 1;
     flow->chunk_now = flow->chunk == 0 || flow->chunk > flow->bytes ? flow->bytes : flow->chunk;
-    flow->source = advice_step_take(bench, flow->hop[0].from, REGION_FROM, flow->bytes);
-    flow->target = advice_step_take(bench, flow->hop[last].to, REGION_TO, flow->bytes);
+    flow->source = take(bench, flow->hop[0].from, REGION_FROM, flow->bytes);
+    flow->target = take(bench, flow->hop[last].to, REGION_TO, flow->bytes);
     for (int i = 0; i < last; i++)
-        flow->slots[i] =
-            advice_step_take(bench, flow->hop[i].to, REGION_BETWEEN,
-                             ADVICE_SLOTS * flow->chunk_now <= bench->bytes ? ADVICE_SLOTS * flow->chunk_now : flow->chunk_now);
+        flow->slots[i] = take(bench, flow->hop[i].to, REGION_BETWEEN,
+                              ADVICE_SLOTS * flow->chunk_now <= bench->bytes ? ADVICE_SLOTS * flow->chunk_now : flow->chunk_now);
 }
 
 /* A piece goes on when the hop before has brought it, and a place between is used again when the hop behind has emptied it.
@@ -310,6 +314,25 @@ static void see_ends(const struct bench *bench, const struct flow *flows, size_t
     }
 }
 
+void advice_step_prepare(struct bench *bench, struct flow *flows, size_t count)
+{
+    begin(bench);
+    place(bench, flows, count, false);
+    advice_step_enter(bench, flows[0].hop[0].device, &bench->current);
+}
+
+static void call_own(const struct bench *bench, const struct flow *flows, size_t count, int *current)
+{
+    for (size_t i = 0; i < count; i++)
+        enqueue(bench, &flows[i], current);
+    see_ends(bench, flows, count, current);
+}
+
+void advice_step_alone(struct bench *bench, const struct flow *flows, size_t count)
+{
+    call_own(bench, flows, count, &bench->current);
+}
+
 struct caller {
     pthread_t thread;
     const struct bench *bench;
@@ -327,9 +350,7 @@ static void *call_all(void *data)
     atomic_fetch_add(caller->ready, 1);
     while (atomic_load(caller->go) == 0)
         ;
-    for (size_t i = 0; i < caller->count; i++)
-        enqueue(caller->bench, &caller->flow[i], &current);
-    see_ends(caller->bench, caller->flow, caller->count, &current);
+    call_own(caller->bench, caller->flow, caller->count, &current);
     caller->end_ns = probe_clock_ns();
     return NULL;
 }

@@ -2,8 +2,8 @@
  * What advice_run.c carries out: flows over the memories of a node's GPUs and of its host, by the driver's calls. Errors end the
  * program with a line.
  *
- * Times are nanoseconds. Flows are the caller's; where their bytes lie is found anew each time. One thread, but for the callers
- * of a step.
+ * Times are nanoseconds. Flows are the caller's; where their bytes lie is found anew each time, in memory that was made for them
+ * before. One thread, but for the callers of a step.
  */
 #pragma once
 #include <stdatomic.h>
@@ -17,15 +17,15 @@
 #define ADVICE_HOPS_MAX    3
 #define ADVICE_SLOTS       4
 #define ADVICE_STREAMS_MAX 128
+#define ADVICE_EXIT        70 /* the program's, after an error's line */
 
 enum host_kind { HOST_PINNED, HOST_SYSTEM, HOST_MANAGED, HOST_KIND_COUNT };
 enum region { REGION_FROM, REGION_TO, REGION_BETWEEN, REGION_COUNT };
 
 /* Memory of one place. What follows each other lies behind each other, so that no cache has it. */
 struct memory {
-    gpu_address base[REGION_COUNT];
+    gpu_address base[REGION_COUNT]; /* 0: not made yet */
     uint64_t next[REGION_COUNT];
-    bool made;
 };
 
 struct stream {
@@ -40,7 +40,7 @@ struct bench {
     struct stream stream[GPU_DEVICES_MAX][ADVICE_STREAMS_MAX];
     int stream_count[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
     unsigned kernels[GPU_DEVICES_MAX]; /* of the step under way: hops that are kernels, which share the device's room */
-    _Atomic uint32_t *word; /* what gates wait for */
+    _Atomic uint32_t *word;            /* what gates wait for */
     uint32_t turn;
     bool in_turn;
     int current; /* the device that calls of the main thread go to; -1 none yet */
@@ -74,8 +74,8 @@ void advice_step_must(const struct bench *bench, int code, const char *what);
  * already: it would be in the times. */
 void advice_step_enter(const struct bench *bench, int device, int *current);
 
-/* So many bytes of a region, at their place in turn. */
-gpu_address advice_step_take(struct bench *bench, struct end end, enum region region, uint64_t bytes);
+/* That memory is there from then on, so that no step has to wait for it. */
+void advice_step_make(struct bench *bench, struct end end, enum region region);
 
 /* All flows begin at the same moment, behind a gate in each stream: to the end of the last, by the devices' clocks. */
 double advice_step_held(struct bench *bench, struct flow *flows, size_t count);
@@ -85,3 +85,8 @@ double advice_step_call(struct bench *bench, struct flow *flows, size_t count, s
 
 /* Each caller's flows, which follow each other: from the common begin to the last caller's having seen its flows end. */
 double advice_step_callers(struct bench *bench, struct flow *flows, size_t count);
+
+/* The flows of one caller alone, for a process that has no other: where the bytes of this time lie; and from the begin to having
+ * seen the flows end. */
+void advice_step_prepare(struct bench *bench, struct flow *flows, size_t count);
+void advice_step_alone(struct bench *bench, const struct flow *flows, size_t count);

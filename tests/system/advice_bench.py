@@ -1,8 +1,12 @@
 """tests/bench/advice*: the executor against what a description says, traffic and rivals against known answers, and a small run. Prints TAP."""
 import pathlib
+import os
 import random
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(HERE / "lib"), str(HERE / "bench")]
@@ -12,7 +16,8 @@ import advice_nodes  # noqa: E402
 import advice_report  # noqa: E402
 import advice_requests  # noqa: E402
 import advice_route  # noqa: E402
-from advice_execute import Virtual, flow, hop  # noqa: E402
+from advice_execute import BUILD, ROUNDS, Virtual, flow, halves, hop, judged  # noqa: E402
+from berthd import children, until  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SIZE = 1 << 28
@@ -120,6 +125,93 @@ def the_best_is_found():
         run.close()
 
 
+def ranks():
+    """advice_run whose callers are processes, of which each has a clock of its own on a virtual node: what it says they took means nothing there."""
+    command = [HERE / "standin/run.sh", "mi250x", BUILD / "bench/advice_run", "--bytes", str(1 << 20), "--ranks", "4"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "STANDIN": str(BUILD / "standin")})
+
+
+def says(run, line):
+    run.stdin.write(line + "\n")
+    run.stdin.flush()
+    return run.stdout.readline().split()
+
+
+PAIR = "65536/0/e:0:1:0 ; 65536/0/k:1:0:1"
+FOUR = "65536/0/e:0:1:0 ; 65536/0/e:1:2:1 65536/0/k:1:0:1 ; 65536/4096/e:2:3:2,e:3:h0:3 ; 65536/0/e:h0:3:3"
+
+
+def ranks_carry_out_steps():
+    with ranks() as run:
+        for repeats, step in ((3, PAIR), (2, FOUR), (1, "65536/0/e:0:1:0"), (4, PAIR)):
+            took = says(run, f"step {repeats} {step}")
+            assert len(took) == repeats and all(map(float, took)), took
+        assert len(children(run.pid)) == 4 and says(run, "held 1 65536/0/e:0:1:0") == says(run, "held 1 65536/0/e:0:1:0"), "one process carries out what is no step"
+        rest, errors = run.communicate()
+    assert (run.returncode, rest, errors) == (0, "", ""), errors
+
+
+def a_rank_that_dies_is_one_line():
+    for step in (None, f"step 1000000 {PAIR}\n"):
+        with ranks() as run:
+            says(run, f"step 1 {PAIR}")
+            own = sorted(children(run.pid))
+            run.stdin.write(step or "")
+            run.stdin.flush()
+            time.sleep(0.1 if step else 0)  # so that it has begun, mostly; the line is the same if it has not
+            os.kill(own[1], signal.SIGKILL)
+            rest, errors = run.communicate(f"step 1 {PAIR}\n", timeout=60)
+        assert (run.returncode, errors) == (70, "advice_run: rank 1 was ended by signal 9\n"), (run.returncode, errors)
+        assert until(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in own), 10)
+
+
+def a_rank_says_why_it_cannot():
+    for step, line in (("65536/0/e:0:1:0 ; 65536/0/e:1:9:1", "no such memory: 9"), ("4096/0/e:0:1:0 ; " * 4 + "4096/0/e:0:1:0", "a step of more callers than --ranks"), (";", "a step without flows")):
+        with ranks() as run:
+            rest, errors = run.communicate(f"step 1 {step}\n", timeout=60)
+        assert (run.returncode, rest, errors) == (70, "", f"advice_run: {line}\n"), (run.returncode, rest, errors)
+
+
+class Noisy:
+    """An executor by whose figures steps take what they took in each round."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def compared(self, steps):
+        return {name: self.rounds[name] for name in steps}
+
+
+def what_is_compared_comes_from_the_same_rounds():
+    """Found the fastest of many by one low median, it takes no less than the advised one when both are carried out again."""
+    run = Noisy({"advised": [[10, 11, 12], [12, 13, 14]], "fastest": [[10, 12, 12], [12, 12, 15]], "worst": [[30, 30, 30]] * 2, "in order": [[11, 11, 11]] * 2})
+    row = {**judged(run, run, run.rounds, 9), "predicted": None}
+    assert row["took_ns"] == 12 and row["best_ns"] == 12 and row["worst_ns"] == 30 and row["rivals"] == {"in order": 11} and len(row["again_ns"]) == 6, row
+    assert near(row["halves"]["advised"], 1 - 11 / 13) and row["halves"]["fastest"] == 0 and near(advice_report.noise(row), 1 - 11 / 13), row
+    assert halves([[1]]) is None and ROUNDS % 2 == 0
+    with tempfile.TemporaryDirectory() as folder:
+        noisy = executor(folder, noise=0.01)
+        noisy.tries = 5
+        rounds = noisy.compared({name: ("held", [flow(SIZE, [hop("e", "gpu0", gpu)])] if gpu else [], []) for name, gpu in (("advised", "gpu1"), ("in order", "gpu1"), ("fastest", "gpu2"), ("worst", ""))})
+        assert rounds["advised"] == rounds["in order"] != rounds["fastest"] and [len(own) for own in rounds["fastest"]] == [5] * ROUNDS, rounds
+        assert 0 < halves(rounds["advised"]) < 0.02 and rounds["worst"] == [[0.0] * 5] * ROUNDS and noisy.steps() == 2 * ROUNDS, "the same step is carried out once"
+        noisy.close()
+
+
+def a_bench_without_measurements_ends():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        described = advice_nodes.listed()["h200x4"]
+        with advice.daemon_over(folder, described, advice_nodes.description(described, "maxmin", 0, 1), 0, 1) as daemon:
+            advice.write_probe(folder / "probes/berth-probe-gpu", "echo 'cannot open shared object file' >&2; exit 127")
+            try:
+                advice.measure(daemon)
+            except SystemExit as end:
+                assert "could not measure" in end.code and "berth-probe-gpu ended with status 127: cannot open shared object file" in end.code and "\n" not in end.code, end.code
+            else:
+                raise AssertionError("the bench goes on with nominal figures")
+
+
 def twenty_requests():
     rows, steps = advice.judged([("gh200-quad", "maxmin", list(range(20)))], {"noise": 0.01, "repeats": 5, "seed": 3}, 1)
     assert len(rows) == 20 and steps > 100 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
@@ -149,6 +241,7 @@ def figures_are_right():
 
 
 TESTS = [carries_out_what_it_says, noise_is_what_was_asked_for, ways_of_sharing_differ, traffic_is_the_contract_s, rivals_are_what_they_are_called, the_best_is_found,
+         ranks_carry_out_steps, a_rank_that_dies_is_one_line, a_rank_says_why_it_cannot, what_is_compared_comes_from_the_same_rounds, a_bench_without_measurements_ends,
          requests_are_drawn_from_the_seed, figures_are_right, twenty_requests]
 
 

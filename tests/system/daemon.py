@@ -131,6 +131,22 @@ def a_missing_probe_is_a_finding():
         assert "could not be started" in findings(daemon)["probe-failed"]["text"]
 
 
+def who_asks_is_told_why_nothing_was_measured():
+    """A program that cannot start, by its interpreter or by its linker, says so to the one who waits, in the log and in health."""
+    for script, said in (("echo 'error while loading shared libraries: libnuma.so.1' >&2\nexit 127\n", "berth-probe-cpu ended with status 127: error while loading shared libraries: libnuma.so.1"),
+                         (None, "berth-probe-cpu could not be started (No such file or directory)")):
+        with fake_probe(script or "") as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+            if script is None:
+                (pathlib.Path(folder) / "berth-probe-cpu").write_text("#!/nonexistent/sh\n")
+            with Connection(daemon.socket) as asker:
+                last = list(asker.stream("io.berth.Health.Probe"))[-1][1]
+            assert last["measured"] == 0 and last["skipped"] == [said], last
+            assert "berth-probe-cpu: failed, 0 values measured, 0 left out in " in daemon.said() and said in daemon.said(), daemon.said()
+            assert findings(daemon)["probe-failed"]["text"] == said
+            asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "probe"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+            assert asked.stdout == f"0 values measured, 0 left out:\n  {said}\n", asked
+
+
 def values_measured_before_a_crash_are_kept():
     value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
     with fake_probe(f"echo '{RUN}'\necho '{value}'\nkill -SEGV $$\n") as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
@@ -414,7 +430,7 @@ TESTS = [
     sigkill_takes_the_real_probe_along,
     misbehaving_probes_cost_one_run,
     a_gigabyte_of_output_is_cut,
-    a_missing_probe_is_a_finding,
+    a_missing_probe_is_a_finding, who_asks_is_told_why_nothing_was_measured,
     values_measured_before_a_crash_are_kept,
     probes_can_be_asked_for_followed_and_cancelled,
     what_was_measured_and_what_was_left_out_are_counted_apart,

@@ -122,6 +122,7 @@ static void an_early_end_is_a_finding(void **state)
     assert_string_equal(collect.run.status, "failed");
     assert_note(&collect, "probe-failed", "without an end record");
     assert_int_equal(collect.run.values->count, 1); /* what was measured is kept */
+    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)), collect.run.notes[0].text); /* and whoever asked is told */
     collect_done(&collect);
     graph_unref(graph);
 }
@@ -135,12 +136,14 @@ static void a_crash_is_a_finding_and_a_wish_is_none(void **state)
     collect_finish(&collect, "crashed", "berth-probe-cpu crashed (signal 11)", 7);
     assert_string_equal(collect.run.status, "crashed");
     assert_note(&collect, "probe-crashed", "signal 11");
+    assert_int_equal(json_array_size(collect.skipped), 1);
     collect_done(&collect);
     collect = begin(graph);
     feed(&collect, RUN);
     collect_finish(&collect, "cancelled", "berth-probe-cpu was stopped", 7);
     assert_string_equal(collect.run.status, "cancelled");
     assert_int_equal(collect.run.note_count, 0);
+    assert_int_equal(json_array_size(collect.skipped), 0);
     collect_done(&collect);
     graph_unref(graph);
 }
