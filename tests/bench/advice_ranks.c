@@ -37,7 +37,7 @@ static void answer(int socket, int64_t value)
 
 /* A line with flows is read, an empty one carries them out. Between two steps a rank sleeps in a read, so that it takes no
  * processor from the others; it spins only until the last of them is ready. */
-_Noreturn static void be_rank(const struct rank_calls *calls, int socket, const _Atomic uint64_t *go)
+_Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int socket, const _Atomic uint64_t *go)
 {
     FILE *lines = fdopen(socket, "r");
     bool is_open = false;
@@ -49,7 +49,7 @@ _Noreturn static void be_rank(const struct rank_calls *calls, int socket, const 
         line[strcspn(line, "\n")] = '\0';
         if (line[0] != '\0') {
             if (!is_open)
-                calls->open(calls->arg);
+                calls->open(calls->arg, number);
             is_open = true;
             calls->read(calls->arg, line);
             answer(socket, 0);
@@ -122,7 +122,7 @@ struct ranks *ranks_new(size_t count, const struct rank_calls *calls)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(0);
-            be_rank(calls, ends[1], ranks->go);
+            be_rank(calls, ranks->count, ends[1], ranks->go);
         }
         if (pid < 0)
             advice_step_die("no process for a rank", strerror(errno));

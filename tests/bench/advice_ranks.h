@@ -11,11 +11,11 @@ struct ranks;
 
 /* What a process carries out again and again: the flows of one caller, as advice_run reads them. */
 struct rank_calls {
-    void (*open)(void *arg);              /* the driver; once, before the first flows */
-    void (*read)(void *arg, char *flows); /* what it is to do from now on, and memory for it */
-    void (*prepare)(void *arg);           /* where the bytes of this time lie */
-    void (*carry_out)(void *arg);         /* from the begin to having seen the end */
-    void *arg;                            /* each process has its own copy of what it points to */
+    void (*open)(void *arg, size_t number); /* the driver; once, before the first flows. number: the process's */
+    void (*read)(void *arg, char *flows);   /* what it is to do from now on, and memory for it */
+    void (*prepare)(void *arg);             /* where the bytes of this time lie */
+    void (*carry_out)(void *arg);           /* from the begin to having seen the end */
+    void *arg;                              /* each process has its own copy of what it points to */
 };
 
 /* Forks that many processes, which wait in a read for what to do. The driver must not have been touched yet: no child of a

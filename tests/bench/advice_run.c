@@ -4,8 +4,8 @@
  *
  * advice_run [--bytes N] [--ranks N | --in-turn]: one step a line on standard input, one line of nanoseconds each on standard
  * output, as many as repeats. bytes: the most that one flow moves (1 GiB). Callers of a step are a thread each; with --ranks a
- * process each, as a job's ranks are, of which there are N; with --in-turn, for a driver whose clock is one for all threads, one
- * thread that starts each caller's first flow, then each one's second. Steps are
+ * process each on a core of its own, as a job's ranks are, of which there are N; with --in-turn, for a driver whose clock is one
+ * for all threads, one thread that starts each caller's first flow, then each one's second. Steps are
  *
  * held REPEATS FLOW...: all flows begin at the same moment, behind a gate in each stream; from there to the end of the last, by
  * the devices' clocks.
@@ -22,9 +22,11 @@
  * a NUMA node's after h (pinned memory there), s (memory of malloc) or m (managed memory that is advised to stay with the host).
  */
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "advice_ranks.h"
 #include "advice_step.h"
@@ -39,6 +41,8 @@ struct run {
     struct flow flows[ADVICE_FLOWS_MAX];
     size_t count, split; /* flows; those of a call before "|", 0 all */
     struct ranks *ranks; /* NULL: callers are threads */
+    size_t rank, rank_count;
+    cpu_set_t allowed; /* before a rank is bound to one of them */
 };
 
 static struct end read_end(const struct bench *bench, const char *text)
@@ -164,13 +168,42 @@ static void open_node(struct bench *bench)
 
 /* ---- a rank's process ---- */
 
-static void rank_open(void *arg)
+static void rank_open(void *arg, size_t number)
 {
     struct run *run = arg;
+    run->rank = number;
     open_node(&run->bench);
 }
 
-static void rank_read(void *arg, char *flows) { read_flows(arg, flows); }
+/* As launchers bind ranks: to a core of its own, of those next to the gpu that it begins with. One that wakes up elsewhere each
+ * time finds nothing of the driver in that core's caches. Neighbouring numbers may be one core's threads, and so may those of the
+ * two halves. */
+static void bind_rank(const struct run *run)
+{
+    int numa = run->bench.node.device[run->flows[0].hop[0].device].attribute[GPU_ATTRIBUTE_HOST_NUMA];
+    int near[CPU_SETSIZE];
+    size_t count = 0;
+    for (int any = 0; any < 2 && count == 0; any++)
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            char path[64];
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/node%d", cpu, numa);
+            if (CPU_ISSET((size_t)cpu, &run->allowed) && (any == 1 || access(path, F_OK) == 0))
+                near[count++] = cpu;
+        }
+    if (count < 2 * run->rank_count)
+        return;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET((size_t)near[(2 * run->rank + 1) * count / (4 * run->rank_count)], &own);
+    sched_setaffinity(0, sizeof own, &own);
+}
+
+static void rank_read(void *arg, char *flows)
+{
+    struct run *run = arg;
+    read_flows(run, flows);
+    bind_rank(run);
+}
 
 static void rank_prepare(void *arg)
 {
@@ -189,7 +222,6 @@ int main(int argc, char **argv)
     static struct run run = {.bench = {.bytes = UINT64_C(1) << 30, .current = -1}};
     const struct rank_calls calls = {
         .open = rank_open, .read = rank_read, .prepare = rank_prepare, .carry_out = rank_carry_out, .arg = &run};
-    unsigned long rank_count = 0;
     char *line = NULL;
     size_t size = 0;
     for (int i = 1; i < argc; i++)
@@ -197,14 +229,15 @@ int main(int argc, char **argv)
             run.bench.in_turn = true;
         else if (i + 1 < argc && strcmp(argv[i], "--bytes") == 0)
             run.bench.bytes = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--ranks") == 0 && (rank_count = strtoul(argv[i + 1], NULL, 10)) > 0)
+        else if (i + 1 < argc && strcmp(argv[i], "--ranks") == 0 && (run.rank_count = strtoul(argv[i + 1], NULL, 10)) > 0)
             i++;
         else
             run.bench.bytes = 0;
-    if (run.bench.bytes < LEAST_BYTES || (rank_count > 0 && run.bench.in_turn))
+    if (run.bench.bytes < LEAST_BYTES || (run.rank_count > 0 && run.bench.in_turn))
         advice_step_die("usage: advice_run [--bytes N] [--ranks N | --in-turn] <STEPS", "");
-    if (rank_count > 0)
-        run.ranks = ranks_new(rank_count, &calls);
+    sched_getaffinity(0, sizeof run.allowed, &run.allowed);
+    if (run.rank_count > 0)
+        run.ranks = ranks_new(run.rank_count, &calls);
     open_node(&run.bench);
     while (getline(&line, &size, stdin) > 0) {
         run_line(&run, line);

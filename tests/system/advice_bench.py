@@ -125,9 +125,9 @@ def the_best_is_found():
         run.close()
 
 
-def ranks():
+def ranks(count=4):
     """advice_run whose callers are processes, of which each has a clock of its own on a virtual node: what it says they took means nothing there."""
-    command = [HERE / "standin/run.sh", "mi250x", BUILD / "bench/advice_run", "--bytes", str(1 << 20), "--ranks", "4"]
+    command = [HERE / "standin/run.sh", "mi250x", BUILD / "bench/advice_run", "--bytes", str(1 << 20), "--ranks", str(count)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "STANDIN": str(BUILD / "standin")})
 
 
@@ -149,6 +149,20 @@ def ranks_carry_out_steps():
         assert len(children(run.pid)) == 4 and says(run, "held 1 65536/0/e:0:1:0") == says(run, "held 1 65536/0/e:0:1:0"), "one process carries out what is no step"
         rest, errors = run.communicate()
     assert (run.returncode, rest, errors) == (0, "", ""), errors
+
+
+def a_rank_has_a_core_of_its_own():
+    """Where there are two for each; else all may run everywhere."""
+    allowed = os.sched_getaffinity(0)
+    for count in (1, 2, min(len(allowed), 64)):
+        with ranks(count) as run:
+            says(run, "step 1 " + " ; ".join(["65536/0/e:0:1:0"] * count))
+            bound = [os.sched_getaffinity(pid) for pid in children(run.pid)]
+            run.communicate()
+        if len(allowed) < 2 * count:
+            assert bound == [allowed] * count, bound
+        else:
+            assert all(len(own) == 1 for own in bound) and len(set().union(*bound)) == count, bound
 
 
 def a_rank_that_dies_is_one_line():
@@ -241,7 +255,7 @@ def figures_are_right():
 
 
 TESTS = [carries_out_what_it_says, noise_is_what_was_asked_for, ways_of_sharing_differ, traffic_is_the_contract_s, rivals_are_what_they_are_called, the_best_is_found,
-         ranks_carry_out_steps, a_rank_that_dies_is_one_line, a_rank_says_why_it_cannot, what_is_compared_comes_from_the_same_rounds, a_bench_without_measurements_ends,
+         ranks_carry_out_steps, a_rank_has_a_core_of_its_own, a_rank_that_dies_is_one_line, a_rank_says_why_it_cannot, what_is_compared_comes_from_the_same_rounds, a_bench_without_measurements_ends,
          requests_are_drawn_from_the_seed, figures_are_right, twenty_requests]
 
 
