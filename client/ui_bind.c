@@ -110,8 +110,13 @@ static void put_predictions(struct ui *ui, const json_t *reply)
     ui_put(ui, ".\n");
     const json_t *gap = json_object_get(reply, "gap");
     bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
+    double behind = json_is_number(gap) ? json_number_value(gap) : 0;
     if (is_proven && ours > 0)
-        ui_put(ui, "Proven: no other assignment%s is predicted to be better.\n", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+        ui_put(ui, "Proven: no other assignment%s is predicted to be better", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+    if (is_proven && ours > 0 && behind >= SAME / 10)
+        ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
+    if (is_proven && ours > 0)
+        ui_put(ui, ".\n");
     else if (is_proven)
         ui_put(ui, "There is nothing to choose.\n");
     else if (ours > 0 && json_is_number(gap))

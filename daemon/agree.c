@@ -1,10 +1,14 @@
 #include "agree.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "resource_structure.h"
 #include "spread.h"
+#include "transfer.h"
+
+#define ALIKE 0.05 /* as in plan_like.h */
 
 static int index_of(unsigned kind)
 {
@@ -96,9 +100,24 @@ static int kind_of_call(const struct values *values, const struct value *v)
     return kind != 0 ? index_of(kind) : AGREE_KINDS;
 }
 
+/* What the same costs in a queue; NULL not known. */
+static const struct value *queued(const struct values *values, const struct value *call)
+{
+    char axes[TRANSFER_AXES_MAX];
+    snprintf(axes, sizeof axes, "clock=queue;%s", values_axes(values, call));
+    return values_find(values, METRIC_TRANSFER_OVERHEAD, call->from, call->to, axes);
+}
+
+/* Where the devices take as long: what one pair takes more than another by its way is no disagreement. */
+static bool starts_alike(const struct values *values, const struct value *a, const struct value *b)
+{
+    const struct value *x = queued(values, a), *y = queued(values, b);
+    return x == NULL || y == NULL || fabs(x->value - y->value) <= ALIKE * fmax(x->value, y->value);
+}
+
 static bool is_alike(const struct graph *graph, const struct values *values, const struct value *a, const struct value *b)
 {
-    return strcmp(values_axes(values, a), values_axes(values, b)) == 0 && graph_place(graph, a->from)->kind == graph_place(graph, b->from)->kind && graph_place(graph, a->to)->kind == graph_place(graph, b->to)->kind;
+    return starts_alike(values, a, b) && strcmp(values_axes(values, a), values_axes(values, b)) == 0 && graph_place(graph, a->from)->kind == graph_place(graph, b->from)->kind && graph_place(graph, a->to)->kind == graph_place(graph, b->to)->kind;
 }
 
 /* Each beside the last one before it that is alike: so far are two measurements apart, as one and the next time are. */

@@ -145,7 +145,7 @@ static bool take_few(const struct plan_evidence *found, size_t most, struct plan
 {
     bool ok = true;
     for (size_t i = 0, taken = 0; i < found->count && taken < most && ok; i++) {
-        if (found->item[i] != NULL && found->item[i]->metric == METRIC_TRANSFER_OVERHEAD)
+        if (found->item[i] != NULL && (found->item[i]->metric == METRIC_TRANSFER_OVERHEAD || found->item[i]->metric == METRIC_COPY_LATENCY))
             continue;
         ok = plan_evidence_add_same(evidence, 0, found, i);
         taken++;

@@ -17,6 +17,7 @@
 #define OTHER_MODULE 1
 #define WHY_OURS     3 /* numbers that are cited for the plan, and for the launcher's order where that is slower */
 #define WHY_ORDER    2
+#define WORD         0.0005 /* of a time: what is less is no percentage */
 
 struct work {
     struct snapshot *snap;
@@ -354,10 +355,13 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
     enum berth_code code = BERTH_OK;
     if (!isnan(ours.step.time_ns)) {
         double bound_ns = traffic->bound_ns;
-        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + SEARCH_SAME);
+        double settled = traffic->found.settled;
+        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + settled) * (1 + SEARCH_SAME);
         answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
         code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
+        if (is_as_searched && settled >= WORD)
+            plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
         if (code == BERTH_OK)
             code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, ours.step.time_ns, traffic->in_rank_order, answer, err);
     }

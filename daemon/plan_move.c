@@ -40,10 +40,18 @@ static void take_overheads(const struct snapshot *snap, struct move *move)
     move->t0_queue_ns = queue != NULL ? queue->value : NAN;
 }
 
-/* Of another pair by the same mechanism: where nothing says what starting one costs here, that is nearer than nothing. */
+/* What a few bytes take here; what a call adds to that is its launch and the sight of its end, by the same mechanism the same everywhere. Else of another pair by that mechanism: where nothing says
+ * what starting one costs here, that is nearer than nothing. */
 static void take_start(struct snapshot *snap, struct move *move)
 {
     const struct curve *other = plan_like_start(snap, move->rate);
+    const struct value *latency = plan_like_latency(snap, move->rate);
+    if (latency != NULL) {
+        move->call = latency;
+        move->t0_queue_ns = latency->value;
+        move->t0_call_ns = other != NULL ? latency->value + other->t0_call_ns - other->t0_queue_ns : NAN;
+        return;
+    }
     if (other == NULL)
         return;
     move->is_start_like = true;

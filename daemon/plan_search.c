@@ -62,10 +62,10 @@ static struct search_cost cost_of(const struct search_problem *problem, const ui
     return cost;
 }
 
-/* It takes no longer at all: whatever is allowed besides, the step then never takes longer for it. */
+/* As far as is known: who leaves the order for less than that moves by chance, and as often for the worse. */
 static bool is_as_good(const struct search_cost *a, const struct search_cost *b, double same)
 {
-    return a->time_ns <= b->time_ns * (1 + SEARCH_SAME) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far;
+    return a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far;
 }
 
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result)
@@ -78,6 +78,7 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
     struct search_cost in_order = cost_of(problem, order);
     if (is_as_good(&in_order, &result->cost, same)) {
         memcpy(slot, order, berths * sizeof *slot);
+        result->settled = result->cost.time_ns > 0 ? fmax(in_order.time_ns / result->cost.time_ns - 1, 0) : 0;
         result->cost = in_order;
     }
     free(order);

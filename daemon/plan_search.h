@@ -21,6 +21,7 @@
 #define SEARCH_RESOURCES_MAX 65535
 #define SEARCH_SAME          1e-9
 #define SEARCH_TIES_FLOWS    2500
+#define SEARCH_SETTLED       0.03 /* however little is known: a choice that is better by more goes before the slots in order */
 
 struct search_cost {
     double time_ns;
@@ -70,12 +71,13 @@ struct search_result {
     struct search_cost cost;
     bool is_proven;  /* nothing costs less */
     double bound_ns; /* no choice takes less time; the cost's when it is proven */
+    double settled;  /* how much longer than the best the slots in order take that stand for it, as a fraction of its time: no more than that is known to */
     uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
 };
 
 /* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots * share. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret);
 
-/* Takes the slots in order instead, if they take as long, a task's are no farther apart, all flows together take as long to within same, a fraction of it, and none is farther. slot and result are
- * plan_search's. The time never rises, so that more slots to choose from never make it more. False when out of memory. */
+/* Takes the slots in order instead, if they take as long to within same, a fraction of it, and SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same, and none is
+ * farther. slot and result are plan_search's, whose bound stays. False when out of memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result);

@@ -133,6 +133,38 @@ static void a_way_of_known_sizes_stays(void **state)
     snapshot_unref(snap);
 }
 
+static void few_bytes(struct values *values, place_id from, place_id to, double ns)
+{
+    nodes_value(values, METRIC_COPY_LATENCY, VALUE_MEASURED, from, to, "", ns, ns, ns);
+}
+
+/* What few bytes take was measured there: no pair that starts otherwise stands for it, however alike their rates are. */
+static void what_few_bytes_take_is_its_own(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.3);
+    sizes(f.values, f.numa[1], f.gpu[2], 18000, 28.3);
+    few_bytes(f.values, f.numa[0], f.gpu[0], 18100);
+    rate(f.values, f.numa[0], f.gpu[0], "", 28.3);
+    few_bytes(f.values, f.numa[0], f.gpu[1], 12000);
+    rate(f.values, f.numa[0], f.gpu[1], "", 28.3);
+    struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+    struct move move;
+    struct plan_evidence evidence = {0};
+    struct berth_err err = {0};
+    assert_int_equal(like(snap, f.numa[0], f.gpu[0])->from, f.numa[1]);
+    assert_null(like(snap, f.numa[0], f.gpu[1]));
+    assert_true(plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &move));
+    assert_true(!move.is_like && !move.is_start_like && plan_move_knows(&move, 4096));
+    assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (12000 + 4096 / 28.3) - 1) < 0.001);
+    assert_true(fabs(plan_move_called(&move, 4096).time_ns / (17000 + 4096 / 28.3) - 1) < 0.001);
+    assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
+    assert_true(evidence.count == 2 && evidence.item[1]->metric == METRIC_COPY_LATENCY && evidence.item[1]->to == f.gpu[1]);
+    plan_evidence_done(&evidence);
+    snapshot_unref(snap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +172,7 @@ int main(void)
         cmocka_unit_test(another_model_is_not_alike),
         cmocka_unit_test(a_small_transfer_costs_what_starting_its_like_does),
         cmocka_unit_test(a_way_of_known_sizes_stays),
+        cmocka_unit_test(what_few_bytes_take_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
