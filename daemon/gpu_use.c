@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "way_seen.h"
 
 static bool has(const struct gpu_use *use, place_id gpu)
 {
@@ -128,5 +129,23 @@ char *gpu_use_translate(const struct graph *graph, const char *places)
                 list = append_gpu(list, graph, gpu);
         c += length + (c[length] == ',');
     }
+    return list;
+}
+
+char *gpu_use_sets(const struct graph *graph, const char *vendor)
+{
+    struct gpu_use use = {.vendor = vendor};
+    struct way_asked asked[WAY_SEEN_MOST];
+    struct link_paths *paths = link_paths_new(graph);
+    char *list = paths != NULL ? strdup("") : NULL;
+    size_t count = paths != NULL ? way_seen_ask(paths, graph, asked, WAY_SEEN_MOST) : 0;
+    for (size_t i = 0; i < count && list != NULL; i++) {
+        const struct way_asked *one = &asked[i];
+        char text[4 * 72];
+        snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from), probe_name(graph, one->to), probe_name(graph, one->beside_from), probe_name(graph, one->beside_to));
+        if (counts(&use, graph, one->from))
+            list = append(list, text, strlen(text));
+    }
+    link_paths_free(paths);
     return list;
 }

@@ -38,3 +38,7 @@ char *gpu_use_names(const struct gpu_use *use, const struct graph *graph);
 
 /* A list of places, comma separated, with gpus and modules in the probe's names. NULL when out of memory. */
 char *gpu_use_translate(const struct graph *graph, const char *places);
+
+/* Transfers between gpus that the probe is to measure two at a time, because they tell which of several ways one takes (way_seen.h), in its names: "FROM>TO+FROM>TO", comma separated; of vendor's gpus
+ * alone, NULL all. "" where nothing is open. NULL when out of memory. */
+char *gpu_use_sets(const struct graph *graph, const char *vendor);

@@ -222,3 +222,54 @@ bool link_path_find(const struct link_paths *paths, place_id from, place_id to, 
     search.over_gpus = false;
     return peers && find_way(&search, from, ret);
 }
+
+/* ---- all ways that are as wide and as short ---- */
+
+struct walk {
+    const struct search *search;
+    double width;
+    size_t links; /* of each way */
+    place_id at[LINK_PATH_STEPS + 1];
+    struct link_path path;
+    struct link_path *found;
+    size_t count, most;
+};
+
+static bool was_at(const struct walk *walk, place_id place, size_t links)
+{
+    bool was = false;
+    for (size_t i = 0; i <= links; i++)
+        was |= walk->at[i] == place;
+    return was;
+}
+
+static void walk_on(struct walk *walk, size_t links)
+{
+    const struct link_paths *paths = walk->search->paths;
+    place_id place = walk->at[links];
+    if (place == walk->search->to && walk->count < walk->most)
+        walk->found[walk->count++] = walk->path;
+    for (size_t e = paths->first[place]; links < walk->links && place != walk->search->to && e < paths->first[place + 1]; e++) {
+        const struct edge *edge = &paths->edge[e];
+        if (edge->bytes_per_s < walk->width || (links > 0 && !may_pass(walk->search, place, edge)) || was_at(walk, edge->to, links))
+            continue;
+        walk->path.step[links].link = edge->link;
+        walk->path.step[links].back = edge->back;
+        walk->at[links + 1] = edge->to;
+        walk_on(walk, links + 1);
+    }
+}
+
+size_t link_path_all(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret, size_t most)
+{
+    struct link_path first;
+    if (most == 0 || !link_path_find(paths, from, to, &first))
+        return 0;
+    *ret = first;
+    if (!first.is_one_of_several || paths->graph->links[first.step[0].link].kind != LINK_XGMI)
+        return 1;
+    struct search search = {.paths = paths, .over_gpus = true, .to = to};
+    struct walk walk = {.search = &search, .width = first.bytes_per_s, .links = first.step_count, .at = {from}, .path = first, .found = ret, .most = most};
+    walk_on(&walk, 0);
+    return walk.count;
+}

@@ -32,3 +32,6 @@ void link_paths_free(struct link_paths *paths); /* NULL is fine */
 
 /* From and to gpus, NUMA nodes and nics. False when there is no way with links that say how wide they are, or it has more than LINK_PATH_STEPS links. */
 bool link_path_find(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret);
+
+/* All ways over gpus that are as wide and as short as that one, by xGMI, at most most of them; just that one where it is the only one or goes otherwise. Returns how many there are in ret. */
+size_t link_path_all(const struct link_paths *paths, place_id from, place_id to, struct link_path *ret, size_t most);

@@ -40,6 +40,8 @@ static double more(double a, double b) { return b > a ? b : a; }
 struct crowd {
     struct active *active;
     size_t active_count;
+    struct active *waiting; /* behind them: those that have not begun, the next first */
+    size_t waiting_count;
     uint16_t *limit;
     size_t limit_count;
 };
@@ -255,7 +257,45 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
     return looked;
 }
 
-/* From now to the next end; of many, to the next few. */
+static int compare_begin(const void *a, const void *b)
+{
+    const struct load_stream *x = ((const struct active *)a)->stream, *y = ((const struct active *)b)->stream;
+    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* Those that have begun by then take part. */
+static void admit(struct load_share *share, struct crowd *crowd, double now_s)
+{
+    for (; crowd->waiting_count > 0 && crowd->waiting->stream->begin_ns <= now_s * 1e9 * (1 + SAME); crowd->waiting++, crowd->waiting_count--) {
+        for (unsigned u = 0; u < crowd->waiting->use_count; u++)
+            share->state[crowd->waiting->use[u]].users++;
+        crowd->active[crowd->active_count++] = *crowd->waiting;
+    }
+}
+
+/* Lets those wait that begin later than the first, which begin then. */
+static double part(struct load_share *share, struct crowd *crowd)
+{
+    double first_ns = INFINITY, last_ns = 0;
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        first_ns = less(first_ns, crowd->active[i].stream->begin_ns);
+        last_ns = more(last_ns, crowd->active[i].stream->begin_ns);
+    }
+    crowd->waiting_count = 0;
+    if (last_ns > first_ns) {
+        qsort(crowd->active, crowd->active_count, sizeof *crowd->active, compare_begin);
+        for (size_t i = 0; i < crowd->active_count; i++)
+            for (unsigned u = 0; u < crowd->active[i].use_count; u++)
+                share->state[crowd->active[i].use[u]].users--;
+        crowd->waiting = crowd->active;
+        crowd->waiting_count = crowd->active_count;
+        crowd->active_count = 0;
+        admit(share, crowd, first_ns / 1e9);
+    }
+    return first_ns / 1e9;
+}
+
+/* From now to the next end, or to when the next begins; of many, to the next few. */
 static void advance(struct load_share *share, struct crowd *crowd, double *now_s)
 {
     double next_s = INFINITY, last_s = 0;
@@ -267,10 +307,12 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
     }
     if (crowd->active_count > MANY)
         next_s = more(next_s, last_s / MANY_STEPS);
+    else if (crowd->waiting_count > 0)
+        next_s = less(next_s, more(crowd->waiting->stream->begin_ns / 1e9 - *now_s, 0));
     for (size_t i = 0; i < crowd->active_count; i++) {
         struct active *active = &crowd->active[i];
         if (active->left_s <= next_s * (1 + SAME)) {
-            active->stream->end_ns = active->stream->start_ns + (*now_s + active->left_s) * 1e9;
+            active->stream->end_ns = active->stream->start_ns - active->stream->begin_ns + (*now_s + active->left_s) * 1e9;
             for (unsigned u = 0; u < active->use_count; u++)
                 share->state[active->use[u]].users--;
             continue;
@@ -280,6 +322,9 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
     }
     crowd->active_count = kept;
     *now_s += next_s;
+    if (kept == 0 && crowd->waiting_count > 0)
+        *now_s = more(*now_s, crowd->waiting->stream->begin_ns / 1e9);
+    admit(share, crowd, *now_s);
 }
 
 /* ---- crowds ---- */
@@ -399,8 +444,9 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
     size_t crowds = find_crowds(share);
     for (size_t c = 0; c < crowds; c++) {
         struct crowd *crowd = &share->crowd[c];
-        double now_s = 0, known_bytes = 0;
+        double known_bytes = 0;
         const struct load_seen *known = share->known_count > 0 ? find_known(share, crowd, &known_bytes) : NULL;
+        double now_s = part(share, crowd);
         while (crowd->active_count > 0) {
             looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
             advance(share, crowd, &now_s);

@@ -4,7 +4,8 @@
  *
  * Of more than 256 streams those that end soon after each other free what they had together, so that thousands take milliseconds: ends are late by a percent or so then, never early.
  *
- * All streams move from the same moment on; what starting one costs is added to its end. That is right to the differences between those costs.
+ * What starting a stream costs is added to its end; only what passes before its bytes move because its caller starts others first (begin_ns) is waited for before it shares anything. That is right to the
+ * differences between those costs.
  */
 #pragma once
 #include <stdbool.h>
@@ -35,6 +36,7 @@ enum load_share_order { LOAD_SHARE_FAIR, LOAD_SHARE_FIRST, LOAD_SHARE_LAST };
 
 struct load_stream {
     double start_ns;      /* what starting it costs */
+    double begin_ns;      /* of that, how long its caller starts others first */
     double bytes_per_s;   /* alone; above 0 */
     double bytes;
     const uint16_t *use;  /* the limits that it uses, each once */

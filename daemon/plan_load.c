@@ -127,6 +127,7 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
         if (ride == NULL)
             continue;
         double bytes_ns = memo->bytes_ns, time_ns = memo->time_ns + flows[i].turn * ride->launch_ns;
+        stream->begin_ns = flows[i].turn * ride->launch_ns;
         stream->start_ns = fmax(time_ns - bytes_ns, 0);
         stream->bytes = flows[i].bytes;
         stream->bytes_per_s = stream->bytes / fmax(bytes_ns, 1e-3) * 1e9;

@@ -126,6 +126,8 @@ static bool is_pull_better(const struct move *push, const struct move *pull)
         return pull->bytes_per_s > push->bytes_per_s;
     if (push_own != pull_own)
         return pull_own;
+    if (pull->is_like || pull->is_start_like)
+        return false;
     return pull->t0_call_ns < push->t0_call_ns;
 }
 

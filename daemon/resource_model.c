@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resource_narrow.h"
+
 #define FLOWS_LOOKED_AT 20000 /* in all sets of a metric: with more, nothing is looked for */
 #define ROOM_MAX        (16u << 20) /* bytes of the table of who uses what */
 
@@ -374,7 +376,13 @@ static bool mix(struct resource_model *model, const struct sets *sets)
     return model->mixed != NULL;
 }
 
-/* Those of resource_role.h, and behind them each direction of each link between gpus, which only transfers that go over it use. */
+static bool is_between_gpus(const struct graph *graph, const struct resource_role *role)
+{
+    return role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_GPU && graph_place(graph, role->other)->kind == PLACE_GPU;
+}
+
+/* Each direction of each link between gpus, which only transfers that go over it use, and behind them those of resource_role.h: where both explain as much, as all that goes into the gpu behind a link and
+ * was measured with something else, the link does. */
 static struct resource_role *list_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
 {
     size_t count = 0;
@@ -384,12 +392,15 @@ static struct resource_role *list_roles(const struct graph *graph, const struct 
         free(role);
         return NULL;
     }
-    for (size_t i = 0; i < structure->count; i++) {
-        const struct resource_role *link = &structure->item[i].role;
-        if (link->part == RESOURCE_LINK && graph_place(graph, link->place)->kind == PLACE_GPU && graph_place(graph, link->other)->kind == PLACE_GPU)
-            more[count++] = *link;
-    }
-    *ret_count = count;
+    size_t links = 0;
+    for (size_t i = 0; i < structure->count; i++)
+        links += is_between_gpus(graph, &structure->item[i].role);
+    memmove(more + links, more, count * sizeof *more);
+    links = 0;
+    for (size_t i = 0; i < structure->count; i++)
+        if (is_between_gpus(graph, &structure->item[i].role))
+            more[links++] = structure->item[i].role;
+    *ret_count = count + links;
     return more;
 }
 
@@ -397,6 +408,8 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
 {
     size_t role_count = 0, end;
     model->structure = resource_structure_new(graph, values, sets);
+    if (model->structure != NULL)
+        resource_narrow(model->structure, graph, values);
     struct resource_role *role = model->structure != NULL ? list_roles(graph, model->structure, &role_count) : NULL;
     bool ok = role != NULL && take_alone(model, values, sets);
     if (ok && sets != NULL) {

@@ -6,9 +6,9 @@
 
 #include "apu.h"
 #include "values.h"
+#include "way_seen.h"
 
 #define NONE UINT16_MAX
-
 /* What goes one way is held up by what is for that way: of both ways together so much more counts as what was seen, so that what measuring is uncertain by makes that no limit of them. */
 #define SAME_WAY 1.05
 
@@ -56,6 +56,7 @@ struct making {
     struct resource_structure *structure;
     const struct graph *graph;
     const struct values *values;
+    const struct sets *sets;
     uint16_t *link[2];    /* by link: its item out and in; NONE */
     uint16_t *port[3];    /* by module: out, in, both */
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
@@ -237,7 +238,7 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     pair->unstated = LINK_PATH_STATED;
     if (from == to)
         return;
-    if (link_path_find(making->structure->paths, from, to, &path)) {
+    if (way_seen_find(making->structure->paths, making->graph, making->values, making->sets, from, to, &path)) {
         fill_width(making, &path, pair);
         pair->several = path.is_one_of_several;
         for (size_t i = 0; i < path.step_count; i++) {
@@ -389,7 +390,7 @@ static void look_at_set(const struct making *making, const struct set *set)
 
 /* ---- all of it ---- */
 
-static bool fill(struct making *making, const struct sets *sets)
+static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
     size_t items = 2 * making->graph->link_count + 6 * making->graph->place_count;
@@ -416,16 +417,16 @@ static bool fill(struct making *making, const struct sets *sets)
         return false;
     look_at_values(making, true);
     look_at_values(making, false);
-    for (size_t s = 0; sets != NULL && s < sets->count; s++)
-        if (resource_kind_of(sets->item[s].metric) != 0)
-            look_at_set(making, &sets->item[s]);
+    for (size_t s = 0; making->sets != NULL && s < making->sets->count; s++)
+        if (resource_kind_of(making->sets->item[s].metric) != 0)
+            look_at_set(making, &making->sets->item[s]);
     return true;
 }
 
 struct resource_structure *resource_structure_new(const struct graph *graph, const struct values *values, const struct sets *sets)
 {
-    struct making making = {.structure = calloc(1, sizeof *making.structure), .graph = graph, .values = values};
-    bool ok = making.structure != NULL && fill(&making, sets);
+    struct making making = {.structure = calloc(1, sizeof *making.structure), .graph = graph, .values = values, .sets = sets};
+    bool ok = making.structure != NULL && fill(&making);
     free(making.load);
     free(making.number);
     if (ok)

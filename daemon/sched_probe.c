@@ -51,7 +51,8 @@ void sched_probe_done(struct sched_probe *probe)
     free(probe->metrics);
     free(probe->places);
     free(probe->without);
-    probe->shapes = probe->metrics = probe->places = probe->without = NULL;
+    free(probe->sets);
+    probe->shapes = probe->metrics = probe->places = probe->without = probe->sets = NULL;
 }
 
 void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_view)
@@ -279,11 +280,12 @@ static uint64_t budget_of(const struct sched_probe *probe)
 static bool name_arguments(struct sched_probe *probe)
 {
     const struct program *program = program_now(probe);
-    bool is_gpu = program->is_gpu;
+    bool is_gpu = program->is_gpu, has_sets = is_gpu && probe->request.places == NULL; /* sets are of no place */
     free(probe->metrics);
     free(probe->places);
     free(probe->without);
-    probe->metrics = probe->places = probe->without = NULL;
+    free(probe->sets);
+    probe->metrics = probe->places = probe->without = probe->sets = NULL;
     const char *metrics = probe->request.metrics != NULL || program->variant == NULL ? probe->request.metrics : program->metrics;
     if (metrics != NULL && (probe->metrics = program->variant != NULL ? programs_common(program, metrics) : strdup(metrics)) == NULL)
         return false;
@@ -291,22 +293,19 @@ static bool name_arguments(struct sched_probe *probe)
         probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
     if (probe->out.count > 0)
         probe->without = gpu_use_names(&probe->out, probe->graph);
-    return (probe->places != NULL || probe->request.places == NULL) && (probe->without != NULL || probe->out.count == 0);
+    if (has_sets)
+        probe->sets = gpu_use_sets(probe->graph, programs_vendor(program, probe->graph));
+    return (probe->places != NULL || probe->request.places == NULL) && (probe->without != NULL || probe->out.count == 0) && (probe->sets != NULL || !has_sets);
 }
 
 static void begin_spec(struct sched_probe *probe, uint64_t limit_ms, void (*line)(void *, const char *, size_t),
                        void (*ended)(void *, const struct runner_end *))
 {
     probe->spec = (struct runner_spec){
-        .program = probe->program,
-        .args = probe->args,
-        .environment = program_now(probe)->environment,
-        .limit_ms = limit_ms,
-        .silence_ms = (uint64_t)probe->env.config->probe_silence_s * 1000,
+        .program = probe->program, .args = probe->args, .environment = program_now(probe)->environment,
+        .limit_ms = limit_ms, .silence_ms = (uint64_t)probe->env.config->probe_silence_s * 1000,
         .output_max = OUTPUT_MAX,
-        .line = line,
-        .ended = ended,
-        .arg = probe,
+        .line = line, .ended = ended, .arg = probe,
     };
     probe->started_ns = clock_mono_ns(probe->env.clock);
 }
@@ -360,6 +359,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     if (program->is_gpu) {
         add_argument(probe, &n, "--backend", programs_backend(program, probe->graph));
         add_argument(probe, &n, "--variant", program->variant);
+        add_argument(probe, &n, "--sets", probe->sets);
         add_argument(probe, &n, "--without", probe->without);
         add_argument(probe, &n, "--skip", probe->hung);
         add_argument(probe, &n, "--shapes", probe->shapes);

@@ -80,7 +80,7 @@ struct sched_probe {
     struct runner_spec spec;
     char program[4096];
     char budget_text[24];
-    char *metrics, *places, *without; /* arguments of the running program */
+    char *metrics, *places, *without, *sets; /* arguments of the running program */
     const char *args[24];
     uint64_t started_ns;
     const struct graph *graph; /* a reference, while runner runs */

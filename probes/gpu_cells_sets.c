@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "gpu_names.h"
 #include "gpu_path.h"
 #include "gpu_rate.h"
 #include "gpu_together.h"
@@ -291,15 +292,27 @@ static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t
     return gpu_cells_add(run, cells, &cell);
 }
 
+/* Those that were asked for, before all others; of devices that were left out there are none. */
+static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_t *ret_count)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < run->wanted.set_count; i++) {
+        int device[4];
+        if (!gpu_names_set(run->node, run->wanted.sets[i], device) || device[0] < 0 || device[1] < 0 || device[2] < 0 || device[3] < 0)
+            continue;
+        ok = add_peer(run, cells, number_of(2, device[0], device[1], device[2], device[3]), GPU_BY_ENGINE, 0);
+        ++*ret_count;
+    }
+    return ok;
+}
+
+/* Quick draws as many fewer as were asked for. */
 static bool list_peer(const struct gpu_run *run, struct gpu_cells *cells, struct probe_random *random)
 {
-    bool full = run->wanted.profile == GPU_FULL, ok = true;
-    size_t count;
-    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count,
-                                           full                          ? FULL_PAIRS
-                                           : run->node->device_count > 4 ? QUICK_PAIRS
-                                                                         : FEW_PAIRS,
-                                           random, &count);
+    bool full = run->wanted.profile == GPU_FULL;
+    size_t count, asked = 0, most = full ? FULL_PAIRS : run->node->device_count > 4 ? QUICK_PAIRS : FEW_PAIRS;
+    bool ok = list_asked(run, cells, &asked);
+    int64_t *numbers = gpu_cells_sets_peer(run->node->device_count, full ? most : asked < most ? most - asked : 0, random, &count);
     if (numbers == NULL)
         return false;
     for (size_t i = 0; ok && i < count; i++)

@@ -24,10 +24,11 @@
 #define FULL_BUDGET_NS  INT64_C(1200000000000)
 #define PLACES_MAX      4096
 #define SKIPPED_MAX     256
+#define SETS_MAX        256
 
 struct options {
     struct gpu_probe_options run;
-    const char **places, **skipped, **without;
+    const char **places, **skipped, **without, **sets;
     size_t without_count;
     const char *backend;    /* NULL: the first that has devices */
     const char *variant[2]; /* axis and value */
@@ -45,6 +46,7 @@ enum option_key {
     OPT_SHAPES,
     OPT_SKIP,
     OPT_WITHOUT,
+    OPT_SETS,
     OPT_VARIANT,
     OPT_FACTS,
     OPT_ROOT,
@@ -62,6 +64,7 @@ static const struct probe_option list[] = {
     {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it", OPT_SHAPES},
     {"skip", "CELL,...", "do not measure these, \"METRIC FROM TO\" each, which hung before", OPT_SKIP},
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
+    {"sets", "SET,...", "measure these, too, two copies by copy engine at once: \"FROM>TO+FROM>TO\" each, PCI addresses, UUIDs", OPT_SETS},
     {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for", OPT_VARIANT},
     {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them", OPT_FACTS},
     {"root", "DIR", "read facts and conditions below DIR: /sys, /proc, /dev and /usr/lib/libnvidia-ml.so.1", OPT_ROOT},
@@ -148,6 +151,8 @@ static int take_option(int key, char *text, void *arg)
         return probe_options_names(text, GPU_DEVICES_MAX, options->without, &options->without_count)
                    ? -1
                    : usage("--without takes 1 to 64 GPUs", NULL);
+    case OPT_SETS:
+        return probe_options_names(text, SETS_MAX, options->sets, &wanted->set_count) ? -1 : usage("--sets takes 1 to 256 sets", NULL);
     case OPT_VARIANT:
         status = take_word(text, "no-sdma", "xnack", "--variant is no-sdma or xnack, not", &second);
         options->variant[0] = second ? "xnack" : "sdma";
@@ -188,6 +193,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         options->run.budget_ns = wanted->profile == GPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;
     wanted->skipped = options->skipped;
+    wanted->sets = options->sets;
     return -1;
 }
 
@@ -286,7 +292,8 @@ int main(int argc, char **argv)
     options.places = calloc(PLACES_MAX, sizeof *options.places);
     options.skipped = calloc(SKIPPED_MAX, sizeof *options.skipped);
     options.without = calloc(GPU_DEVICES_MAX + 1, sizeof *options.without);
-    bool room = options.places != NULL && options.skipped != NULL && options.without != NULL;
+    options.sets = calloc(SETS_MAX, sizeof *options.sets);
+    bool room = options.places != NULL && options.skipped != NULL && options.without != NULL && options.sets != NULL;
     int status = room ? parse_options(argc, argv, &options) : EXIT_BUG;
     struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
     struct probe_stop stop = {.out = options.table ? NULL : &out, .started_ns = options.run.started_ns};
@@ -302,5 +309,6 @@ int main(int argc, char **argv)
     free(options.places);
     free(options.skipped);
     free(options.without);
+    free(options.sets);
     return status;
 }

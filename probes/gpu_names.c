@@ -54,6 +54,40 @@ static bool is_cell(const struct gpu_node *node, const char *cell)
     return cell[end] == '\0' || (is_set && strlen(cell + end + 1) == strcspn(cell + end + 1, " "));
 }
 
+static int device_of(const struct gpu_node *node, const char *name)
+{
+    for (int i = 0; i < node->device_count; i++)
+        if (gpu_node_is(node->device[i].name, node->device[i].uuid, name))
+            return i;
+    return -1;
+}
+
+static bool set_names(const char *text, char name[4][72])
+{
+    int end = 0;
+    return sscanf(text, "%71[^>+]>%71[^>+]+%71[^>+]>%71[^>+]%n", name[0], name[1], name[2], name[3], &end) == 4 && text[end] == '\0' && strcmp(name[0], name[1]) != 0 &&
+           strcmp(name[2], name[3]) != 0;
+}
+
+bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4])
+{
+    char name[4][72];
+    if (!set_names(text, name))
+        return false;
+    for (int i = 0; i < 4; i++)
+        ret_device[i] = device_of(node, name[i]);
+    return true;
+}
+
+static bool is_set(const struct gpu_node *node, const char *text)
+{
+    char name[4][72];
+    bool ok = set_names(text, name);
+    for (int i = 0; i < 4 && ok; i++)
+        ok = is_gpu(node, name[i]);
+    return ok;
+}
+
 /* What there is, behind what is wrong. */
 static bool refuse(const struct gpu_node *node, const char *what, const char *name, bool with_numas, char *ret_text, size_t size)
 {
@@ -76,6 +110,9 @@ bool gpu_names_check(const struct gpu_node *node, const struct gpu_wanted *wante
     for (size_t i = 0; i < wanted->place_count; i++)
         if (!is_gpu(node, wanted->places[i]) && !is_numa(node, wanted->places[i]))
             return refuse(node, "--places: no such GPU or NUMA node", wanted->places[i], true, ret_text, size);
+    for (size_t i = 0; i < wanted->set_count; i++)
+        if (!is_set(node, wanted->sets[i]))
+            return refuse(node, "--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine", wanted->sets[i], false, ret_text, size);
     for (size_t i = 0; i < wanted->skipped_count; i++)
         if (!is_cell(node, wanted->skipped[i]))
             return refuse(node, "--skip: not \"METRIC FROM TO\" with a metric and two places of this machine", wanted->skipped[i], true, ret_text, size);

@@ -22,6 +22,8 @@ struct gpu_wanted {
     size_t place_count;
     const char *const *skipped; /* cells that hung before, as gpu_run_cell names them: never tried again in this run */
     size_t skipped_count;
+    const char *const *sets; /* two copies each, "FROM>TO+FROM>TO", that are measured together whatever is drawn */
+    size_t set_count;
 };
 
 struct gpu_run {

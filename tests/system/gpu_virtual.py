@@ -157,7 +157,23 @@ def shapes_go_back_to_the_probe():
         assert "--shapes" not in runs[0] and "--shapes" in runs[1] and "MI250X" in runs[1].split("--shapes")[1], runs
 
 
-TESTS = [from_boot_to_answers, a_boot_with_the_defaults, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe]
+def which_of_several_ways_is_measured():
+    """gpu0 to gpu3 goes over gpu1 or gpu2: the lowest numbers are no guess any more."""
+    seen = {}
+    for middle in (1, 2):
+        with virtual(f"route 0 {middle} 3\n") as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
+            probed(daemon, metrics=["gpu_gpu_copy_engine", "gpu_gpu_copy_engine_concurrent", "copy_latency"])
+            daemon.wait_ready(60)
+            for other in ({"from": 1, "to": 3}, {"from": 0, "to": 2}):
+                gpus = sorted({0, 3, other["from"], other["to"]})
+                flows = [{"from": gpus.index(a), "to": gpus.index(b), "bytes": 64 << 20} for a, b in ((0, 3), (other["from"], other["to"]))]
+                answer = daemon.call("io.berth.Placement.Bind", {"tasks": 3, "flows": flows, "order": "rank", "mechanism": "copy_engine", "allowed": {"cpus": "0-127", "gpus": [f"gpu{g}" for g in gpus]}})
+                assert not any("several ways" in text or "as wide" in text for text in answer["warnings"]), answer["warnings"]
+                seen[middle, other["from"]] = answer["predicted"]["time_ns"] / ((64 << 20) / 37.5)
+    assert all(abs(ratio / (1.5 if middle == beside + (0 if beside == 1 else 2) else 1) - 1) < 0.05 for (middle, beside), ratio in seen.items()), seen
+
+
+TESTS = [from_boot_to_answers, a_boot_with_the_defaults, a_call_that_never_returns_costs_its_cell, wrong_bytes_are_found, shapes_go_back_to_the_probe, which_of_several_ways_is_measured]
 
 
 if __name__ == "__main__":

@@ -35,9 +35,11 @@ static void make(struct world *w, uint64_t *seed)
 {
     *w = (struct world){.count = 1 + (size_t)(uniform(seed) * STREAMS)};
     double shared = uniform(seed) < 0.5 ? 0.4 : 0.1; /* all with all, or a few with a few */
+    double later = uniform(seed) < 0.5 ? 0 : 4; /* all at once, or one after the other */
     for (size_t i = 0; i < w->count; i++) {
         w->alone[i] = 1 + floor(uniform(seed) * 40);
         w->stream[i] = (struct load_stream){.bytes_per_s = w->alone[i], .bytes = floor(uniform(seed) * 100), .use = w->use[i], .kind = 1};
+        w->stream[i].start_ns = w->stream[i].begin_ns = floor(later * uniform(seed)) * 1e9;
     }
     for (size_t l = 0; l < LIMITS; l++) {
         struct resource_limit *same = &w->same[l];
@@ -59,15 +61,19 @@ static void reference(const struct world *w, double *ret_end_s)
     double left[STREAMS], now_s = 0;
     for (size_t i = 0; i < w->count; i++) {
         left[i] = w->stream[i].bytes;
-        ret_end_s[i] = 0;
+        ret_end_s[i] = w->stream[i].begin_ns / 1e9; /* of one without bytes */
     }
     for (;;) {
         size_t active[STREAMS], count = 0;
         double rate[STREAMS], next_s = INFINITY;
-        for (size_t i = 0; i < w->count; i++)
-            if (left[i] > 1e-9)
+        for (size_t i = 0; i < w->count; i++) {
+            double begin_s = w->stream[i].begin_ns / 1e9;
+            if (left[i] > 1e-9 && begin_s > now_s + 1e-9)
+                next_s = fmin(next_s, begin_s - now_s);
+            else if (left[i] > 1e-9)
                 active[count++] = i;
-        if (count == 0)
+        }
+        if (count == 0 && isinf(next_s))
             return;
         resource_share(w->alone, w->same, LIMITS, active, count, rate);
         for (size_t i = 0; i < count; i++)
