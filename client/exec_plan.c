@@ -6,6 +6,7 @@
 #include "cmd_bind.h"
 #include "lib.h"
 #include "lib_bind.h"
+#include "lib_dealt.h"
 #include "slurm_share.h"
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])
@@ -104,14 +105,11 @@ static bool set_ranks(struct cmd *cmd, json_t *request, const struct berth_launc
     return fine;
 }
 
-/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job has said so: then Bind's own default stands. Slurm sets it in batch scripts and
- * steps that have gpus, and nowhere else. */
+/* How many gpus a job of Slurm's has for these tasks, of those that they may use; 0 where no job has said so: then Bind's own default stands. */
 static int job_gpus(const struct exec_plan *plan)
 {
-    const char *text = getenv("SLURM_GPUS_ON_NODE");
-    long count = text != NULL ? strtol(text, NULL, 10) : 0;
-    const long usable = (long)plan->step->allowed.gpus.count;
-    return count <= 0 ? 0 : (int)(count < usable ? count : usable);
+    const long count = lib_dealt_count(getenv("SLURM_GPUS_ON_NODE")), usable = (long)plan->step->allowed.gpus.count;
+    return (int)(count < usable ? count : usable);
 }
 
 /* As the plugin deals them out, where nobody says how. */

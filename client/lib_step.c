@@ -2,6 +2,7 @@
 #include "lib_allowed.h"
 #include "lib_ancestor.h"
 #include "lib_cpus.h"
+#include "lib_dealt.h"
 #include "lib_key.h"
 #include "lib_launcher.h"
 
@@ -77,23 +78,11 @@ static size_t count_usable(const struct lib_gpu *gpus, size_t count)
     return usable;
 }
 
-enum dealt { UNKNOWN, TO_ALL, TO_EACH };
-
-/* Whether Slurm shows each task all gpus of the step, or has bound each to some: then SLURM_STEP_GPUS has the task's, and SLURM_GPUS_ON_NODE counts more. The process that starts
- * the tasks is root's: it shows its variables to root alone, and they are not the step's. */
-static enum dealt slurm_deals(const struct lib_variables *variables, const struct berth_launcher *launcher)
+/* The process that starts the tasks is root's: it shows its variables to root alone, and they are not the step's. */
+static enum lib_dealt slurm_deals(const struct lib_variables *variables, const struct berth_launcher *launcher)
 {
-    const char *all = lib_variable(variables, "SLURM_GPUS_ON_NODE"), *list = lib_variable(variables, "SLURM_STEP_GPUS");
-    const long count = all != NULL && launcher->name != NULL && strcmp(launcher->name, "slurm") == 0 ? strtol(all, NULL, 10) : 0;
-    struct lib_cpus numbers;
-    long mine = 0;
-    if (count <= 0)
-        return UNKNOWN;
-    if (list == NULL || !lib_cpus_parse(list, &numbers)) /* --gpu-bind=none names none */
-        return TO_ALL;
-    for (unsigned n = 0; n < LIB_CPUS_MAX; n++)
-        mine += lib_cpus_has(&numbers, n);
-    return mine < count ? TO_EACH : TO_ALL;
+    bool is_slurms = launcher->name != NULL && strcmp(launcher->name, "slurm") == 0;
+    return is_slurms ? lib_dealt_of(lib_variable(variables, "SLURM_GPUS_ON_NODE"), lib_variable(variables, "SLURM_STEP_GPUS")) : LIB_DEALT_UNKNOWN;
 }
 
 /* What the tasks have together of which Slurm shows each its own. All that the node has, as a cgroup may hide the others' from each: the job's claim keeps a plan within the job. */
@@ -115,12 +104,12 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     memcpy(shared, openable, count * sizeof *shared);
     lib_visible_apply(&mine, own, count);
     const size_t mine_count = count_usable(own, count);
-    const enum dealt dealt = slurm_deals(variables, launcher);
-    if (launcher->tasks <= 1 || (dealt == TO_ALL && given == NULL)) {
+    const enum lib_dealt dealt = slurm_deals(variables, launcher);
+    if (launcher->tasks <= 1 || (dealt == LIB_DEALT_TO_ALL && given == NULL)) {
         memcpy(shared, own, count * sizeof *shared);
-    } else if (dealt == TO_EACH && mine_count > 0) {
+    } else if (dealt == LIB_DEALT_TO_EACH && mine_count > 0) {
         widen(shared, count, given);
-    } else if (dealt == UNKNOWN && ancestor->variables != NULL) {
+    } else if (dealt == LIB_DEALT_UNKNOWN && ancestor->variables != NULL) {
         const struct lib_visible its = {
             .cuda = lib_ancestor_variable(ancestor, "CUDA_VISIBLE_DEVICES"),
             .cuda_order = lib_ancestor_variable(ancestor, "CUDA_DEVICE_ORDER"),
@@ -128,10 +117,10 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
             .hip = lib_ancestor_variable(ancestor, "HIP_VISIBLE_DEVICES"),
         };
         lib_visible_apply(&its, shared, count);
-    } else if (dealt == UNKNOWN && mine_count >= (size_t)launcher->tasks) {
+    } else if (dealt == LIB_DEALT_UNKNOWN && mine_count >= (size_t)launcher->tasks) {
         memcpy(shared, own, count * sizeof *shared);
     }
-    step->gpus_bound = dealt != TO_ALL && mine_count > 0 && mine_count < count_usable(shared, count);
+    step->gpus_bound = dealt != LIB_DEALT_TO_ALL && mine_count > 0 && mine_count < count_usable(shared, count);
     step->gpus = lib_allowed_names(read, own, count);
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }

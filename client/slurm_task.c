@@ -8,6 +8,7 @@
 #include "exec_visible.h"
 #include "lib_ancestor.h"
 #include "lib_apply.h"
+#include "lib_dealt.h"
 #include "slurm_call.h"
 #include "slurm_gres.h"
 #include "slurm_list.h"
@@ -49,9 +50,7 @@ static bool read_gpus(struct task *task, const char *gres_conf, const char *numb
 /* Whether each task of the step sees all of its gpus: --gpu-bind leaves to each its own in SLURM_STEP_GPUS. */
 static bool is_for_all(const char *numbers)
 {
-    int number[SLURM_GPUS_MOST], count = slurm_list_numbers(numbers, SLURM_GPUS_MOST, number);
-    const char *all = getenv("SLURM_GPUS_ON_NODE");
-    return count < 0 || all == NULL || strtol(all, NULL, 10) <= count; /* what is no list is told later */
+    return lib_dealt_of(getenv("SLURM_GPUS_ON_NODE"), numbers) != LIB_DEALT_TO_EACH; /* what is no list is told later */
 }
 
 static bool find_out(struct task *task, const char *gres_conf, const char *numbers)

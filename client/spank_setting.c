@@ -15,7 +15,8 @@ static const char *value_of(const char *word, const char *key)
     return strncmp(word, key, length) == 0 ? word + length : NULL;
 }
 
-static void take(const char *word, struct spank_setting *setting, char *why, size_t size)
+/* Whether it is about the default, of which what is wrong is told before all else. */
+static bool take(const char *word, struct spank_setting *setting, char *why, size_t size)
 {
     char wrong[256];
     const char *value;
@@ -28,10 +29,12 @@ static void take(const char *word, struct spank_setting *setting, char *why, siz
         setting->is_default_wrong = !spank_options_parse(value, &setting->options, wrong, sizeof wrong);
         if (setting->is_default_wrong)
             snprintf(why, size, "plugstack.conf: default=%.60s: %s", value, wrong);
+        return true;
     } else if ((value = value_of(word, "timeout_ms=")) == NULL)
         snprintf(why, size, "plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, timeout_ms= and default=", word);
     else if (!cmd_parse_count(value, 1, TIMEOUT_MS_MOST, &setting->timeout_ms))
         snprintf(why, size, "plugstack.conf: timeout_ms takes 1 to %d, not \"%.60s\"", TIMEOUT_MS_MOST, value);
+    return false;
 }
 
 void spank_setting_read(int count, char **words, struct spank_setting *ret, char *why, size_t size)
@@ -42,8 +45,7 @@ void spank_setting_read(int count, char **words, struct spank_setting *ret, char
     why[0] = '\0';
     for (int i = 0; i < count; i++) {
         line[0] = '\0';
-        take(words[i], &setting, line, sizeof line);
-        bool is_default = strncmp(words[i], "default=", 8) == 0;
+        bool is_default = take(words[i], &setting, line, sizeof line);
         if (line[0] != '\0' && (why[0] == '\0' || is_default))
             snprintf(why, size, "%s", line);
     }

@@ -200,9 +200,22 @@ static json_t *prediction_json(const struct prediction *prediction, const char *
     return json;
 }
 
+/* AMD's runtime has no way to a gpu that it does not see, and the variable that says how it is to copy there says nothing then. */
+static void warn_of_unseen(struct reply *reply)
+{
+    struct bind_answer *answer = &reply->answer;
+    for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count; t++)
+        for (size_t i = 0; i < answer->task[t].variable_count; i++)
+            if (strcmp(answer->task[t].variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
+                plan_warn(&answer->warnings, "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one (visible all shows them)");
+                return;
+            }
+}
+
 static enum berth_code put_answer(struct reply *reply, json_t *json, struct berth_err *err)
 {
     struct bind_answer *answer = &reply->answer;
+    warn_of_unseen(reply);
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: %s; locality alone decided",
                   reply->asked->names_traffic ? "of the traffic that the request names no rank here has anybody to send to" : "the request names no traffic");
