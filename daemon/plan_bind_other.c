@@ -18,7 +18,7 @@ struct others {
     bool keeps_order;
     size_t berths, most; /* choices looked at, at most */
     uint16_t *slot, *best;
-    size_t count, longer;
+    size_t count, longer, less; /* less: where gpus are given out in order, because so little more is not known to be more */
     double best_ns;
 };
 
@@ -40,6 +40,7 @@ static void look(struct others *others)
         return;
     double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
     others->count++;
+    others->less += time_ns < others->ours_ns * (1 - PRICE_WORTH);
     if (!(time_ns > others->ours_ns * (1 + PRICE_WORTH)))
         return;
     others->longer++;
@@ -121,7 +122,8 @@ static void say(const struct others *others, struct bind_answer *answer)
         plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that takes longer takes %s, %.3g times as long: %s", others->count, plural,
                   plan_text_time(others->best_ns, time), others->best_ns / others->ours_ns, gpus);
     } else if (others->count > 0) {
-        plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s as long", others->count, plural, others->count == 1 ? "s" : "");
+        plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s", others->count, plural, others->count == 1 ? "s" : "",
+                  others->less > 0 ? "no longer" : "as long");
     } else if (others->berths == others->price->request.gpu_count && (others->price->request.tasks == 1 || others->keeps_order)) {
         plan_warn(&answer->reasons, "there is no other choice of gpus");
     }

@@ -381,7 +381,7 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
 def what_another_choice_takes_is_told_and_true():
     """Each answer that has a price says what another choice takes, or that others take as long; asked for, it takes just that."""
     chosen = re.compile(r"of (\d+) other choices? of gpus looked at the best that takes longer takes ([\d.]+) (\w+), ([\d.]+) times as long: (gpu\d+(?:, gpu\d+)*)")
-    alike = re.compile(r"(\d+) other choices? of gpus looked at \(others of them, tasks that change places\) takes? as long")
+    alike = re.compile(r"(\d+) other choices? of gpus looked at \(others of them, tasks that change places\) takes? (as long|no longer)")
     elsewhere = re.compile(r"with memory (?:of (\w+) instead of (\w+)|of another NUMA node each \(.*\)) the same gpus take (?:([\d.]+) (\w+), ([\d.]+) times )?as long")
     seen = set()
     for name in WITH_GPUS:
@@ -399,6 +399,7 @@ def what_another_choice_takes_is_told_and_true():
                     for rule, found in others:
                         assert int(found[1]) > 0
                         if rule is alike:
+                            assert (found[2] == "no longer") <= any(line.startswith("gpus are given out in order: another choice") for line in answer["reasons"]), (name, request, answer["reasons"])
                             seen.add("alike")
                             continue
                         its, theirs = float(found[2]) * UNIT[found[3]], found[5].split(", ")
