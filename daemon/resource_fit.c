@@ -229,13 +229,16 @@ static size_t root_of(size_t *group, size_t flow)
     return flow;
 }
 
-/* Whether the run has a user that gets less than alone. */
+/* Whether the run has several users, one of which gets less than alone: a single one shares something else. */
 static bool is_slowed(const struct resource_problem *problem, const struct resource_run *run, const unsigned char *users)
 {
-    for (size_t i = 0; i < run->count; i++)
-        if (users[run->flow[i]] && problem->alone[run->flow[i]] > run->rate[i] * (1 + RESOURCE_TOLERANCE))
-            return true;
-    return false;
+    bool is_slower = false;
+    size_t count = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        count += users[run->flow[i]];
+        is_slower |= users[run->flow[i]] && problem->alone[run->flow[i]] > run->rate[i] * (1 + RESOURCE_TOLERANCE);
+    }
+    return is_slower && count > 1;
 }
 
 /* Whether the runs that make a limit of these users hang together by users that were slower in the same one. Ports for each direction that are equally wide, or
@@ -378,7 +381,8 @@ static long best_candidate(struct search *search, const struct resource_run *run
     long most = 0;
     for (size_t c = 0; c < problem->candidate_count; c++) {
         const unsigned char *users = problem->candidate + c * problem->flow_count;
-        if (!is_tight(run, users) || is_used(problem, c) || !is_one(search, users))
+        bool is_end = problem->is_end != NULL && problem->is_end[c];
+        if (!is_tight(run, users) || is_used(problem, c) || !(is_end || is_one(search, users)))
             continue;
         memcpy(trial->users, users, problem->flow_count);
         trial->candidate = c;

@@ -55,6 +55,7 @@ struct resource_problem {
     struct resource_run *run;
     size_t run_count;
     const unsigned char *candidate; /* candidate_count rows of flow_count: 1 a user; what is more particular comes first */
+    const bool *is_end; /* by candidate: what goes out of one place, or into one, is one limit wherever its users were slower; NULL none is */
     size_t candidate_count;
     struct resource_limit *limit;
     size_t limit_count;

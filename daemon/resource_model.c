@@ -160,7 +160,7 @@ static bool is_narrow(const struct resource_problem *problem, const unsigned cha
 
 /* Candidates with fewer than two users explain nothing together. A port that structure does not show comes before the memory behind it, which has the same users where no other gpu's
  * transfers with that were measured, only where it is narrow. */
-static unsigned char *list_candidates(struct building *building, struct resource_role *kept)
+static unsigned char *list_candidates(struct building *building, struct resource_role *kept, bool *is_end)
 {
     struct resource_problem *problem = &building->problem;
     size_t flows = problem->flow_count;
@@ -172,8 +172,10 @@ static unsigned char *list_candidates(struct building *building, struct resource
             row[i] = resource_structure_has(building->structure, building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
             users += row[i];
         }
-        if (users > 1 && (!resource_role_is_hidden(building->graph, &building->role[c]) || is_narrow(problem, row)))
+        if (users > 1 && (!resource_role_is_hidden(building->graph, &building->role[c]) || is_narrow(problem, row))) {
+            is_end[problem->candidate_count] = building->role[c].part == RESOURCE_GPU && building->role[c].direction != RESOURCE_BOTH;
             kept[problem->candidate_count++] = building->role[c];
+        }
     }
     return table;
 }
@@ -259,14 +261,17 @@ static bool add_metric(struct resource_model *model, struct building *building)
         return true;
     struct resource_role *kept = calloc(building->role_count + 1, sizeof *kept);
     bool ok = kept != NULL && list_flows(building) && find_alone(building) && list_runs(building);
-    unsigned char *candidate = ok ? list_candidates(building, kept) : NULL;
+    bool *is_end = calloc(building->role_count + 1, sizeof *is_end);
+    unsigned char *candidate = ok && is_end != NULL ? list_candidates(building, kept, is_end) : NULL;
     building->problem.candidate = candidate;
+    building->problem.is_end = is_end;
     ok = ok && candidate != NULL && resource_fit(&building->problem) && take_results(model, building, kept);
     resource_fit_done(&building->problem);
     free_runs(&building->problem);
     free(building->problem.alone);
     free(building->flow);
     free(candidate);
+    free(is_end);
     free(kept);
     return ok;
 }

@@ -39,6 +39,15 @@ static void recorded_h200_host_copies(void **state)
     discovery_done(&node);
 }
 
+static const struct resource_found *found_of(const struct resource_model *model, enum metric metric, const char *name)
+{
+    const struct resource_found *it = NULL;
+    for (size_t i = 0; i < model->found_count; i++)
+        it = model->found[i].metric == metric && strcmp(model->found[i].name, name) == 0 ? &model->found[i] : it;
+    assert_non_null(it);
+    return it;
+}
+
 /* Four H200 at an NVSwitch, by the quick profile: a gpu's port carries both directions together, its links in what one peer sends
  * it, and the host's memory gives way from the third gpu on, reading as writing. Through the switch nothing is lost. */
 static void recorded_four_h200(void **state)
@@ -66,12 +75,20 @@ static void recorded_four_h200(void **state)
     for (int gpu = 0; gpu < 4; gpu++) {
         char name[32];
         snprintf(name, sizeof name, "gpu%d:in", gpu);
-        assert_float_equal(found(model, name)->step[0].bytes_per_s, 377.5 * GB, GB); /* of kernels that write */
+        assert_float_equal(found_of(model, METRIC_GPU_GPU_KERNEL_CONCURRENT, name)->step[0].bytes_per_s, 377.5 * GB, GB); /* of kernels that write */
+        assert_float_equal(found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s, 402 * GB, GB);
+        snprintf(name, sizeof name, "gpu%d:out", gpu);
+        assert_float_equal(found_of(model, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, name)->step[0].bytes_per_s, 397.5 * GB, GB);
         snprintf(name, sizeof name, "gpu%d:port", gpu);
         assert_float_equal(found(model, name)->step[0].bytes_per_s, 103 * GB, GB);
     }
-    for (size_t i = 0; i < model->found_count; i++)
+    /* However few pairs were drawn, what copies out of a gpu share, or into it, is one thing. */
+    size_t ports = 0;
+    for (size_t i = 0; i < model->found_count; i++) {
         assert_null(strstr(model->found[i].name, "switch"));
+        ports += model->found[i].metric == METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT;
+    }
+    assert_int_equal(ports, 8);
     resource_model_free(model);
     discovery_done(&node);
 }
