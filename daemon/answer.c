@@ -18,8 +18,8 @@ static json_t *done(json_t *json, bool ok)
     return json;
 }
 
-/* Whole numbers are read and printed fast; of a millisecond a nanosecond is nothing, of less it may be what tells options apart. */
-static double whole(double time_ns) { return time_ns >= 1e6 ? rint(time_ns) : time_ns; }
+/* Whole numbers are read and printed fast; of a tenth of a millisecond a nanosecond is nothing, of less it may be what tells options apart. */
+static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
 
 void answer_print_prediction(struct print *print, const struct prediction *prediction)
 {
