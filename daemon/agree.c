@@ -94,7 +94,7 @@ static int kind_of_call(const struct values *values, const struct value *v)
     char text[64];
     enum metric metric;
     const char *axes = values_axes(values, v), *name = axes_get(v->metric, axes, "metric", text, sizeof text);
-    if (v->source != VALUE_MEASURED || !(v->value > 0) || strstr(axes, "clock=queue") != NULL || name == NULL || !metric_parse(name, &metric))
+    if (v->source != VALUE_MEASURED || !(v->value > 0) || strstr(axes, "clock=") != NULL || name == NULL || !metric_parse(name, &metric))
         return AGREE_KINDS;
     unsigned kind = resource_kind_of(metric);
     return kind != 0 ? index_of(kind) : AGREE_KINDS;

@@ -30,13 +30,13 @@ static struct curve_sample make_sample(int64_t bytes, const struct value *v)
 static void find_overheads(struct curve *curve, const struct values *values, const struct graph *graph)
 {
     char axes[TRANSFER_AXES_MAX];
-    double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns};
+    double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns, [TRANSFER_CHAIN] = &curve->t0_chain_ns, [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
     enum place_kind kind = graph->places[curve->from].kind;
     bool by_itself = kind == PLACE_CORE || kind == PLACE_PU || kind == PLACE_LLC;
-    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++) {
+    for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
         transfer_overhead_axes(curve->metric, curve->axes, clock, axes, sizeof axes);
         const struct value *v = values_find(values, METRIC_TRANSFER_OVERHEAD, curve->from, curve->to, axes);
-        *t0[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : by_itself ? curve->fit.piece[0].t0_ns : NAN;
+        *t0[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : by_itself && clock <= TRANSFER_QUEUE ? curve->fit.piece[0].t0_ns : NAN;
     }
     curve->b80_bytes = 4 * curve->t0_call_ns * 1e-9 * curve_wmax_bytes_per_s(curve);
 }

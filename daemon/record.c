@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transfer.h"
-
 #define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
 #define PLACE_MAX_LENGTH 64         /* a place's name, PCI address or uuid */
 #define WHY_MAX_LENGTH 200
@@ -220,8 +218,11 @@ static void read_value(const struct cursor *cursor, struct record *record)
     record->value.metric = read_metric(cursor);
     record->value.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
     record->value.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
-    record->value.t0_call_ns = read_number(cursor, "t0_call_ns", false, false);
-    record->value.t0_queue_ns = read_number(cursor, "t0_queue_ns", false, false);
+    bool has_t0 = false;
+    for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
+        record->value.t0_ns[clock] = read_number(cursor, transfer_clock_key((enum transfer_clock)clock), false, false);
+        has_t0 = has_t0 || !isnan(record->value.t0_ns[clock]);
+    }
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
     record->value.value = read_number(cursor, "value", samples == NULL, false);
     read_interval(cursor, record->value.value, "low", "high", &record->value.low, &record->value.high);
@@ -229,7 +230,7 @@ static void read_value(const struct cursor *cursor, struct record *record)
     if (cursor->err->code != BERTH_OK)
         return;
     read_axes(cursor, record->value.metric, 0, record->value.axes, sizeof record->value.axes);
-    if ((!isnan(record->value.t0_call_ns) || !isnan(record->value.t0_queue_ns)) && !transfer_is(record->value.metric))
+    if (has_t0 && !transfer_is(record->value.metric))
         err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is no transfer and has no t0", cursor->in, metric_info(record->value.metric)->name);
     if (samples == NULL)
         return;
@@ -438,9 +439,9 @@ static enum berth_code add_samples(const struct record *record, struct value *v,
 /* What starting the transfer costs, of which no interval is known. */
 static enum berth_code add_overheads(const struct record *record, const struct value *transfer, struct values *values, struct berth_err *err)
 {
-    const double t0_ns[] = {[TRANSFER_CALL] = record->value.t0_call_ns, [TRANSFER_QUEUE] = record->value.t0_queue_ns};
+    const double *t0_ns = record->value.t0_ns;
     enum berth_code code = BERTH_OK;
-    for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE && code == BERTH_OK; clock++) {
+    for (int clock = 0; clock < TRANSFER_CLOCKS && code == BERTH_OK; clock++) {
         struct value v = *transfer;
         char axes[TRANSFER_AXES_MAX];
         if (isnan(t0_ns[clock]))

@@ -13,6 +13,7 @@
 #include "err.h"
 #include "graph.h"
 #include "sets.h"
+#include "transfer.h"
 #include "values.h"
 
 #define RECORD_SCHEMA 1
@@ -44,7 +45,7 @@ struct record {
             const char *from, *to;
             char axes[256];
             double value, low, high;                /* NAN absent; value absent when there are samples */
-            double t0_call_ns, t0_queue_ns;         /* NAN absent */
+            double t0_ns[TRANSFER_CLOCKS];          /* NAN absent */
             uint32_t n;
             struct record_sample *samples;
             size_t sample_count;

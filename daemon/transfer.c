@@ -9,6 +9,14 @@
 
 #include "values.h"
 
+static const struct {
+    const char *name, *key;
+} clocks[] = {[TRANSFER_CALL] = {"call", "t0_call_ns"}, [TRANSFER_QUEUE] = {"queue", "t0_queue_ns"}, [TRANSFER_CHAIN] = {"chain", "t0_chain_ns"}, [TRANSFER_LAUNCH] = {"launch", "t0_launch_ns"},
+              [TRANSFER_END] = {"end", "t0_end_ns"}};
+
+const char *transfer_clock_name(enum transfer_clock clock) { return clocks[clock].name; }
+const char *transfer_clock_key(enum transfer_clock clock) { return clocks[clock].key; }
+
 bool transfer_is(enum metric metric)
 {
     char standard[8];
@@ -40,7 +48,7 @@ int64_t transfer_split(const char *axes, char *ret_rest, size_t size)
 void transfer_overhead_axes(enum metric metric, const char *axes, enum transfer_clock clock, char *ret_axes, size_t size)
 {
     char keys[8][48], values[8][48];
-    const char *text[2 * (8 + 2)] = {"metric", metric_info(metric)->name, "clock", clock == TRANSFER_QUEUE ? "queue" : "call"};
+    const char *text[2 * (8 + 2)] = {"metric", metric_info(metric)->name, "clock", transfer_clock_name(clock)};
     size_t count = 2;
     for (const char *c = metric_info(metric)->axes; *c != '\0' && count < 10; c += strcspn(c, ","), c += *c == ',') {
         size_t n = count - 2;

@@ -107,6 +107,7 @@ struct gpu_api {
     int (*stream_after)(const struct gpu_api *api, gpu_stream stream, gpu_event event);
     int (*stream_done)(const struct gpu_api *api, gpu_stream stream, bool *ret_done); /* never waits */
     int (*event_new)(const struct gpu_api *api, gpu_event *ret_event);                /* with a time */
+    int (*event_plain_new)(const struct gpu_api *api, gpu_event *ret_event); /* without: it holds up less what is behind it */
     int (*event_free)(const struct gpu_api *api, gpu_event event);
     int (*event_record)(const struct gpu_api *api, gpu_event event, gpu_stream stream);
     int (*event_elapsed)(const struct gpu_api *api, gpu_event from, gpu_event to, double *ret_ns);

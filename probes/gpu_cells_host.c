@@ -71,8 +71,10 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
 {
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
-    bool few = path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) &&
-               !stands_for_others(run, cell->from >= 0 ? cell->from : cell->to);
+    int device = cell->from >= 0 ? cell->from : cell->to, numa = cell->from >= 0 ? cell->to : cell->from;
+    bool is_near = GPU_CELL_NUMA(gpu_run_near(run, device)) == numa;
+    bool few = (path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) && !stands_for_others(run, device)) ||
+               (run->wanted.profile != GPU_FULL && !is_near);
     return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
 }
 
@@ -140,14 +142,16 @@ static bool list_pair(const struct gpu_run *run, struct gpu_cells *cells, int nu
                                         .axes = axes_of,
                                         .measure = measure_rate};
                 ok = ok && gpu_cells_add(run, cells, &cell);
-                if (!main || what == BOTH || (!full && !near) || !wants_curve(run, device, what))
+                /* What starting a copy costs differs between near and far memory. */
+                bool is_far = !full && !near;
+                if (!main || what == BOTH || (is_far && !(what == ONE && wants_all(run))) || !wants_curve(run, device, what))
                     continue;
                 cell.phase = GPU_PHASE_CURVES;
                 cell.is_more = true;
                 cell.measure = measure_curve;
-                cell.rank = by_kernel ? 1 : 0;
+                cell.rank = by_kernel || is_far ? 1 : 0;
                 ok = ok && gpu_cells_add(run, cells, &cell);
-                if (what != ONE)
+                if (what != ONE || is_far)
                     continue;
                 cell.metric = PROBE_COPY_LATENCY;
                 cell.is_more = false;

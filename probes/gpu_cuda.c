@@ -281,13 +281,21 @@ static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_d
     return 0;
 }
 
-static int event_new(const struct gpu_api *api, gpu_event *ret_event)
+static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
 {
     gpu_event event;
-    int code = calls_of(api)->cuEventCreate(&event, 0);
+    int code = calls_of(api)->cuEventCreate(&event, flags);
     if (code == 0)
         *ret_event = event;
     return code;
+}
+
+static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+
+static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    enum { DISABLE_TIMING = 2 };
+    return event_with(api, DISABLE_TIMING, ret_event);
 }
 
 static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->cuEventDestroy_v2(event); }
@@ -408,6 +416,7 @@ struct gpu_api *gpu_cuda_new(struct probe_why *why)
         .stream_after = stream_after,
         .stream_done = stream_done,
         .event_new = event_new,
+        .event_plain_new = event_plain_new,
         .event_free = event_free,
         .event_record = event_record,
         .event_elapsed = event_elapsed,

@@ -261,13 +261,21 @@ static int stream_done(const struct gpu_api *api, gpu_stream stream, bool *ret_d
     return 0;
 }
 
-static int event_new(const struct gpu_api *api, gpu_event *ret_event)
+static int event_with(const struct gpu_api *api, unsigned flags, gpu_event *ret_event)
 {
     gpu_event event;
-    int code = calls_of(api)->hipEventCreateWithFlags(&event, 0);
+    int code = calls_of(api)->hipEventCreateWithFlags(&event, flags);
     if (code == 0)
         *ret_event = event;
     return code;
+}
+
+static int event_new(const struct gpu_api *api, gpu_event *ret_event) { return event_with(api, 0, ret_event); }
+
+static int event_plain_new(const struct gpu_api *api, gpu_event *ret_event)
+{
+    enum { DISABLE_TIMING = 2 };
+    return event_with(api, DISABLE_TIMING, ret_event);
 }
 
 static int event_free(const struct gpu_api *api, gpu_event event) { return calls_of(api)->hipEventDestroy(event); }
@@ -384,6 +392,7 @@ struct gpu_api *gpu_hip_new(struct probe_why *why)
         .stream_after = stream_after,
         .stream_done = stream_done,
         .event_new = event_new,
+        .event_plain_new = event_plain_new,
         .event_free = event_free,
         .event_record = event_record,
         .event_elapsed = event_elapsed,

@@ -89,17 +89,24 @@ static bool keep_samples(struct gpu_report *report, const struct gpu_node *node,
 }
 
 bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count, double t0_call_ns,
-                        double t0_queue_ns)
+                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count,
+                        const struct gpu_starts *starts)
 {
     if (report->out == NULL)
         return keep_samples(report, node, metric, from, to, axes, samples, count);
     struct probe_line line;
     begin(report, &line, "value", node, metric, from, to, axes);
-    if (t0_call_ns > 0)
-        probe_line_number(&line, "t0_call_ns", t0_call_ns);
-    if (t0_queue_ns > 0)
-        probe_line_number(&line, "t0_queue_ns", t0_queue_ns);
+    const struct {
+        const char *key;
+        double ns;
+    } t0[] = {{"t0_call_ns", starts->call_ns},
+              {"t0_queue_ns", starts->queue_ns},
+              {"t0_chain_ns", starts->chain_ns},
+              {"t0_launch_ns", starts->launch_ns},
+              {"t0_end_ns", starts->end_ns}};
+    for (size_t i = 0; i < sizeof t0 / sizeof *t0; i++)
+        if (t0[i].ns > 0)
+            probe_line_number(&line, t0[i].key, t0[i].ns);
     probe_line_open_list(&line, "samples");
     for (size_t i = 0; i < count; i++)
         probe_record_sample(&line, &samples[i]);

@@ -35,10 +35,16 @@ bool gpu_report_begin(struct gpu_report *report, const char *cell);
 /* In the metric's unit. */
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                       const struct probe_axes *axes, const struct probe_summary *value);
-/* Times of one operation, queued back to back, by size in ascending order; what starting one costs, NAN: not known. */
+
+/* What starting one operation costs, by whatever clock (docs/RECORD.md); 0 or NAN: not known. */
+struct gpu_starts {
+    double call_ns, queue_ns, chain_ns, launch_ns, end_ns;
+};
+
+/* Times of one operation, queued back to back, by size in ascending order. */
 bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
-                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count, double t0_call_ns,
-                        double t0_queue_ns);
+                        const struct probe_axes *axes, const struct probe_sample *samples, size_t count,
+                        const struct gpu_starts *starts);
 struct gpu_report_flow {
     int from, to;
     struct probe_summary bytes_per_s;

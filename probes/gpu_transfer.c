@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "gpu_chain.h"
 #include "gpu_rate.h"
 #include "probe_clock.h"
 
@@ -71,11 +72,32 @@ static bool find_more(struct gpu_run *run, const struct gpu_flow *flow, const st
     return true;
 }
 
+/* As pieces of a way through several memories, of what moves bytes. Of 64 KiB, because a few bytes would be in the queue itself. */
+static bool find_chain(struct gpu_run *run, const struct gpu_flow *flow, const struct probe_sample *samples, size_t count,
+                       struct gpu_starts *starts, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_op op = flow->op;
+    struct gpu_chain chain;
+    size_t i = 0;
+    while (i < count && samples[i].bytes != FEW_BYTES)
+        i++;
+    if (i == count || run->node->kernels_why.text[0] != '\0' || (op.mechanism == GPU_BY_KERNEL && op.how != GPU_HOW_COPY))
+        return true;
+    op.bytes = FEW_BYTES;
+    if (!gpu_chain_measure(run->trial, &op, flow->span, samples[i].ns.value, &chain, ret_fault, why))
+        return false;
+    starts->chain_ns = starts->queue_ns + fmax(chain.wait_ns, 0);
+    starts->launch_ns = chain.launch_ns;
+    starts->end_ns = chain.end_ns;
+    return true;
+}
+
 bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                         const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns)
 {
     struct gpu_flow flow;
     struct probe_sample samples[GPU_RATE_SIZES_MAX], least = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
+    struct gpu_starts starts = {0};
     double more_ns;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
@@ -87,8 +109,11 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const 
         !gpu_rate_times(run->trial, &flow.op, flow.span, &least, &one, &run->random, budget_ns / 10, &fault, &why) ||
         !find_more(run, &flow, samples, count, budget_ns / 20, &more_ns, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count,
-                              fmax(least.ns.value + more_ns, 0), least.ns.value);
+    starts.call_ns = fmax(least.ns.value + more_ns, 0);
+    starts.queue_ns = least.ns.value;
+    if (!find_chain(run, &flow, samples, count, &starts, &fault, &why))
+        return gpu_run_failed(run, cell, axes, fault, &why);
+    return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count, &starts);
 }
 
 bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,

@@ -140,7 +140,7 @@ static unsigned grid_of(const struct gpu_shape *shape, uint64_t bytes)
     return shape->grid > 0 ? shape->grid : blocks < 1 ? 1 : (unsigned)blocks;
 }
 
-static int enqueue_op(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
+int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream)
 {
     const struct gpu_api *api = trial->node->api;
     const struct gpu_device *devices = trial->node->device;
@@ -259,7 +259,7 @@ static int enqueue_flow(void *arg, gpu_stream stream)
     const struct gpu_flow *flow = at->flow;
     uint64_t offset = 0;
     for (unsigned i = 0; i < flow->count; i++) {
-        int code = enqueue_op(at->trial, &flow->op, offset, stream);
+        int code = gpu_trial_enqueue(at->trial, &flow->op, offset, stream);
         if (code != 0)
             return code;
         offset += flow->advance;
@@ -326,7 +326,7 @@ bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *re
     if (!enter(trial, op->device, ret_fault, why))
         return false;
     int64_t start_ns = probe_clock_ns();
-    int code = enqueue_op(trial, op, 0, stream);
+    int code = gpu_trial_enqueue(trial, op, 0, stream);
     if (code == 0)
         code = trial->node->api->stream_wait(trial->node->api, stream);
     int64_t end_ns = probe_clock_ns();

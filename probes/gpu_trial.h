@@ -63,6 +63,9 @@ bool gpu_trial_run(struct gpu_trial *trial, struct gpu_flow *flows, size_t count
 bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *ret_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
+/* Puts one operation into a stream of the entered device, so many bytes further than op says. The runtime's code. */
+int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream);
+
 /* Anything else on a device, timed the same way: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
 bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,

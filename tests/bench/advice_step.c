@@ -119,8 +119,8 @@ static struct stream *next_stream(struct bench *bench, int device)
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         advice_step_must(bench, api->event_new(api, events[i]), "event");
     for (int i = 0; i < ADVICE_SLOTS; i++) {
-        advice_step_must(bench, api->event_new(api, &own->full[i]), "event");
-        advice_step_must(bench, api->event_new(api, &own->empty[i]), "event");
+        advice_step_must(bench, api->event_plain_new(api, &own->full[i]), "event");
+        advice_step_must(bench, api->event_plain_new(api, &own->empty[i]), "event");
     }
     return own;
 }

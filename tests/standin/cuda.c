@@ -187,8 +187,8 @@ PUBLIC int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 }
 PUBLIC int cuEventCreate(void **event, unsigned flags)
 {
-    (void)flags;
-    return HERE(driver_event_new(here("cuEventCreate"), event));
+    enum { DISABLE_TIMING = 2 };
+    return HERE(driver_event_new(here("cuEventCreate"), (flags & DISABLE_TIMING) == 0, event));
 }
 PUBLIC int cuEventDestroy_v2(void *event) { return HERE(driver_event_free(here("cuEventDestroy_v2"), event)); }
 PUBLIC int cuEventRecord(void *event, void *stream) { return HERE(driver_event_record(here("cuEventRecord"), event, stream)); }

@@ -44,7 +44,7 @@ enum code driver_stream_wait(struct driver_call call, void *stream);
 enum code driver_stream_query(struct driver_call call, void *stream);
 enum code driver_stream_after(struct driver_call call, void *stream, void *event);
 enum code driver_device_wait(struct driver_call call);
-enum code driver_event_new(struct driver_call call, void **ret_event);
+enum code driver_event_new(struct driver_call call, bool is_timed, void **ret_event);
 enum code driver_event_free(struct driver_call call, void *event);
 enum code driver_event_record(struct driver_call call, void *event, void *stream);
 enum code driver_event_query(struct driver_call call, void *event);

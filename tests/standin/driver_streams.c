@@ -74,7 +74,7 @@ enum code driver_stream_query(struct driver_call call, void *stream)
     return driver_end(world, own->head == NULL ? state_of(world, own->device) : CODE_NOT_READY);
 }
 
-enum code driver_event_new(struct driver_call call, void **ret_event)
+enum code driver_event_new(struct driver_call call, bool is_timed, void **ret_event)
 {
     struct world *world;
     enum code code;
@@ -83,6 +83,7 @@ enum code driver_event_new(struct driver_call call, void **ret_event)
     struct world_event *event = world_event_new(world);
     if (event == NULL)
         return driver_end(world, CODE_OUT_OF_MEMORY);
+    event->is_timed = is_timed;
     *ret_event = event;
     return driver_end(world, CODE_OK);
 }

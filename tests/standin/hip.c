@@ -180,7 +180,11 @@ PUBLIC int hipStreamWaitEvent(void *stream, void *event, unsigned flags)
     (void)flags;
     return HERE(driver_stream_after(here("hipStreamWaitEvent"), stream, event));
 }
-PUBLIC int hipEventCreateWithFlags(void **event, unsigned flags) { return (void)flags, HERE(driver_event_new(here("hipEventCreateWithFlags"), event)); }
+PUBLIC int hipEventCreateWithFlags(void **event, unsigned flags)
+{
+    enum { DISABLE_TIMING = 2 };
+    return HERE(driver_event_new(here("hipEventCreateWithFlags"), (flags & DISABLE_TIMING) == 0, event));
+}
 PUBLIC int hipEventDestroy(void *event) { return HERE(driver_event_free(here("hipEventDestroy"), event)); }
 PUBLIC int hipEventRecord(void *event, void *stream) { return HERE(driver_event_record(here("hipEventRecord"), event, stream)); }
 PUBLIC int hipEventQuery(void *event) { return HERE(driver_event_query(here("hipEventQuery"), event)); }

@@ -287,6 +287,8 @@ static bool read_setting(struct model_reader *reader, char **words, size_t count
         model->flops = strtod(value, NULL);
     else if (strcmp(key, "event") == 0)
         model->event_ns = strtod(value, NULL);
+    else if (strcmp(key, "wait") == 0)
+        model->wait_ns = strtod(value, NULL);
     else if (strcmp(key, "migrate") == 0)
         model->migrate = strtod(value, NULL);
     else if (strcmp(key, "bytes") == 0)

@@ -79,7 +79,8 @@ struct model {
     double noise; /* relative standard deviation of what an operation takes */
     uint64_t seed;
     double call_ns[MODEL_CALL_COUNT];
-    double event_ns; /* that an event holds up what comes behind it in its stream */
+    double wait_ns;  /* that waiting for an event of another stream holds up what comes behind it, when it has happened */
+    double event_ns; /* that an event with a time holds up what comes behind it in its stream */
     double flops;
     double migrate; /* bytes/s of managed memory that goes where it is touched; 0: it stays and is read from afar */
     uint64_t bytes_max; /* of one operation that really move */

@@ -152,7 +152,7 @@ static void begin(struct world *world, struct world_op *op)
     else if (op->kind == WORLD_RECORD) {
         op->event->happened = op->record;
         op->event->ns = world->now;
-        op->ends = world->now + world->model->event_ns;
+        op->ends = world->now + (op->event->is_timed ? world->model->event_ns : 0);
     } else
         op->ends = INFINITY;
     if (op->kind == WORLD_PINGPONG)
@@ -177,7 +177,9 @@ static bool is_over(struct world *world, struct world_op *op)
     case WORLD_RECORD:
         return world->now >= op->ends;
     case WORLD_AFTER:
-        return op->event->happened >= op->record;
+        if (isinf(op->ends) && op->event->happened >= op->record)
+            op->ends = world->now + world->model->wait_ns;
+        return world->now >= op->ends;
     case WORLD_PINGPONG:
         return world_flags_over(world, op) || world->now >= op->ends;
     case WORLD_MOVE:

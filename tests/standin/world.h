@@ -30,6 +30,7 @@ typedef void (*world_effect)(struct world *world, struct world_op *op);
 struct world_event {
     struct world_event *next;
     unsigned references;
+    bool is_timed;
     uint64_t recorded, happened; /* numbers of records asked for and done */
     double ns;
 };

@@ -48,6 +48,18 @@ def at_rest(record):
     return "bytes" not in axes and "noise" not in axes and axes.get("kind") not in ("migrating", "system")
 
 
+def said(node, key):
+    """The number behind a word of the description, 0 where it is not there."""
+    found = [line.split()[1] for line in node.read_text().splitlines() if line.split()[:1] == [key]]
+    return float(found[-1]) if found else 0
+
+
+def called(node):
+    """What calls of each group cost the host."""
+    lines = [line.split() for line in node.read_text().splitlines()]
+    return {words[1]: float(words[2]) for words in lines if words[:1] == ["call"]}
+
+
 def check_curves(node, records):
     """Every size of every curve takes what is before the first byte and its bytes; so do the overheads. How many curves there were."""
     cells = [(record, *flows_of(record)) for record in records if "samples" in record and at_rest(record) and flows_of(record)[0]]
@@ -56,6 +68,12 @@ def check_curves(node, records):
             wanted = ns + sample["bytes"] / (rate * factor) * 1e9
             assert is_near(sample["median_ns"], wanted), (record["metric"], record["from"], record["to"], record["axes"], sample, wanted)
         assert is_near(record["t0_queue_ns"], ns), (record["metric"], record["from"], record["to"], record["t0_queue_ns"], ns)
+        if "t0_chain_ns" in record:
+            calls = called(node)
+            launch_ns = calls["launch" if record["metric"].endswith("kernel") else "copy"] + 2 * calls["event"] + calls["device"]
+            assert is_near(record["t0_chain_ns"], ns + said(node, "wait"), 0.02), (record["metric"], record["from"], record["to"], record["t0_chain_ns"], ns)
+            assert is_near(record["t0_launch_ns"], launch_ns, 0.02), (record["t0_launch_ns"], launch_ns)
+            assert is_near(record["t0_end_ns"], calls["query"] + calls["sync"] + calls["clock"], 0.02), record["t0_end_ns"]
     return len(cells)
 
 
@@ -135,6 +153,7 @@ def whole(name, devices, numas, call_ns):
     assert check_latencies(node, records, call_ns) >= 2 * (pairs + 2 * devices)
     assert check_sets(node, records) > devices * devices
     assert check_curves(node, records) >= devices
+    assert sum("t0_chain_ns" in record for record in records) >= 2 * devices, "what pieces cost"
     return records
 
 
@@ -214,8 +233,10 @@ def test_quick():
         assert len(curves["gpu_gpu_copy_engine", "copy"]) >= pairs and len(curves["gpu_gpu_kernel", "copy"]) == pairs, (name, curves)
         assert len(curves["gpu_stream", "copy"]) == devices and min(curves["gpu_stream", "copy"]) >= 6, (name, curves)
         engine, kernel = curves["host_gpu_copy_engine", "copy"], curves["host_gpu_kernel", "copy"]
-        assert len(engine) == len(kernel) == 2 * devices, (name, len(engine), len(kernel))
-        assert min(engine) >= 6 and max(kernel) >= 6 and curves["host_gpu_kernel", "read"] and curves["host_gpu_kernel", "write"], (name, curves)
+        numas = len({record["from"] for record in records if record.get("metric") == "host_gpu_copy_engine" and record["from"].startswith("numa")})
+        far = 2 * devices * (numas - 1) if devices * numas <= 16 else 0  # two sizes each, for what starting a copy costs
+        assert len(engine) == 2 * devices + far and len(kernel) == 2 * devices, (name, len(engine), len(kernel))
+        assert engine.count(2) == far and min(size for size in engine if size > 2) >= 6 and max(kernel) >= 6 and curves["host_gpu_kernel", "read"] and curves["host_gpu_kernel", "write"], (name, curves)
 
 
 def test_kernels_together():

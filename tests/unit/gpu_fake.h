@@ -290,6 +290,7 @@ static inline struct fake *fake_new(int devices)
                                  .host_address = fake_host_address,
                                  .stream_wait = fake_stream_wait,
                                  .event_new = fake_event_new,
+                                 .event_plain_new = fake_event_new,
                                  .event_free = fake_event_free,
                                  .event_record = fake_event_record,
                                  .event_elapsed = fake_event_elapsed,

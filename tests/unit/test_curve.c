@@ -272,7 +272,7 @@ static void curves_come_from_records(void **state)
     struct graph *graph = make_node();
     struct values *values = values_new();
     place_id gpu0 = graph_find(graph, "gpu0"), gpu1 = graph_find(graph, "gpu1"), core0 = graph_find(graph, "core0"), core1 = graph_find(graph, "core1");
-    take(values, graph, COPY "\"axes\":{\"direction\":\"read\"},\"t0_call_ns\":6100,\"t0_queue_ns\":1810," SAMPLES);
+    take(values, graph, COPY "\"axes\":{\"direction\":\"read\"},\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_chain_ns\":3200,\"t0_launch_ns\":2300,\"t0_end_ns\":1400," SAMPLES);
     take(values, graph, COPY SAMPLES);
     take(values, graph, COPY "\"axes\":{\"bytes\":\"large\"},\"value\":3e11}");
     take(values, graph, "{\"record\":\"skip\",\"metric\":\"cpu_copy\",\"from\":\"core0\",\"to\":\"core1\",\"why\":\"time budget\"}");
@@ -301,9 +301,11 @@ static void curves_come_from_records(void **state)
     assert_ptr_equal(first, write);
     assert_int_equal(curve_range(curves, METRIC_GPU_GPU_KERNEL, &first), 0);
     assert_true(read->t0_call_ns == 6100 && read->t0_queue_ns == 1810 && read->size_count == 3 && read->n == 7);
+    assert_true(read->t0_chain_ns == 3200 && read->t0_launch_ns == 2300 && read->t0_end_ns == 1400);
     assert_true(read->least_bytes == 4096 && read->most_bytes == 268435456 && read->measured_at_s == 1790000000);
     assert_true(fabs(read->b80_bytes / (4 * 6100e-9 * curve_wmax_bytes_per_s(read)) - 1) < 1e-12);
     assert_true(isnan(write->t0_call_ns) && isnan(write->t0_queue_ns) && isnan(write->b80_bytes)); /* nobody measured it */
+    assert_true(isnan(write->t0_chain_ns) && isnan(copy->t0_chain_ns) && isnan(copy->t0_launch_ns) && isnan(copy->t0_end_ns)); /* a core waits for no stream */
     assert_true(fabs(copy->t0_call_ns - 446.4) < 0.1 && copy->t0_queue_ns == copy->t0_call_ns && copy->n == 0);
     assert_true(fabs(curve_time_ns(copy, 2097152) - (105304 + 98304 * 16.0 / 15)) < 1); /* beyond the largest */
 

@@ -49,14 +49,15 @@ static void values_of_both_forms(void **state)
     assert_string_equal(record.value.axes, "how=cas");
     assert_true(record.value.value == 96.2 && record.value.low == 95.8 && record.value.high == 96.9);
     assert_int_equal(record.value.n, 9);
-    assert_true(isnan(record.value.t0_call_ns));
+    assert_true(isnan(record.value.t0_ns[TRANSFER_CALL]));
     assert_int_equal(record.value.sample_count, 0);
     record_done(&record);
 
-    record = parsed(COPY "\"t0_call_ns\":6100,\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,\"n\":9},"
+    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_chain_ns\":3400,\"samples\":[{\"bytes\":4096,\"median_ns\":1990,\"low_ns\":1960,\"high_ns\":2030,\"n\":9},"
                          "{\"bytes\":16777216,\"median_ns\":46260}]}");
     assert_true(isnan(record.value.value));
-    assert_true(record.value.t0_call_ns == 6100);
+    assert_true(record.value.t0_ns[TRANSFER_CALL] == 6100 && record.value.t0_ns[TRANSFER_CHAIN] == 3400);
+    assert_true(isnan(record.value.t0_ns[TRANSFER_QUEUE]) && isnan(record.value.t0_ns[TRANSFER_LAUNCH]) && isnan(record.value.t0_ns[TRANSFER_END]));
     assert_int_equal(record.value.sample_count, 2);
     assert_int_equal(record.value.samples[1].bytes, 16777216);
     assert_true(record.value.samples[0].high_ns == 2030 && isnan(record.value.samples[1].low_ns));
@@ -167,6 +168,8 @@ static const struct {
     {PING "\"value\":10,\"n\":4294967297}", "n is 4294967297"},
     {PING "\"value\":10,\"t0_call_ns\":-1}", "t0_call_ns"},
     {PING "\"value\":10,\"t0_call_ns\":5}", "no transfer"},
+    {PING "\"value\":10,\"t0_end_ns\":5}", "no transfer"},
+    {COPY "\"value\":10,\"t0_launch_ns\":0}", "t0_launch_ns is 0"},
     {COPY "\"value\":10,\"t0_queue_ns\":0}", "t0_queue_ns is 0"},
     {PING "\"value\":10,\"axes\":[]}", "axes is not an object"},
     {PING "\"value\":10,\"axes\":{\"how\":1.5}}", "axis how"},
