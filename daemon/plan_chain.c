@@ -63,7 +63,7 @@ double plan_chain_waiting_ns(const struct way *way, size_t count)
     double ns = 0;
     for (size_t i = 1; i < count; i++) {
         const struct move *last = &way[i].hop[way[i].hop_count - 1];
-        ns += isnan(last->t0_call_ns) ? 0 : last->t0_call_ns;
+        ns += !isnan(last->t0_end_ns) ? last->t0_end_ns : isnan(last->t0_call_ns) ? 0 : last->t0_call_ns;
     }
     return ns;
 }
@@ -73,7 +73,7 @@ static double least_start_ns(const struct way *way)
 {
     double all_ns = 0, most_ns = 0;
     for (size_t i = 0; i < way->hop_count; i++) {
-        all_ns += way->pair[i]->more_ns + way->pair[i]->queued_ns[0];
+        all_ns += (i > 0 ? way->pair[i]->behind_more_ns : way->pair[i]->more_ns) + way->pair[i]->queued_ns[0];
         most_ns = fmax(most_ns, way->pair[i]->queued_ns[0]);
     }
     return all_ns - most_ns;

@@ -40,8 +40,7 @@ struct chain_list {
 const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels, const struct way *first);
 void plan_chain_done(const struct chain_list *list); /* NULL is fine */
 
-/* What the caller waits for the end of each way: a call's time for each that is not the first. That looking at a stream that is done already should take
- * less is no reason to count less: splits took H200's callers as much as this (docs/MEASURING.md, Advice on two H200). */
+/* What the caller waits for the end of each way that is not the first: what seeing the end of one more stream was measured to take; where it was not, a call's time. */
 double plan_chain_waiting_ns(const struct way *way, size_t count);
 
 /* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */

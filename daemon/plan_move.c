@@ -38,6 +38,11 @@ static void take_overheads(const struct snapshot *snap, struct move *move)
     move->call = overhead_of(snap, move, TRANSFER_CALL);
     move->t0_call_ns = move->call != NULL ? move->call->value : NAN;
     move->t0_queue_ns = queue != NULL ? queue->value : NAN;
+    double *const others[] = {[TRANSFER_CHAIN] = &move->t0_chain_ns, [TRANSFER_LAUNCH] = &move->t0_launch_ns, [TRANSFER_END] = &move->t0_end_ns};
+    for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
+        const struct value *v = overhead_of(snap, move, (enum transfer_clock)clock);
+        *others[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : NAN;
+    }
 }
 
 /* What a few bytes take here; what a call adds to that is its launch and the sight of its end, by the same mechanism the same everywhere. Else of another pair by that mechanism: where nothing says
@@ -57,6 +62,9 @@ static void take_start(struct snapshot *snap, struct move *move)
     move->is_start_like = true;
     move->t0_queue_ns = other->t0_queue_ns;
     move->t0_call_ns = other->t0_call_ns;
+    move->t0_chain_ns = other->t0_chain_ns;
+    move->t0_launch_ns = other->t0_launch_ns;
+    move->t0_end_ns = other->t0_end_ns;
 }
 
 /* What must be gained by a way of which only the rate is known, beside one whose sizes were measured. */
@@ -111,8 +119,9 @@ static void consider_setting(struct snapshot *snap, enum metric metric, const ch
         *move = other;
 }
 
-/* Rates so near to each other do not decide between two engines for the same bytes. */
+/* Rates so near to each other do not decide between two engines for the same bytes; more must be gained where those of one were not measured, as starting one may take half as long again. */
 #define ENGINE_WORTH 1.02
+#define UNSEEN_WORTH 1.05
 
 /* Whether the receiver's engine is to be taken: where the rates of both are alike, what is known of small sizes decides, and else it is the sender's, which the plain call takes. */
 static bool is_pull_better(const struct move *push, const struct move *pull)
@@ -122,7 +131,8 @@ static bool is_pull_better(const struct move *push, const struct move *pull)
         return pull->rate != NULL;
     if ((push->rate->source == VALUE_MEASURED) != (pull->rate->source == VALUE_MEASURED))
         return pull->rate->source == VALUE_MEASURED;
-    if (pull->bytes_per_s > ENGINE_WORTH * push->bytes_per_s || push->bytes_per_s > ENGINE_WORTH * pull->bytes_per_s)
+    double worth = push_own && pull_own ? ENGINE_WORTH : UNSEEN_WORTH;
+    if (pull->bytes_per_s > worth * push->bytes_per_s || push->bytes_per_s > worth * pull->bytes_per_s)
         return pull->bytes_per_s > push->bytes_per_s;
     if (push_own != pull_own)
         return pull_own;
@@ -143,7 +153,7 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
     bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU, to_gpu = graph_place(graph, to)->kind == PLACE_GPU;
     if (from == to || !is_memory(graph, from) || !is_memory(graph, to) || (!from_gpu && !to_gpu))
         return false;
-    struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
+    struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
     if (from_gpu && to_gpu && by == MOVE_COPY_ENGINE) {
         struct move pull = move;
         consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "", from, &move);

@@ -25,6 +25,7 @@ struct move {
     const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move), or of cores over the link between two packages; NULL: no such */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
+    double t0_chain_ns, t0_launch_ns, t0_end_ns; /* of pieces, and of further ways (transfer.h); NAN unknown */
     double one;                 /* how much large transfers of that kind deviate from one to the next, relative (agree.h); 0 unknown */
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
     const struct agreement *drift; /* of the snapshot: how far such measurements are apart where they should not be; NULL unknown */

@@ -147,13 +147,13 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
         size_t first = 0, kernels;
         double by_kernels = beside_kernels(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9, &first, &kernels);
-        if (flows[i].is_nominal || flows[i].shared == NULL)
-            slower = fmax(slower, crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes));
-        bool is_by_kernels = by_kernels > slower;
+        double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes);
+        bool is_by_kernels = by_kernels > fmax(slower, by_lanes), is_by_lanes = by_lanes > slower;
+        slower = fmax(slower, by_lanes);
         slower = fmax(slower, by_kernels);
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
-        hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal));
+        hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal || is_by_lanes));
         sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);
         later = fmax(later, flows[i].latest_ns / flows[i].time.time_ns);
         if (slower > most && (is_by_kernels || flows[i].shared != NULL)) {

@@ -6,13 +6,25 @@
 
 static void add_pair(struct way_hops *hops, const struct pair *pair, double slowdown)
 {
-    hops->launch_ns = (hops->count > 0 ? hops->launch_ns + pair->launch_ns : 0) + pair->launch_ns;
-    hops->more_ns = (hops->count > 0 ? hops->more_ns : 0) + pair->more_ns;
+    hops->launch_ns = hops->count > 0 ? hops->launch_ns + pair->behind_launch_ns : pair->launch_ns;
+    hops->more_ns = hops->count > 0 ? hops->more_ns + pair->behind_more_ns : pair->more_ns;
     hops->pair[hops->count] = pair;
     hops->slowdown[hops->count++] = slowdown;
 }
 
 /* ---- what it costs ---- */
+
+/* A hop's first piece, started when the one before has ended. How much of a call's time that takes where nobody measured it: none of it, or all. */
+static struct prediction first_behind(const struct way *way, size_t i, const struct prediction *queued, double bytes)
+{
+    const struct pair *pair = way->pair[i];
+    struct prediction called = plan_move_called(&way->hop[i], bytes);
+    double more_ns = called.time_ns - queued->time_ns;
+    if (pair == NULL || isnan(way->hop[i].t0_chain_ns))
+        return (struct prediction){called.time_ns, called.low_ns - more_ns, called.high_ns + more_ns};
+    more_ns = pair->behind_more_ns - more_ns;
+    return (struct prediction){called.time_ns + more_ns, called.low_ns + more_ns, called.high_ns + more_ns};
+}
 
 /* Pieces follow each other: the first goes all the way, each hop started when the one before has ended; each further one adds what the slowest hop takes for it, or starting it. */
 static struct prediction pipelined(const struct way *way, double bytes, double chunk)
@@ -21,11 +33,11 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
     struct prediction first = plan_move_called(&way->hop[0], fmin(chunk, bytes));
     struct prediction slowest = {0, 0, 0};
     for (size_t i = 0; i < way->hop_count; i++) {
-        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)), called = plan_move_called(&way->hop[i], fmin(chunk, bytes));
-        if (i > 0) { /* how much of a call's time the start behind another's end takes, nobody measured: none of it, or all */
-            double more_ns = called.time_ns - one.time_ns;
-            first = (struct prediction){first.time_ns + called.time_ns, first.low_ns + called.low_ns - more_ns, first.high_ns + called.high_ns + more_ns};
-        }
+        struct prediction one = plan_move_queued(&way->hop[i], fmin(chunk, bytes)), behind = first_behind(way, i, &one, fmin(chunk, bytes));
+        double chain_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0;
+        if (i > 0)
+            first = (struct prediction){first.time_ns + behind.time_ns, first.low_ns + behind.low_ns, first.high_ns + behind.high_ns};
+        one = (struct prediction){one.time_ns + chain_ns, one.low_ns + chain_ns, one.high_ns + chain_ns};
         if (one.time_ns > slowest.time_ns)
             slowest = one;
     }
@@ -44,15 +56,17 @@ static double slowed_ns(const struct way_hops *hops, size_t i, double alone_ns)
 /* The time in pieces of one size, with what they cost others. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
 static double in_pieces_ns(const struct way_hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
 {
-    double chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = hops->more_ns, slowest_ns = 0, pieces = bytes / chunk;
+    double chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = hops->more_ns, slowest_ns = 0, most_ns = 0, pieces = bytes / chunk;
     double floor_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
     for (size_t i = 0; i < hops->count; i++) {
-        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + hops->pair[i]->start_ns * pieces;
+        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + hops->pair[i]->start_ns * pieces, chain_ns = hops->pair[i]->chain_ns;
         first_ns += one_ns;
-        slowest_ns = one_ns > slowest_ns ? one_ns : slowest_ns;
+        most_ns = one_ns > most_ns ? one_ns : most_ns;
+        slowest_ns = one_ns + chain_ns > slowest_ns ? one_ns + chain_ns : slowest_ns;
+        all_ns += (pieces - 1) * chain_ns;
         floor_ns = all_ns > floor_ns ? all_ns : floor_ns;
     }
-    *ret_rest_ns = first_ns - slowest_ns;
+    *ret_rest_ns = first_ns - most_ns;
     *ret_floor_ns = floor_ns;
     return first_ns + (pieces - 1) * ((slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns);
 }

@@ -31,7 +31,7 @@ struct way_ends {
     size_t busy_count;             /* at most WAY_BUSY_MAX */
 };
 
-/* What each piece costs the thread that starts all of them: a launch for each hop, and as much again for each hop that waits for another's end. 0 not known. */
+/* What each piece costs the thread that starts all of them: a launch for each hop with its events; where nobody measured that, a launch and as much again for each hop that waits for another's end. 0 not known. */
 double plan_way_launch_ns(const struct way *way);
 
 /* In the pieces that suit so many bytes best, of which none is there before it was started, and each first hop's start is waited for; ret_chunk NULL: not asked, 0: in one piece. A piece is a power of

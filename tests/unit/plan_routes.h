@@ -47,6 +47,17 @@ static inline void overheads(struct fixture *f, place_id from, place_id to, enum
     starting(f, from, to, axes, queue_ns);
 }
 
+/* What pieces cost that wait for another stream's events, and one more stream's end. */
+static inline void chains(struct fixture *f, place_id from, place_id to, enum metric metric, double chain_ns, double launch_ns, double end_ns)
+{
+    const double ns[] = {[TRANSFER_CHAIN] = chain_ns, [TRANSFER_LAUNCH] = launch_ns, [TRANSFER_END] = end_ns};
+    for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
+        char axes[TRANSFER_AXES_MAX];
+        transfer_overhead_axes(metric, "", (enum transfer_clock)clock, axes, sizeof axes);
+        starting(f, from, to, axes, ns[clock]);
+    }
+}
+
 /* Of the values that were said until the first question. */
 static inline enum berth_code ask(struct fixture *f, struct route_request request)
 {

@@ -97,6 +97,33 @@ static void pieces_follow_each_other_through_another_gpu(void **state)
     end(&f);
 }
 
+/* Where that was measured each piece takes 4 us more than in a queue, and so does a hop's first one; each is started in 2.5 us, so that starting them holds nothing up. */
+static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 20);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 2), "", 100);
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 50);
+    const int hops[][2] = {{0, 1}, {0, 2}, {2, 1}};
+    for (int i = 0; i < 3; i++) {
+        overheads(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 9000, 2000);
+        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_COPY_ENGINE, 6000, 2500, 1000);
+    }
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
+    const struct route_option *best = &f.answer.option[0];
+    assert_int_equal(best->way[0].hop_count, 2);
+    double least = INFINITY, chunk = 0;
+    for (int64_t piece = 65536; piece < 64 * MIB; piece *= 2) {
+        double c = (double)piece, time = 7000 + c / 100 + 2000 + 4000 + c / 50 + 2000 + (64.0 * MIB / c - 1) * fmax(c / 50 + 6000, 5000);
+        chunk = time < least ? c : chunk;
+        least = fmin(time, least);
+    }
+    assert_near(best->chunk_bytes[0], chunk, 0);
+    assert_near(best->predicted.time_ns, least, 1e-9);
+    end(&f);
+}
+
 static void both_directions_take_what_they_were_measured_to(void **state)
 {
     (void)state;
@@ -275,7 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_winner_changes_where_the_times_cross),
         cmocka_unit_test(sizes_that_were_measured_make_the_time),
-        cmocka_unit_test(pieces_follow_each_other_through_another_gpu),
+        cmocka_unit_test(pieces_follow_each_other_through_another_gpu), cmocka_unit_test(pieces_cost_what_waiting_for_events_was_measured_to),
         cmocka_unit_test(both_directions_take_what_they_were_measured_to),
         cmocka_unit_test(what_is_not_known_of_both_directions_is_as_structure_has_it),
         cmocka_unit_test(the_senders_engine_is_taken_unless_the_receivers_is_better),
