@@ -54,15 +54,14 @@ static void take_start(struct snapshot *snap, struct move *move)
     if (latency != NULL) {
         move->call = latency;
         move->t0_queue_ns = latency->value;
-        move->t0_call_ns = other != NULL ? latency->value + other->t0_call_ns - other->t0_queue_ns : NAN;
-        return;
     }
     if (other == NULL)
         return;
-    move->is_start_like = true;
-    move->t0_queue_ns = other->t0_queue_ns;
-    move->t0_call_ns = other->t0_call_ns;
-    move->t0_chain_ns = other->t0_chain_ns;
+    double more_ns = latency != NULL ? latency->value - other->t0_queue_ns : 0;
+    move->is_start_like = latency == NULL;
+    move->t0_queue_ns = other->t0_queue_ns + more_ns;
+    move->t0_call_ns = other->t0_call_ns + more_ns;
+    move->t0_chain_ns = other->t0_chain_ns + more_ns;
     move->t0_launch_ns = other->t0_launch_ns;
     move->t0_end_ns = other->t0_end_ns;
 }
