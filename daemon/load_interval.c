@@ -7,21 +7,23 @@
 #define DEVIATIONS 1.959964 /* in half of a normal distribution's 95 % */
 #define UPPER      0.96     /* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they hang together; a test looks */
 #define STEPS      40
+#define CERTAIN    8.5 /* deviations behind a time: a double has no digits for how improbable it is that it has not ended by then */
 
-/* How probable it is that all have ended by then, each on its own. */
-static double all_ended(const struct prediction *ends, size_t count, double by_ns)
+/* Whether it is as probable as UPPER that all have ended by then, each on its own. */
+static bool have_all_ended(const struct prediction *ends, size_t count, double by_ns)
 {
     double probability = 1;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && probability >= UPPER; i++) {
         if (!(ends[i].time_ns > 0))
             continue;
-        double deviation = (ends[i].high_ns - ends[i].time_ns) / DEVIATIONS;
-        if (deviation > 0)
-            probability *= 0.5 * erfc((ends[i].time_ns - by_ns) / deviation * M_SQRT1_2);
-        else if (by_ns < ends[i].time_ns)
-            return 0;
+        double deviation = (ends[i].high_ns - ends[i].time_ns) / DEVIATIONS, late_ns = by_ns - ends[i].time_ns;
+        if (late_ns >= CERTAIN * fmax(deviation, 0))
+            continue;
+        if (!(deviation > 0))
+            return false;
+        probability *= 0.5 * erfc(-late_ns / deviation * M_SQRT1_2);
     }
-    return probability;
+    return probability >= UPPER;
 }
 
 struct prediction load_interval_last(const struct prediction *ends, size_t count)
@@ -39,13 +41,13 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
     if (unknown)
         return (struct prediction){last.time_ns, NAN, NAN};
     double low_ns = last.high_ns, high_ns = last.high_ns;
-    while (all_ended(ends, count, high_ns) < UPPER && !isinf(high_ns)) {
+    while (!have_all_ended(ends, count, high_ns) && !isinf(high_ns)) {
         low_ns = high_ns;
         high_ns = last.time_ns + 2 * (high_ns - last.time_ns) + last.time_ns * 1e-12;
     }
     for (int i = 0; i < STEPS && high_ns > low_ns * (1 + 1e-9); i++) {
         double middle_ns = (low_ns + high_ns) / 2;
-        *(all_ended(ends, count, middle_ns) < UPPER ? &low_ns : &high_ns) = middle_ns;
+        *(have_all_ended(ends, count, middle_ns) ? &high_ns : &low_ns) = middle_ns;
     }
     last.high_ns = high_ns;
     return last;

@@ -264,6 +264,11 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
     return (struct search_cost){.time_ns = fmax(time.step_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
 }
 
+double plan_bind_price_ns(struct bind_price *price, const uint16_t *slot)
+{
+    return plan_bind_price_load(price, slot, NULL) == 0 ? plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns : (double)NAN;
+}
+
 /* ---- the search ---- */
 
 static double capacity_of(const struct bind_price *price, size_t resource, double fastest)
@@ -375,13 +380,13 @@ static bool make_arcs(struct bind_price *price)
 static double error_of(struct bind_price *price, const uint16_t *slot)
 {
     plan_bind_price_load(price, slot, NULL);
-    struct load_prediction step = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    const struct load_part *last = price->flow_count > 0 ? &price->part[step.last] : NULL;
-    if (last == NULL || last->move == NULL)
+    size_t slowest;
+    struct load_part last = plan_load_slowest(price->table, price->load, price->flow_count, price->scratch, &slowest);
+    if (last.move == NULL)
         return PRICE_SAME_UNKNOWN;
-    struct prediction alone = plan_move_queued(last->move, price->load[step.last].bytes);
-    struct prediction end = load_interval_one(last->time.time_ns, &alone, last->shared != NULL ? &last->shared->step[last->shared->step_count - 1] : NULL, last->move->drift);
-    end = load_interval_begun(&end, last->move->t0_call_ns, 0, last->move->drift);
+    struct prediction alone = plan_move_queued(last.move, price->load[slowest].bytes);
+    struct prediction end = load_interval_one(last.time.time_ns, &alone, last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL, last.move->drift);
+    end = load_interval_begun(&end, last.move->t0_call_ns, 0, last.move->drift);
     double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1;
     return isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
 }
@@ -394,7 +399,7 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
     struct search_problem problem = {
         .slots = request->gpu_count, .tasks = request->tasks, .each = request->each, .share = choice->share, .in_order = choice->in_order,
         .flow = price->flow, .flow_count = price->flow_count, .kinds = price->kind_count, .arc = price->arc, .use = price->use,
-        .resources = plan_load_resource_count(price->table), .sort = price->sort, .far = choice->far, .apart = choice->apart, .price = price_of, .context = price,
+        .resources = plan_load_resource_count(price->table), .sort = price->sort, .far = choice->far, .apart = choice->apart, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
     };
     struct search_result result;
     if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))

@@ -63,6 +63,9 @@ bool plan_bind_price_has_host(const struct bind_price *price);
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
 
+/* Its step's time alone, which takes a fraction of that; NAN where a flow's rate is not known. */
+double plan_bind_price_ns(struct bind_price *price, const uint16_t *slot);
+
 #define BIND_NO_TASK SIZE_MAX
 
 /* One flow as it was priced last. */
@@ -92,6 +95,7 @@ struct bind_price_choice {
     bool in_order;
     const double *far;   /* plan_search.h */
     const double *apart;
+    double unwanted_ns;
 };
 
 /* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */

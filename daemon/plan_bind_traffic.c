@@ -139,11 +139,12 @@ static void put_in_order(const struct work *work)
             work->traffic->in_order[b++] = (uint16_t)g;
 }
 
-/* Whether that is better than what is chosen already: one way of copying for all gpus is better than several that are hardly faster, as a runtime takes one for all. */
+/* What takes so long is no better than what is chosen already: one way of copying for all gpus is better than several that are hardly faster, as a runtime takes one for all. */
+static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by) { return chosen->by_ns[chosen->by] * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME); }
+
 static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, double time_ns)
 {
-    double chosen_ns = chosen->by_ns[chosen->by];
-    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= chosen_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME)));
+    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= unwanted_ns(chosen, is_by)));
 }
 
 static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found, struct bind_price **price, uint16_t **slot)
@@ -163,7 +164,7 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
 {
     if (traffic->price == NULL)
         return false;
-    double least_ns = plan_bind_price_least_ns(price), same_ns = plan_bind_price_of(price, traffic->slot, NULL).step.time_ns;
+    double least_ns = plan_bind_price_least_ns(price), same_ns = plan_bind_price_ns(price, traffic->slot);
     if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? same_ns : least_ns) || isnan(traffic->by_ns[traffic->by]))
         return false;
     traffic->by_ns[by] = same_ns;
@@ -178,7 +179,7 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     struct bind_price_request request = {.traffic = work->request->traffic, .by = by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
                                          .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count};
     struct bind_price_choice choice = {.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order,
-                                       .far = work->far, .apart = work->apart};
+                                       .far = work->far, .apart = work->apart, .unwanted_ns = traffic->price != NULL ? unwanted_ns(traffic, by) : 0};
     struct bind_price *price = NULL;
     struct search_result found = {0};
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
@@ -187,7 +188,7 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     if (code == BERTH_OK && !skipped)
         code = plan_bind_price_search(price, &choice, slot, &found, err);
     if (code == BERTH_OK && !skipped) {
-        double time_ns = plan_bind_price_of(price, slot, NULL).step.time_ns;
+        double time_ns = plan_bind_price_ns(price, slot);
         bool better = is_better(traffic, by, time_ns);
         traffic->by_ns[by] = time_ns;
         traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
@@ -244,7 +245,7 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
         return code;
     put_in_order(work);
     traffic->in_rank_order = work->request->in_rank_order;
-    traffic->is_chosen = !isnan(traffic->by_ns[traffic->by]);
+    traffic->is_chosen = traffic->slot != NULL && !isnan(traffic->by_ns[traffic->by]);
     for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
         if (b % work->each == 0)

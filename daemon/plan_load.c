@@ -165,6 +165,26 @@ static const struct load_resource *shared_of(const struct load_table *table, con
     return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
 }
 
+struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index)
+{
+    struct load_part last = {.time = {0, NAN, NAN}};
+    *ret_index = 0;
+    prepare(table, flows, count, scratch);
+    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    for (size_t i = 0; i < count; i++)
+        if (scratch->stream[i].end_ns > scratch->stream[*ret_index].end_ns)
+            *ret_index = i;
+    const struct load_ride *ride = count > 0 ? scratch->ride[*ret_index] : NULL;
+    if (ride == NULL)
+        return last;
+    last.time.time_ns = scratch->stream[*ret_index].end_ns;
+    last.alone_ns = plan_load_table_alone_ns(ride, flows[*ret_index].bytes, NULL);
+    last.move = &ride->move;
+    last.shared = shared_of(table, &scratch->stream[*ret_index]);
+    last.seen = scratch->stream[*ret_index].seen != NULL ? scratch->stream[*ret_index].seen->data : NULL;
+    return last;
+}
+
 static struct prediction end_of(const struct load_table *table, const struct load_stream *stream, const struct load_ride *ride, unsigned turn)
 {
     const struct load_resource *shared = shared_of(table, stream);

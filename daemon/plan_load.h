@@ -96,6 +96,9 @@ void plan_load_scratch_free(struct load_scratch *scratch); /* NULL is fine */
 
 struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
 
+/* The flow that ends last, without intervals: its time has none, and none is looked for. Its move is NULL where nothing takes time. */
+struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index);
+
 /* Never more than the step: the slowest flow alone, and what the fullest resource needs for all that goes through it. Some times cheaper. */
 double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
 

@@ -24,14 +24,14 @@ static bool is_only_choice(const struct search_work *work)
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
-    bool exact = work->problem->slots <= SEARCH_EXACT_SLOTS;
+    bool only = is_only_choice(work), exact = !only && work->problem->slots <= SEARCH_EXACT_SLOTS;
     if (!plan_search_bound(work))
         return false;
     if (!plan_search_swap(work, false))
         return false;
     if (exact && !plan_search_exact(work))
         return false;
-    result->is_proven = result->is_proven || plan_search_work_is_least(work) || (!exact && is_only_choice(work));
+    result->is_proven = result->is_proven || plan_search_work_is_least(work) || only;
     if (!result->is_proven && !plan_search_swap(work, true))
         return false;
     result->is_proven = result->is_proven || plan_search_work_is_least(work);

@@ -63,6 +63,7 @@ struct search_problem {
     const uint16_t *sort; /* by resource: those of different sorts are not alike, even if they are used alike */
     const double *far;    /* by slot */
     const double *apart;  /* by slot and slot: of one task */
+    double unwanted_ns;   /* who takes so long, or longer, is not wanted: which of equals it is does not matter then. 0: all are */
     struct search_cost (*price)(void *context, const uint16_t *slot); /* apart and far are not looked at */
     void *context;
 };

@@ -17,6 +17,7 @@ struct users {
 
 struct work {
     const struct search_problem *problem;
+    uint16_t same[N * N]; /* by slot and slot: pairs with the same number are alike in all that there is between them */
     struct users *user; /* ascending by hash */
     uint64_t *pairs;
     double *ns;
@@ -63,13 +64,27 @@ static bool fits_pair(const struct search_problem *problem, size_t i, size_t j, 
     return true;
 }
 
+/* Each pair has the number of the first that it is like. */
+static void number_pairs(struct work *work)
+{
+    size_t n = work->problem->slots, first[N * N], count = 0;
+    for (size_t pair = 0; pair < n * n; pair++) {
+        size_t f = 0;
+        while (f < count && !fits_pair(work->problem, first[f] / n, first[f] % n, pair / n, pair % n))
+            f++;
+        if (f == count)
+            first[count++] = pair;
+        work->same[pair / n * N + pair % n] = (uint16_t)f;
+    }
+}
+
 static bool fits(const struct work *work, size_t slot)
 {
     const struct search_problem *problem = work->problem;
     if (!is_same(problem->far[slot], problem->far[work->to[slot]]))
         return false;
     for (size_t other = 0; other <= slot; other++)
-        if (!fits_pair(problem, slot, other, work->to[slot], work->to[other]) || !fits_pair(problem, other, slot, work->to[other], work->to[slot]))
+        if (work->same[slot * N + other] != work->same[work->to[slot] * N + work->to[other]] || work->same[other * N + slot] != work->same[work->to[other] * N + work->to[slot]])
             return false;
     return true;
 }
@@ -195,6 +210,7 @@ bool plan_search_alike(const struct search_problem *problem, struct search_alike
     work.image = calloc(problem->kinds + 1, sizeof *work.image);
     bool ok = work.user != NULL && work.pairs != NULL && work.ns != NULL && work.image != NULL;
     if (ok && problem->slots <= N && find_users(&work)) {
+        number_pairs(&work);
         look_at_pairs(&work);
         look_at_all(&work, 0, 0);
     }

@@ -299,6 +299,8 @@ static void look(struct dive *dive, size_t berth)
     }
 }
 
+static bool is_wanted(const struct search_work *work) { return !(work->problem->unwanted_ns > 0 && work->result.cost.time_ns >= work->problem->unwanted_ns); }
+
 bool plan_search_exact(struct search_work *work)
 {
     struct dive dive = {.work = work};
@@ -311,8 +313,9 @@ bool plan_search_exact(struct search_work *work)
             look(&dive, 0);
         work->result.is_proven = !dive.gave_up;
     }
-    if (ok && work->result.is_proven) {
+    if (ok && work->result.is_proven)
         work->result.bound_ns = work->result.cost.time_ns;
+    if (ok && work->result.is_proven && is_wanted(work)) {
         work->is_final = dive.is_for_time = dive.is_enough = false;
         dive.touches_left = TOUCHES_MAX;
         dive.looks_left = TIES_TOUCHES * work->berths / (2 * work->problem->flow_count + work->berths);

@@ -310,7 +310,13 @@ static void no_step_is_below_its_bounds(void **state)
         for (size_t i = 0; i < count; i++)
             assert_true(time.step_ns >= plan_load_alone_ns(f.table, flows[i].from, flows[i].to, flows[i].bytes) * (1 - 1e-9));
         assert_near(plan_load_time(f.table, larger, count, f.scratch).step_ns, 2 * time.step_ns);
-        assert_near(plan_load_predict(f.table, flows, count, f.scratch, NULL).step.time_ns, time.step_ns);
+        struct load_part parts[16], slowest;
+        struct load_prediction whole = plan_load_predict(f.table, flows, count, f.scratch, parts);
+        size_t last;
+        assert_near(whole.step.time_ns, time.step_ns);
+        slowest = plan_load_slowest(f.table, flows, count, f.scratch, &last);
+        assert_true(last == whole.last && slowest.move == parts[last].move && slowest.shared == parts[last].shared && slowest.seen == parts[last].seen);
+        assert_true(slowest.move == NULL || (slowest.time.time_ns == parts[last].time.time_ns && slowest.alone_ns == parts[last].alone_ns));
         struct load_flow first = flows[0];
         flows[0] = flows[count - 1];
         flows[count - 1] = first;

@@ -413,6 +413,48 @@ static void settling_costs_no_more_than_is_known(void **state)
     assert_true(ordered > 50);
 }
 
+/* Tasks that nothing tells apart on all slots: the lowest numbers, proven without looking at others. */
+static void where_there_is_one_choice_it_is_proven(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    uint16_t slot[6];
+    struct node *node = begin(6, 6, 1, 1);
+    for (size_t i = 0; i < 36; i++)
+        arc_of(node, 0, i / 6, i % 6)->alone_ns = 1000 + (double)(random_next(&seed) % 100);
+    for (int t = 0; t < 36; t++)
+        if (t / 6 != t % 6)
+            flow(node, 0, t / 6, t % 6);
+    struct search_result result = search(node, slot);
+    assert_true(result.is_proven && result.bound_ns == result.cost.time_ns && result.looked == 0);
+    for (uint16_t t = 0; t < 6; t++)
+        assert_int_equal(slot[t], t);
+    free(node);
+}
+
+/* What is not wanted has the same least time, found with fewer prices; what is wanted is what it was. */
+static void of_equals_that_are_not_wanted_any_will_do(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    size_t saved = 0;
+    for (int round = 0; round < 300; round++) {
+        uint16_t slot[8], other[8];
+        struct node *node = random_node(&seed, 6, 2 + random_next(&seed) % 4, 1);
+        struct search_result all = search(node, slot);
+        node->problem.unwanted_ns = all.cost.time_ns * 1.01;
+        struct search_result wanted = search(node, other);
+        assert_true(compare(&wanted.cost, &all.cost) == 0 && wanted.priced == all.priced && memcmp(slot, other, node->problem.tasks * sizeof *slot) == 0);
+        node->problem.unwanted_ns = all.cost.time_ns;
+        struct search_result unwanted = search(node, other);
+        assert_true(unwanted.is_proven == all.is_proven && unwanted.priced <= all.priced);
+        assert_true(fabs(unwanted.cost.time_ns - all.cost.time_ns) <= SEARCH_SAME * all.cost.time_ns && fabs(unwanted.bound_ns - all.bound_ns) <= SEARCH_SAME * all.bound_ns);
+        saved += all.priced - unwanted.priced;
+        free(node);
+    }
+    assert_true(saved > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +467,8 @@ int main(void)
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
         cmocka_unit_test(in_order_where_nothing_is_faster),
         cmocka_unit_test(settling_costs_no_more_than_is_known),
+        cmocka_unit_test(where_there_is_one_choice_it_is_proven),
+        cmocka_unit_test(of_equals_that_are_not_wanted_any_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
