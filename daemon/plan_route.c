@@ -9,35 +9,12 @@
 #include "metric.h"
 #include "plan_ends.h"
 #include "plan_links.h"
+#include "plan_route_order.h"
 #include "plan_route_price.h"
 #include "plan_route_say.h"
 #include "plan_route_sizes.h"
 
 static double rate_of(const struct route_option *option) { return plan_split_rate(option->way, option->way_count); }
-
-/* ---- which goes first ---- */
-
-static size_t hops_of(const struct route_option *option)
-{
-    size_t hops = 0;
-    for (size_t i = 0; i < option->way_count; i++)
-        hops += option->way[i].hop_count;
-    return hops;
-}
-
-/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free; as the first of all not what is not clear. */
-static bool goes_before(const struct route_option *x, const struct route_option *y, bool leads)
-{
-    if (x->is_known != y->is_known)
-        return x->is_known;
-    if (leads && x->is_clear != y->is_clear)
-        return x->is_clear;
-    if (x->predicted.time_ns != y->predicted.time_ns)
-        return x->predicted.time_ns < y->predicted.time_ns;
-    if (hops_of(x) != hops_of(y))
-        return hops_of(x) < hops_of(y);
-    return x->way[0].hop[0].by < y->way[0].hop[0].by;
-}
 
 /* ---- candidates ---- */
 
@@ -340,34 +317,7 @@ static bool add_options(struct route_work *work)
     return add_split(work, direct, &room);
 }
 
-/* ---- in order ---- */
-
-/* By rates, not by the times of that size: so that a few bytes more never take less because another option may lead from there on. */
-static void find_clear(struct route_answer *answer)
-{
-    double most = 0;
-    for (size_t i = 0; i < answer->count; i++)
-        if (is_direct(&answer->option[i]))
-            most = fmax(most, rate_of(&answer->option[i]));
-    for (size_t i = 0; i < answer->count; i++)
-        answer->option[i].is_clear = is_direct(&answer->option[i]) || (!answer->option[i].is_by_links && ROUTE_WORTH * rate_of(&answer->option[i]) > most);
-}
-
-/* There are few, and they are large: each is moved once at most. */
-static void put_in_order(struct route_answer *answer)
-{
-    for (size_t i = 0; i + 1 < answer->count; i++) {
-        size_t first = i;
-        for (size_t j = i + 1; j < answer->count; j++)
-            if (goes_before(&answer->option[j], &answer->option[first], i == 0))
-                first = j;
-        if (first != i) {
-            struct route_option option = answer->option[i];
-            answer->option[i] = answer->option[first];
-            answer->option[first] = option;
-        }
-    }
-}
+/* ---- the answer ---- */
 
 static enum berth_code cite(struct route_work *work, struct route_option *option, struct berth_err *err)
 {
@@ -380,8 +330,6 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
     option->why_count = answer->evidence.count - option->why;
     return code;
 }
-
-/* ---- the answer ---- */
 
 static enum berth_code not_measured(const struct route_work *work, struct berth_err *err)
 {
@@ -458,8 +406,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
         if (request->meanwhile_count > 0 || answer->option[i].is_by_links)
             code = plan_route_price_shared(work, &answer->option[i], err);
     leave_worthy(work);
-    find_clear(answer);
-    put_in_order(answer);
+    plan_route_order(answer);
     if (code == BERTH_OK)
         code = cite_all(work, err);
     if (code == BERTH_OK && request->meanwhile_count == 0)

@@ -233,6 +233,8 @@ static void say_passed_over(const struct route_said *said, const struct route_op
                   option->is_at_least && !best->is_at_least ? "at least " : "", times);
     else if (option->is_guess)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
+    else if (option->is_known && option->is_clear)
+        plan_warn(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: one transfer goes first", name, 100 * (1 - times));
     else if (option->is_known)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than 1.25 times what the best single transfer does", name, times,
                   plan_split_rate(option->way, option->way_count) / 1e9);

@@ -58,7 +58,7 @@ static size_t fastest(const struct sizes *sizes, double bytes, struct looked *lo
         bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
         low_ns[i] = high_ns = INFINITY;
         if (answer->option[i].is_clear && is_direct) {
-            low_ns[i] = high_ns = look(sizes, i, bytes, INFINITY, looked);
+            low_ns[i] = high_ns = look(sizes, i, bytes, INFINITY, looked) / (1 + answer->doubt); /* so much is given away for one transfer */
             best = high_ns < best_ns ? i : best;
             best_ns = fmin(best_ns, high_ns);
         } else if (answer->option[i].is_clear) {
