@@ -147,6 +147,22 @@ static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, dou
     return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= unwanted_ns(chosen, is_by)));
 }
 
+/* Whether that is to be kept: gpus in order where nothing is better by more than is known, whichever way they copy then. */
+static bool is_preferred(const struct bind_traffic *chosen, enum load_by by, double time_ns, const struct search_result *found)
+{
+    bool better = is_better(chosen, by, time_ns);
+    if (chosen->price == NULL || isnan(time_ns) || isnan(chosen->by_ns[chosen->by]) || found->is_in_order == chosen->found.is_in_order)
+        return better;
+    return found->is_in_order ? better || plan_search_is_as_good(found, &chosen->found) : better && !plan_search_is_as_good(&chosen->found, found);
+}
+
+/* What the order takes longer than the other one. */
+static void give_away(struct search_result *in_order, const struct search_result *other)
+{
+    if (in_order->is_in_order && !other->is_in_order && other->cost.time_ns > 0)
+        in_order->settled = fmax(in_order->settled, in_order->cost.time_ns / other->cost.time_ns - 1);
+}
+
 static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found, struct bind_price **price, uint16_t **slot)
 {
     struct bind_price *other_price = traffic->price;
@@ -189,7 +205,9 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
         code = plan_bind_price_search(price, &choice, slot, &found, err);
     if (code == BERTH_OK && !skipped) {
         double time_ns = plan_bind_price_ns(price, slot);
-        bool better = is_better(traffic, by, time_ns);
+        bool better = is_preferred(traffic, by, time_ns, &found);
+        if (traffic->price != NULL)
+            give_away(better ? &found : &traffic->found, better ? &traffic->found : &found);
         traffic->by_ns[by] = time_ns;
         traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
         if (better)

@@ -81,6 +81,10 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
         result->settled = result->cost.time_ns > 0 ? fmax(in_order.time_ns / result->cost.time_ns - 1, 0) : 0;
         result->cost = in_order;
     }
+    result->known = same;
+    result->is_in_order = memcmp(slot, order, berths * sizeof *slot) == 0;
     free(order);
     return true;
 }
+
+bool plan_search_is_as_good(const struct search_result *in_order, const struct search_result *other) { return is_as_good(&in_order->cost, &other->cost, other->known); }

@@ -72,6 +72,8 @@ struct search_result {
     struct search_cost cost;
     bool is_proven;  /* nothing costs less */
     double bound_ns; /* no choice takes less time; the cost's when it is proven */
+    double known;    /* once settled: what differs by less than this fraction takes as long as far as is known */
+    bool is_in_order; /* likewise: slots are */
     double settled;  /* how much longer than the best the slots in order take that stand for it, as a fraction of its time: no more than that is known to */
     uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
 };
@@ -82,3 +84,6 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struc
 /* Takes the slots in order instead, if they take as long to within same, a fraction of it, and SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same, and none is
  * farther. slot and result are plan_search's, whose bound stays. False when out of memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result);
+
+/* Whether slots in order are as good, likewise, as other ones that another search found, as where other mechanisms copy; both settled. */
+bool plan_search_is_as_good(const struct search_result *in_order, const struct search_result *other);
