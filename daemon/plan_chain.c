@@ -21,16 +21,17 @@ static bool find_next(const struct way_ends *ends, bool kernels, enum way_throug
         return false;
     for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
         struct way next;
+        double mixed = by == (int)way[0].hop[0].by ? 1 : 1 / CHAIN_WORTH; /* what engines and kernels get at once is known less well than what either do */
         bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(ends, &next, &room);
-        if (may_be && plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
-            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
+        if (may_be && mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
+            best_ns = mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL);
             *ret = next;
             found = true;
         }
         for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
-            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns, &next))
+            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns / mixed, &next))
                 continue;
-            best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
+            best_ns = mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL);
             *ret = next;
             found = true;
         }

@@ -192,6 +192,28 @@ static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **sta
     }
 }
 
+/* Beside engines a kernel is one more way where it is better than another engine by more than what both get at once is known to; 2 % are not. */
+static void a_kernel_beside_engines_is_clearly_better(void **state)
+{
+    (void)state;
+    for (int clear = 0; clear < 2; clear++) {
+        struct fixture f = begin();
+        engine(&f, 0, 1, 50);
+        join(&f, 0, 1, 100);
+        for (int hop = 0; hop < 2; hop++) {
+            engine(&f, hop == 0 ? 0 : 2, hop == 0 ? 2 : 1, 50);
+            kernel(&f, hop == 0 ? 0 : 2, hop == 0 ? 2 : 1, clear ? 60 : 51);
+            join(&f, hop == 0 ? 0 : 2, hop == 0 ? 2 : 1, 100);
+        }
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096 * MIB)), BERTH_OK);
+        const struct route_option *best = &f.answer.option[0];
+        assert_int_equal(best->way_count, 2);
+        for (int hop = 0; hop < 2; hop++)
+            assert_int_equal(best->way[1].hop[hop].by, clear ? MOVE_KERNEL : MOVE_COPY_ENGINE);
+        end(&f);
+    }
+}
+
 static const char *variable(const struct plan_call *call, const char *name)
 {
     for (size_t i = 0; i < call->variable_count; i++)
@@ -456,6 +478,7 @@ int main(void)
         cmocka_unit_test(ways_that_share_a_lane_or_may_are_not),
         cmocka_unit_test(lanes_follow_the_drivers_way),
         cmocka_unit_test(a_memory_that_takes_more_than_a_port_gets_it_over_several),
+        cmocka_unit_test(a_kernel_beside_engines_is_clearly_better),
         cmocka_unit_test(amds_runtime_is_told_at_its_start),
         cmocka_unit_test(with_cuda_the_call_decides),
         cmocka_unit_test(a_split_of_engines_and_kernels_sets_nothing_that_breaks_it),
