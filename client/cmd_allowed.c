@@ -55,7 +55,7 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     if (fine && json_array_size(words) == 0) {
         json_decref(gpus);
         json_decref(words);
-        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\"", text);
+        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\": berth topo shows which there are", text);
     }
     json_array_foreach(words, i, word)
     {
@@ -87,7 +87,7 @@ int cmd_check_cpus(const struct cmd *cmd, const char *cpus)
 {
     if (cpus == NULL || is_cpu_list(cpus))
         return CMD_DONE;
-    return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\"", CPUS_MOST, cpus); /* the daemon would speak of its parameter */
+    return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\": berth topo shows which there are", CPUS_MOST, cpus); /* the daemon would speak of its parameter */
 }
 
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)

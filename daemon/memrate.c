@@ -314,7 +314,7 @@ enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, cons
     return memrate_cite(basis, most, err);
 }
 
-/* What was measured over the least buffer that is not smaller, else over one far larger than all caches. */
+/* What was measured over the least buffer that is not smaller, else over one far larger than all caches; bytes NAN: over the largest there is. */
 static const struct value *latency_of(const struct snapshot *snap, place_id from, place_id memory, double bytes, bool measured_only)
 {
     const struct value *v, *best = NULL;
@@ -327,7 +327,7 @@ static const struct value *latency_of(const struct snapshot *snap, place_id from
             continue;
         axes_get(METRIC_MEMORY_LATENCY, axes, "bytes", text, sizeof text);
         double size = strcmp(text, "memory") == 0 ? INFINITY : strtod(text, NULL);
-        if (size >= bytes && (best == NULL || size < least)) {
+        if (best == NULL ? isnan(bytes) || size >= bytes : isnan(bytes) ? size > least : size >= bytes && size < least) {
             best = v;
             least = size;
         }

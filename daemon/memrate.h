@@ -65,6 +65,6 @@ enum berth_code memrate_bound(const struct snapshot *snap, place_id memory, cons
 enum berth_code memrate_latency(const struct snapshot *snap, const struct accessor *who, place_id memory, struct memrate_basis *basis,
                                 struct memrate *ret, struct berth_err *err);
 
-/* The same in a buffer of that many bytes, of which caches hold some: by what was measured over the least buffer that is not smaller. */
+/* The same in a buffer of that many bytes, of which caches hold some: by what was measured over the least buffer that is not smaller; bytes NAN: over the largest there is. */
 enum berth_code memrate_latency_within(const struct snapshot *snap, const struct accessor *who, place_id memory, double bytes, struct memrate_basis *basis,
                                        struct memrate *ret, struct berth_err *err);

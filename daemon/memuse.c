@@ -139,6 +139,40 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     return BERTH_OK;
 }
 
+#define FEW_BYTES      4096 /* whose time at any memory's rate is less than an access's */
+#define ACCESS_MOST_NS 1e4 /* no single access takes as long: what streams longer needs no look at it */
+
+/* Of all of the node's cores and memories alike. */
+static bool knows_no_latency(const struct snapshot *snap)
+{
+    const struct value *v;
+    for (size_t n = values_range(snap->values, METRIC_MEMORY_LATENCY, PLACE_NONE, &v); n > 0; v++, n--)
+        if (graph_place(snap->graph, v->from)->kind != PLACE_GPU && v->value > 0)
+            return false;
+    return true;
+}
+
+/* Nothing is there before one access has ended: no stream, of however few bytes, takes less than that does from that memory, where it is known. */
+static enum berth_code take_one_access(const struct memuse *use, const struct snapshot *snap, place_id numa, struct memrate_basis *basis, struct memtime *time, struct berth_err *err)
+{
+    size_t evidence = basis->evidence->count, warnings = basis->warnings->count;
+    struct memrate latency;
+    if (!(time->time_ns < ACCESS_MOST_NS))
+        return BERTH_OK;
+    enum berth_code code = memrate_latency_within(snap, &use->who, numa, NAN, basis, &latency, err);
+    if (code == BERTH_OK && latency.value > time->time_ns) {
+        *time = memtime_of(latency.value, latency.low, latency.high + time->high_ns, latency.n, 0, 1); /* what is streamed may come on top */
+        return BERTH_OK;
+    }
+    basis->evidence->count = evidence;
+    basis->warnings->count = warnings;
+    if (code == BERTH_OK && isnan(latency.value) && use->read_bytes + use->write_bytes <= FEW_BYTES && knows_no_latency(snap)) {
+        plan_warn(basis->warnings, "how long one access to memory takes is not known: so few bytes take at least what they do at their rate");
+        basis->at_least = true;
+    }
+    return code;
+}
+
 enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node, struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis,
                              struct memtime *ret, struct berth_err *err)
 {
@@ -173,7 +207,7 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         time = memtime_sum(time, memtime_of(ns / rate.value, ns / rate.high, ns / rate.low, rate.n, 0, streams[i].bytes / span));
     }
     *ret = time;
-    return BERTH_OK;
+    return take_one_access(use, snap, numa, basis, ret, err);
 }
 
 enum berth_code memuse_gpu(const struct memuse *use, const struct gpurate *at, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)

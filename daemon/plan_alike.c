@@ -155,4 +155,5 @@ void plan_alike_take(struct move *move, const struct move *other)
     move->high = other->high;
     move->t0_queue_ns = other->t0_queue_ns;
     move->t0_call_ns = other->t0_call_ns;
+    move->call = other->call;
 }

@@ -248,10 +248,10 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
 {
     char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
     double ratio = time_of(second) / time_of(first);
-    bool is_alike = fabs(ratio - 1) <= LIKE;
+    bool is_alike = fabs(ratio - 1) <= LIKE, looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
     if (is_alike && first->at_least == second->at_least)
         snprintf(times, sizeof times, ", just as long");
-    else if (!is_alike && !first->at_least)
+    else if (!is_alike && !first->at_least && !looks_alike)
         snprintf(times, sizeof times, ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second), ratio);
     if (!is_alike)
         say_part(work, first, second, part, sizeof part);

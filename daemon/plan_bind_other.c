@@ -113,14 +113,20 @@ static void name_gpus(const struct others *others, const struct graph *graph, ch
         snprintf(text + used, size - used, " and %zu more", others->berths - NAMED_MAX);
 }
 
+/* " (not measured)" where our own was and that is not. */
+static const char *mark(struct bind_price *price, const uint16_t *ours, const uint16_t *slot, const place_id *memory)
+{
+    return plan_bind_price_of(price, ours, NULL).is_measured && !plan_bind_price_of(price, slot, memory).is_measured ? " (not all measured)" : "";
+}
+
 static void say(const struct others *others, struct bind_answer *answer)
 {
     char time[PLAN_TEXT_SIZE], gpus[NAMED_MAX * 14 + 24];
     const char *plural = others->count == 1 ? "" : "s";
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
-        plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that takes longer takes %s, %.3g times as long: %s", others->count, plural,
-                  plan_text_time(others->best_ns, time), others->best_ns / others->ours_ns, gpus);
+        plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that takes longer takes %s%s, %.3g times as long: %s", others->count, plural,
+                  plan_text_time(others->best_ns, time), mark(others->price, others->ours, others->best, NULL), others->best_ns / others->ours_ns, gpus);
     } else if (others->count > 0) {
         plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s", others->count, plural, others->count == 1 ? "s" : "",
                   others->less > 0 ? "no longer" : "as long");

@@ -12,6 +12,8 @@
  * this: so far are stated figures rounded. */
 #define PRICE_SAME_UNKNOWN 0.01
 #define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
+#define PRICE_STARTS      0.1  /* of a transfer's time: where waiting and starting take more, a rate says little of it */
+#define PRICE_STARTS_ONLY 0.99 /* where they take more, a rate says nothing of it */
 
 struct bind_price;
 
@@ -53,6 +55,8 @@ struct bind_priced {
     size_t sharing_count;
     const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */
     double slowest_bytes, slowest_ns, slowest_alone_ns;
+    double slowest_waits_ns, slowest_starts_ns, slowest_bytes_ns; /* of it as of struct load_part */
+    size_t slowest_turn;       /* how many its task begins before it */
     const struct set *seen;    /* of the snapshot: what was measured together and decides when that one ends; NULL nothing */
     const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };
@@ -87,7 +91,7 @@ double plan_bind_price_least_ns(const struct bind_price *price);
 enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
                                      struct plan_warnings *warnings, struct berth_err *err);
 
-/* Warns, behind the prefix, where it is not known which of several ways transfers take that a link slows. What was priced last is no longer to be asked for. */
+/* Warns, behind the prefix, where it is not known which of several ways transfers take that a link slows, and of what was not measured and not said yet. What was priced last is no longer to be asked for. */
 void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const char *prefix, struct plan_warnings *warnings);
 
 struct bind_price_choice {

@@ -74,6 +74,10 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.slowest_bytes = price->load[load.last].bytes;
         priced.slowest_ns = price->part[load.last].time.time_ns;
         priced.slowest_alone_ns = price->part[load.last].alone_ns;
+        priced.slowest_waits_ns = price->part[load.last].waits_ns;
+        priced.slowest_starts_ns = price->part[load.last].starts_ns;
+        priced.slowest_bytes_ns = price->part[load.last].bytes_ns;
+        priced.slowest_turn = price->load[load.last].turn;
     }
     if (unknown > 0)
         priced.step = (struct prediction){NAN, NAN, NAN};
@@ -140,12 +144,26 @@ double plan_bind_price_least_ns(const struct bind_price *price)
     return most_ns;
 }
 
-/* The first of found, but for what starting a call costs its caller: nobody waits for that here. */
-static bool take_few(const struct plan_evidence *found, size_t most, struct plan_evidence *evidence)
+static bool is_of_start(const struct plan_evidence *found, size_t i)
 {
-    bool ok = true;
-    for (size_t i = 0, taken = 0; i < found->count && taken < most && ok; i++) {
-        if (found->item[i] != NULL && (found->item[i]->metric == METRIC_TRANSFER_OVERHEAD || found->item[i]->metric == METRIC_COPY_LATENCY))
+    return found->item[i] != NULL && (found->item[i]->metric == METRIC_TRANSFER_OVERHEAD || found->item[i]->metric == METRIC_COPY_LATENCY);
+}
+
+/* The first of found, those first that decide: what starting one costs, where that is a good part of the time, and then rates, where that is not all of it. */
+static bool take_few(const struct plan_evidence *found, size_t most, const struct load_part *last, struct plan_evidence *evidence)
+{
+    double starts_ns = last->waits_ns + last->starts_ns;
+    bool has_start = false, ok = true;
+    size_t taken = 0;
+    for (size_t i = 0; i < found->count && taken < most && ok && starts_ns > PRICE_STARTS * last->time.time_ns; i++) {
+        if (!is_of_start(found, i))
+            continue;
+        has_start = true;
+        ok = plan_evidence_add_same(evidence, 0, found, i);
+        taken++;
+    }
+    for (size_t i = 0; i < found->count && taken < most && ok && !(has_start && starts_ns > PRICE_STARTS_ONLY * last->time.time_ns); i++) {
+        if (is_of_start(found, i))
             continue;
         ok = plan_evidence_add_same(evidence, 0, found, i);
         taken++;
@@ -159,6 +177,7 @@ static enum berth_code cite_few(struct bind_price *price, size_t most, struct pl
     struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
     struct plan_evidence found = {0};
     struct plan_warnings said = {0};
+    struct load_part last = price->flow_count > 0 ? price->part[load.last] : (struct load_part){.time = {0, NAN, NAN}};
     size_t kept = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
         if (f != load.last && (load.shared == NULL || price->part[f].shared != load.shared))
@@ -173,7 +192,7 @@ static enum berth_code cite_few(struct bind_price *price, size_t most, struct pl
         kept++;
     }
     enum berth_code code = plan_load_cite(price->table, price->load, kept, price->scratch, &found, 0, &said, err);
-    if (code == BERTH_OK && !take_few(&found, most, evidence))
+    if (code == BERTH_OK && !take_few(&found, most, &last, evidence))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     plan_evidence_done(&found);
     return code;
@@ -241,5 +260,5 @@ void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot
 {
     plan_bind_price_load(price, slot, NULL);
     plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    plan_load_why_ways(price->table, price->load, price->flow_count, price->scratch, prefix, warnings);
+    plan_load_why_beside(price->table, price->load, price->flow_count, price->scratch, prefix, warnings);
 }

@@ -115,24 +115,52 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
         plan_warn(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
 }
 
+/* "28.1 GB/s", "2.12 GB/s", "120 MB/s": enough of it that bytes over rate is the time. */
+static const char *name_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
+{
+    if (!(bytes_per_s >= 1e10))
+        return plan_text_rate(bytes_per_s, text);
+    snprintf(text, PLAN_TEXT_SIZE, "%.1f GB/s", bytes_per_s / 1e9);
+    return text;
+}
+
+/* "after 14.1 us: 6.5 us while its task starts 1 other, 7.51 us to start it, 0.1 us for its bytes (0.05 us alone)": the parts that add up to the whole. */
+static void name_parts(const struct bind_priced *priced, char *text, size_t size)
+{
+    char whole[PLAN_TEXT_SIZE], waits[PLAN_TEXT_SIZE], starts[PLAN_TEXT_SIZE], moves[PLAN_TEXT_SIZE], alone[PLAN_TEXT_SIZE], others[96] = "", bytes[96] = "nearly nothing for its bytes";
+    double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns;
+    if (priced->slowest_waits_ns > 0)
+        snprintf(others, sizeof others, "%s while its task starts %zu other%s, ", plan_text_time(priced->slowest_waits_ns, waits), priced->slowest_turn, priced->slowest_turn == 1 ? "" : "s");
+    if (moves_ns > PRICE_WORTH * priced->slowest_ns && moves_ns > priced->slowest_bytes_ns * (1 + PRICE_WORTH))
+        snprintf(bytes, sizeof bytes, "%s for its bytes (%s alone)", plan_text_time(moves_ns, moves), plan_text_time(priced->slowest_bytes_ns, alone));
+    else if (moves_ns > PRICE_WORTH * priced->slowest_ns)
+        snprintf(bytes, sizeof bytes, "%s for its bytes", plan_text_time(moves_ns, moves));
+    snprintf(text, size, "after %s: %s%s to start it, %s", plan_text_time(priced->slowest_ns, whole), others, plan_text_time(priced->slowest_starts_ns, starts), bytes);
+}
+
 static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
 {
     const struct move *move = priced->slowest;
-    char size[PLAN_TEXT_SIZE], alone[80] = "";
+    char size[PLAN_TEXT_SIZE], alone[80] = "", number[PLAN_TEXT_SIZE], how[256];
     if (move == NULL)
         return;
+    double starts_ns = priced->slowest_waits_ns + priced->slowest_starts_ns;
     double rate = priced->slowest_bytes / priced->slowest_ns, rate_alone = priced->slowest_bytes / fmax(priced->slowest_alone_ns, 1e-3);
     if (priced->narrow != NULL) {
         char what[TEXT_SIZE], where[TEXT_SIZE];
         name_resource(priced->narrow->name, what, where);
         snprintf(alone, sizeof alone, ", as much as %.40s carries", what);
-    } else if (priced->slowest_ns > priced->slowest_alone_ns * (1 + PRICE_WORTH)) {
-        snprintf(alone, sizeof alone, ", %.1f alone", rate_alone);
+    } else if (priced->slowest_ns - starts_ns > priced->slowest_bytes_ns * (1 + PRICE_WORTH)) {
+        snprintf(alone, sizeof alone, ", %s alone", name_rate(1e9 * rate_alone, number));
     }
     const char *from = graph_place(graph, move->from)->name, *to = graph_place(graph, move->to)->name;
     bool is_copy = graph_place(graph, move->from)->kind != PLACE_NIC && graph_place(graph, move->to)->kind != PLACE_NIC;
-    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s at %.1f GB/s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
-              !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", rate, alone);
+    if (starts_ns > PRICE_STARTS * priced->slowest_ns)
+        name_parts(priced, how, sizeof how);
+    else
+        snprintf(how, sizeof how, "at %s%s", name_rate(1e9 * rate, number), alone);
+    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
+              !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how);
 }
 
 /* What decides when the last ends, where no sharing explains it. */

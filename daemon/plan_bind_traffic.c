@@ -348,7 +348,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
     for (size_t i = start; i < answer->evidence.count; i++) {
         const struct value *value = answer->evidence.item[i];
         bool is_transfer = value != NULL && (value->metric == METRIC_GPU_GPU_COPY_ENGINE || value->metric == METRIC_GPU_GPU_KERNEL || value->metric == METRIC_HOST_GPU_COPY_ENGINE ||
-                                             value->metric == METRIC_HOST_GPU_KERNEL);
+                                             value->metric == METRIC_HOST_GPU_KERNEL || value->metric == METRIC_TRANSFER_OVERHEAD);
         if (!is_transfer || is_of_plan(price, value))
             continue;
         plan_warn(&answer->reasons, "the number of %s to %s (why) counts for others too: nothing known tells them apart", graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);

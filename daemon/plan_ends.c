@@ -150,12 +150,10 @@ enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, in
     return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s do not fit in the memory of %s, which has %s", asked, place->name, has);
 }
 
-static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
-    if (place->kind != PLACE_NUMA && !is_gpu)
-        return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
     if (is_gpu && plan_ends_is_lost(snap, end))
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, "is lost: it must be reset, or the node started again; there are", err);
     if (is_gpu && plan_ends_is_cut(snap->graph, end)) {
@@ -163,6 +161,18 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
         snprintf(why, sizeof why, "%s; there are", plan_ends_cut_text(snap->graph, end));
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, why, err);
     }
+    return BERTH_OK;
+}
+
+static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+{
+    const struct place *place = graph_place(snap->graph, end);
+    bool is_gpu = place->kind == PLACE_GPU;
+    if (place->kind != PLACE_NUMA && !is_gpu)
+        return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
+    enum berth_code code = plan_ends_check_answers(snap, allowed, end, err);
+    if (code != BERTH_OK)
+        return code;
     if (is_gpu ? !plan_allows_gpu(allowed, end) : !plan_allows_memory(allowed, end))
         return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
     return plan_ends_check_room(snap->graph, end, bytes, err);

@@ -36,5 +36,8 @@ bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu);
 /* NOT_ENOUGH when that place's memory is known not to hold so many bytes. */
 enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes, struct berth_err *err);
 
+/* UNAVAILABLE for a gpu that was lost or is cut into slices, with those that are there instead. */
+enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err);
+
 /* INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, UNAVAILABLE for a gpu that was lost or is cut into slices, NOT_ENOUGH when an end cannot hold so many bytes. The detail says what there is instead. */
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err);

@@ -262,8 +262,9 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         whole.sum_ns += stream->end_ns;
         whole.is_known = whole.is_known && (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
         whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
+        double bytes_ns = 0, alone_ns = ride != NULL && ret_parts != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) : 0;
         if (ret_parts != NULL)
-            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, NULL) : 0,
+            ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = alone_ns, .waits_ns = stream->begin_ns, .starts_ns = stream->start_ns - stream->begin_ns, .bytes_ns = bytes_ns,
                                               .move = ride != NULL ? &ride->move : NULL, .shared = shared, .seen = stream->seen != NULL ? stream->seen->data : NULL};
     }
     whole.step = load_interval_last(scratch->end, count);

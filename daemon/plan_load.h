@@ -51,6 +51,8 @@ struct load_time {
 struct load_part {
     struct prediction time;
     double alone_ns;
+    double waits_ns, starts_ns;          /* of the time: until its caller has launched what it begins before; what starting it costs */
+    double bytes_ns;                     /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
     const struct move *move;             /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared;  /* what slowed it last; NULL nothing */
     const struct set *seen;              /* of the snapshot: these very transfers, or others that cannot be told apart from them, measured together, where what it got there decides; NULL no */

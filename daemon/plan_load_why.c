@@ -68,14 +68,17 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
                   name_of(asked, asked->flow[first].from), name_of(asked, asked->flow[first].to), more);
 }
 
-void plan_load_why_ways(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct plan_warnings *warnings)
+/* Whether a line that begins so says so. */
+static bool is_said(const struct plan_warnings *warnings, const char *before, const char *after)
 {
-    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
-    warn_of_ways(&asked, prefix);
+    bool said = false;
+    for (size_t i = 0; i < warnings->count && !said; i++)
+        said = strncmp(warnings->line[i], before, strlen(before)) == 0 && strstr(warnings->line[i], after) != NULL;
+    return said;
 }
 
-/* One line for each lack, with the first pair that has it. */
-static void warn_of_rates(const struct asked *asked)
+/* One line for each lack, with the first pair that has it; behind a prefix only what was not said without one. */
+static void warn_of_rates(const struct asked *asked, const char *prefix)
 {
     static const struct {
         const char *before, *after;
@@ -102,9 +105,18 @@ static void warn_of_rates(const struct asked *asked)
             continue;
         if (pairs[lack] > 1)
             snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
-        plan_warn(asked->warnings, "%s from %s to %s%s: %s%s", text[lack].before, name_of(asked, asked->flow[first[lack]].from),
+        if (*prefix != '\0' && is_said(asked->warnings, text[lack].before, text[lack].after))
+            continue;
+        plan_warn(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before, name_of(asked, asked->flow[first[lack]].from),
                   name_of(asked, asked->flow[first[lack]].to), more, text[lack].after, lack == LACK_MEASUREMENT && is_best ? " at best" : "");
     }
+}
+
+void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct plan_warnings *warnings)
+{
+    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
+    warn_of_ways(&asked, prefix);
+    warn_of_rates(&asked, prefix);
 }
 
 /* Where nothing was measured nothing says what starting costs either. */
@@ -318,7 +330,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     }
     warn_of_nominal(&asked);
     warn_of_ways(&asked, "");
-    warn_of_rates(&asked);
+    warn_of_rates(&asked, "");
     warn_of_starts(&asked);
     warn_of_kinds(&asked);
     warn_of_unexplained(&asked);

@@ -336,6 +336,12 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
     const struct graph *graph = work->snap->graph;
     const struct place *from = graph_place(graph, work->request.from), *to = graph_place(graph, work->request.to);
     char why[MOVE_WHY_SIZE];
+    place_id end[] = {work->request.from, work->request.to};
+    for (size_t i = 0; i < 2; i++) { /* what is known of a gpu's memory is known by that gpu's name, which the caller may not use */
+        place_id gpu = graph_place(graph, end[i])->kind == PLACE_NUMA ? plan_ends_gpu_of(graph, end[i]) : PLACE_NONE;
+        if (gpu != PLACE_NONE && !plan_allows_gpu(work->request.allowed, gpu))
+            return plan_ends_check(work->snap, work->request.allowed, gpu, end[1 - i], work->request.bytes, err);
+    }
     plan_move_why_not(work->snap, work->request.from, work->request.to, why);
     err_text(err, 0, metric_info(from->kind == to->kind ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE)->name);
     err_text(err, 1, from->name);

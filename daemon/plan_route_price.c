@@ -43,7 +43,11 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
-        enum berth_code code = plan_ends_check_room(graph, other->from, other->bytes, err);
+        enum berth_code code = plan_ends_check_answers(work->snap, request->allowed, other->from, err);
+        if (code == BERTH_OK)
+            code = plan_ends_check_answers(work->snap, request->allowed, other->to, err);
+        if (code == BERTH_OK)
+            code = plan_ends_check_room(graph, other->from, other->bytes, err);
         if (code == BERTH_OK)
             code = plan_ends_check_room(graph, other->to, other->bytes, err);
         if (code != BERTH_OK)

@@ -101,7 +101,10 @@ static enum berth_code no_such_place(const struct graph *graph, const char *text
             err_text(err, 0, text);
             return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no %s, and so no place %.60s; it has %s (berth topo)", name, text, others);
         }
-        return err_no_such_place(err, text);
+        if (others[0] == '\0')
+            return err_no_such_place(err, text);
+        err_text(err, 0, text);
+        return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; it has %s (berth topo)", text, others);
     }
     err_text(err, 0, text);
     return err_set(err, BERTH_NO_SUCH_PLACE, "this node has no place %.60s; of that kind it has %s (berth topo)", text, there);

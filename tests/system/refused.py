@@ -144,6 +144,7 @@ def places_that_are_not_there():
             node.refuses("Route", {"from": other, "to": "numa0", "bytes": MIB}, "NoSuchPlace", *said)
             node.command_refuses(["route", other, "numa0", "1M"], "NoSuchPlace", *said)
             node.command_refuses(["alloc", "1M", "--by", other + ":reads=1M"], "NoSuchPlace", *said)
+        node.refuses("Route", {"from": "GPU-0123", "to": "numa0", "bytes": MIB}, "NoSuchPlace", "no place GPU-0123; it has ", span(node.has("gpu") or node.has("numa")))
         node.refuses("Bind", {"tasks": 1, "allowed": {"gpus": ["gpu7777"]}}, "NoSuchPlace", *((span(node.has("gpu")),) if node.has("gpu") else ("this node has no gpu",)))
         node.refuses("Bind", {"tasks": 1, "allowed": {"memory": ["core0"]}}, "InvalidParameter", "core0 has no memory: NUMA nodes and gpus have")
         node.refuses("Route", {"from": "numa0", "to": "core0", "bytes": MIB}, "InvalidParameter", "core0 is no memory: a gpu or a NUMA node is")
@@ -166,8 +167,15 @@ def gpus_that_are_lost():
                 node.refuses("Bind", {"tasks": len(there) + 1}, "NotEnough", there[0], there[-1], "gpu0 is lost")
                 node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 stopped answering", ", ".join(there))
                 node.refuses("Route", {"from": "gpu0", "to": "numa0", "bytes": MIB}, "Unavailable", "gpu0 is lost", ", ".join(there))
+                node.refuses("Route", {"from": there[0], "to": "numa0", "bytes": MIB, "meanwhile": [{"from": "numa0", "to": "gpu0", "bytes": MIB}]}, "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.command_refuses(["route", "gpu0", "numa0", "1M"], "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.command_refuses(["alloc", "1M", "--by", "gpu0:reads=1M"], "Unavailable", "these answer: " + ", ".join(there))
+
+
+def memory_of_a_gpu_that_is_not_allowed():
+    with Node(NODES / "gh200-quad") as node:
+        node.refuses("Route", {"from": "gpu2", "to": "numa28", "bytes": MIB, "allowed": {"gpus": ["gpu0", "gpu2"]}}, "NothingAllowed", "gpu3 is not among the gpus that are allowed: gpu0, gpu2")
+        node.command_refuses(["route", "numa28", "gpu2", "1M", "--gpus", "0,2"], "NothingAllowed", "gpu3 is not among the gpus that are allowed: gpu0, gpu2")
 
 
 def a_node_whose_cores_are_not_known():
@@ -184,5 +192,5 @@ def a_node_whose_cores_are_not_known():
 
 if __name__ == "__main__":
     os.environ.pop("BERTH_SOCKET", None)
-    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, gpus_that_are_lost,
+    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed,
                              a_node_whose_cores_are_not_known]) else 0)

@@ -33,6 +33,38 @@ static void a_latency_that_nobody_knows(void **state)
     end(&f);
 }
 
+/* No stream takes less than one access does, in whatever kind of allocation; where nothing is known of that, so few bytes take at least what they do at their rate. */
+static void a_stream_of_few_bytes(void **state)
+{
+    (void)state;
+    struct fixture f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
+    place_id numa[] = {nodes_place(f.graph, PLACE_NUMA, 0), nodes_place(f.graph, PLACE_NUMA, 1)};
+    struct memuse_access access = {.by = numa[0], .reads_bytes = 64};
+    for (int i = 0; i < 2; i++)
+        measured(&f, METRIC_MEMORY_BANDWIDTH, numa[0], numa[i], "", (i == 0 ? 200 : 300) * GB);
+    assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+    assert_true(f.answer.option[0].at_least && isnan(f.answer.option[0].predicted.high_ns) && f.answer.option[1].at_least);
+    assert_true(warned(&f, "how long one access to memory takes is not known"));
+    end(&f);
+    f = begin_cores(&(struct shape){2, 1, 1, 4, 1, 256 * GIB});
+    for (int i = 0; i < 2; i++) {
+        measured(&f, METRIC_MEMORY_BANDWIDTH, numa[0], numa[i], "", (i == 0 ? 200 : 300) * GB);
+        measured(&f, METRIC_MEMORY_LATENCY, numa[0], numa[i], "", i == 0 ? 100 : 180);
+    }
+    double before_ns = 0;
+    for (int64_t bytes = 1; bytes <= 4 * GIB; bytes *= 4) {
+        access.reads_bytes = bytes;
+        assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
+        const struct prediction *near = &option(&f, MEMKIND_SYSTEM, numa[0])->predicted, *far = &option(&f, MEMKIND_SYSTEM, numa[1])->predicted;
+        assert_near(near->time_ns, fmax(100, bytes / 200.0));
+        assert_near(far->time_ns, fmax(180, bytes / 300.0));
+        assert_true(near->time_ns >= before_ns && near->low_ns < near->time_ns && near->high_ns > near->time_ns && near->high_ns >= bytes / 200.0);
+        assert_int_equal(f.answer.option[0].place.memory, near->time_ns < far->time_ns ? numa[0] : numa[1]);
+        before_ns = near->time_ns;
+    }
+    end(&f);
+}
+
 /* A latency that is known, however long, goes before one that is not. */
 static void what_is_predicted_goes_first(void **state)
 {
@@ -180,7 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_latency_that_nobody_knows),
-        cmocka_unit_test(what_is_predicted_goes_first),
+        cmocka_unit_test(a_stream_of_few_bytes), cmocka_unit_test(what_is_predicted_goes_first),
         cmocka_unit_test(moving_that_nobody_measured),
         cmocka_unit_test(memory_that_several_gpus_touch),
         cmocka_unit_test(bounds_that_lack_a_part_go_behind_those_of_few_cores),
