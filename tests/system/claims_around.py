@@ -169,7 +169,7 @@ def what_others_hold_is_called_claimed():
     """Not forbidden by the request, which forbade nothing."""
     with Daemon("--node", str(NODES / "mi250x")) as daemon:
         claimed(daemon, *(f"gpu{i}" for i in range(8)), key="all")
-        claimed_all = "8 gpus are there and others have claimed all that are allowed (berth claims lists by whom)"
+        claimed_all = "8 gpus are there and others have claimed all that are allowed (berth claims lists by whom): gpu0 to gpu7"
         error, reply = bind(daemon, gpus_per_task=1)
         assert error == PLACEMENT + "NothingAllowed" and reply["detail"] == claimed_all + "; with gpus_per_task 0 the tasks have none", (error, reply)
         assert bind(daemon, gpus_per_task=1, allowed={"gpus": ["gpu3"]})[1]["detail"].startswith(claimed_all)
