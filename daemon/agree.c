@@ -18,19 +18,6 @@ static int index_of(unsigned kind)
     return index;
 }
 
-/* The metric of the same transfers one at a time. */
-static bool alone_of(enum metric concurrent, enum metric *ret)
-{
-    static const enum metric pairs[][2] = {{METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, METRIC_HOST_GPU_COPY_ENGINE}, {METRIC_HOST_GPU_KERNEL_CONCURRENT, METRIC_HOST_GPU_KERNEL},
-                                           {METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, METRIC_GPU_GPU_COPY_ENGINE}, {METRIC_GPU_GPU_KERNEL_CONCURRENT, METRIC_GPU_GPU_KERNEL}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i][0] == concurrent) {
-            *ret = pairs[i][1];
-            return true;
-        }
-    return false;
-}
-
 /* The variance of a median, relative, from its 95 % interval. */
 static double variance_of(double low, double high, double value)
 {
@@ -45,19 +32,32 @@ struct squares {
 
 static double beyond(const struct squares *squares) { return squares->off - squares->explained > 2 * sqrt(2 * squares->explained_2) ? squares->off - squares->explained : 0; }
 
-static void add_rates(const struct values *values, const struct sets *sets, struct agreement *all)
+/* By kind, how many more sets of one agree than contradict: where most do not agree it is no matter of some pairs. */
+static void count_sound(const struct sets *sets, const struct contradiction *contradiction, int *ret)
+{
+    enum metric metric;
+    for (size_t s = 0; sets != NULL && s < sets->count; s++)
+        if (sets->item[s].flow_count == 1 && sets->item[s].source == VALUE_MEASURED && contradict_alone_metric(sets->item[s].metric, &metric))
+            ret[index_of(resource_kind_of(metric))] += contradiction != NULL && contradiction[s].value != NULL ? -1 : 1;
+}
+
+static void add_rates(const struct values *values, const struct sets *sets, const struct contradiction *contradiction, struct agreement *all)
 {
     struct squares squares[AGREE_KINDS] = {{0}};
+    int sound[AGREE_KINDS] = {0};
+    count_sound(sets, contradiction, sound);
     for (size_t s = 0; sets != NULL && s < sets->count; s++) {
         const struct set *set = &sets->item[s];
         enum metric metric;
-        if (set->flow_count != 1 || set->source != VALUE_MEASURED || !alone_of(set->metric, &metric))
+        if (set->flow_count != 1 || set->source != VALUE_MEASURED || !contradict_alone_metric(set->metric, &metric))
             continue;
+        int kind = index_of(resource_kind_of(metric));
+        if (contradiction != NULL && contradiction[s].value != NULL && sound[kind] >= 0)
+            continue; /* the pair is not as it was: nothing that others have to wait for */
         const struct set_flow *flow = set->flow;
         const struct value *value = values_find(values, metric, flow->from, flow->to, flow->axes);
         if (value == NULL || value->source != VALUE_MEASURED || !(value->value > 0) || !(flow->bytes_per_s > 0))
             continue;
-        int kind = index_of(resource_kind_of(metric));
         double off = log(flow->bytes_per_s / value->value);
         double explained = variance_of(flow->low, flow->high, flow->bytes_per_s) + variance_of(value->low, value->high, value->value);
         squares[kind].off += off * off;
@@ -138,10 +138,10 @@ static void add_calls(const struct graph *graph, const struct values *values, st
     }
 }
 
-void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, struct agreement ret[AGREE_KINDS])
+void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, const struct contradiction *contradiction, struct agreement ret[AGREE_KINDS])
 {
     struct agreement all[AGREE_KINDS] = {{0}};
-    add_rates(values, sets, all);
+    add_rates(values, sets, contradiction, all);
     add_calls(graph, values, all);
     add_ones(values, all);
     for (int k = 0; k < AGREE_KINDS; k++) {

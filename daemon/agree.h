@@ -5,6 +5,7 @@
  * Pure; any thread.
  */
 #pragma once
+#include "contradict.h"
 #include "graph.h"
 #include "sets.h"
 #include "values.h"
@@ -18,8 +19,8 @@ struct agreement {
     double one;  /* deviation of one repetition from the next, of large transfers one at a time, relative: their mean by factors, so that a few disturbed ones do not count; 0 none has an interval */
 };
 
-/* By kind, ascending. sets NULL: none. */
-void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, struct agreement ret[AGREE_KINDS]);
+/* By kind, ascending. sets NULL: none. contradiction: one for each set (NULL: none is known); those do not count as long as as many others agree. */
+void agree_find(const struct graph *graph, const struct values *values, const struct sets *sets, const struct contradiction *contradiction, struct agreement ret[AGREE_KINDS]);
 
 /* Deviation of one repetition from the next in gpus' own memory, relative, of such a metric (memory_bandwidth, gpu_stream): the mean by factors of what was measured there; 0 nothing was. */
 double agree_own(const struct graph *graph, const struct values *values, enum metric metric);

@@ -45,7 +45,7 @@ static bool reads_and_writes(const struct graph *graph, const struct set *set)
 static bool is_taken(const struct load_table *table, const struct resource_model *model, size_t s)
 {
     const struct set *set = &table->snap->sets->item[s];
-    return !model->set[s].is_reproduced && set->flow_count > 2 && resource_kind_of(set->metric) == RESOURCE_HOST_ENGINE && reads_and_writes(table->snap->graph, set);
+    return model->set[s].contradiction.value == NULL && !model->set[s].is_reproduced && set->flow_count > 2 && resource_kind_of(set->metric) == RESOURCE_HOST_ENGINE && reads_and_writes(table->snap->graph, set);
 }
 
 /* ---- what cannot be told apart ---- */

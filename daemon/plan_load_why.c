@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan_doubt.h"
+
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
 #define HOST (RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL)
@@ -316,6 +318,15 @@ static void warn_of_unexplained(const struct asked *asked)
     }
 }
 
+/* Of all places of the request: where another pair is taken, this may be why. */
+static void warn_of_doubt(const struct asked *asked)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < asked->count; i++)
+        kinds |= asked->scratch->ride[i] != NULL ? asked->scratch->ride[i]->kind : 0;
+    plan_doubt_warn(asked->table->snap, asked->table->place, asked->table->place_count, kinds, asked->warnings);
+}
+
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
                               size_t start, struct plan_warnings *warnings, struct berth_err *err)
 {
@@ -334,5 +345,6 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     warn_of_starts(&asked);
     warn_of_kinds(&asked);
     warn_of_unexplained(&asked);
+    warn_of_doubt(&asked);
     return BERTH_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "apu.h"
 #include "metric.h"
+#include "plan_doubt.h"
 #include "plan_ends.h"
 #include "plan_links.h"
 #include "plan_route_order.h"
@@ -361,7 +362,9 @@ static enum berth_code cite_all(struct route_work *work, struct berth_err *err)
 static enum berth_code say_all(struct route_work *work, struct berth_err *err)
 {
     const struct route_said said = {work->snap, work->ends.pairs, &work->request, work->answer};
+    const place_id ends[] = {work->request.from, work->request.to};
     plan_route_say_warnings(&said);
+    plan_doubt_warn(work->snap, ends, 2, RESOURCE_HOST_ENGINE | RESOURCE_HOST_KERNEL | RESOURCE_PEER_ENGINE | RESOURCE_PEER_KERNEL, &work->answer->warnings);
     plan_route_say_reasons(&said);
     return plan_route_say_overlap(&said, err);
 }

@@ -16,6 +16,7 @@ struct building {
     const struct graph *graph;
     const struct sets *sets;
     const struct values *values;
+    const struct resource_set *model_set; /* by set */
     size_t first, end;
     const struct set_flow **flow; /* each different one */
     struct resource_problem problem;
@@ -23,6 +24,9 @@ struct building {
     size_t role_count;
     const struct resource_structure *structure;
 };
+
+/* What contradicts newer or better known values says nothing of what is shared. */
+static bool is_left_out(const struct building *building, size_t s) { return building->model_set[s].contradiction.value != NULL; }
 
 static bool same_flow(const struct set_flow *a, const struct set_flow *b) { return a->from == b->from && a->to == b->to && strcmp(a->axes, b->axes) == 0; }
 
@@ -52,7 +56,7 @@ static bool list_flows(struct building *building)
         return false;
     count = 0;
     for (size_t s = building->first; s < building->end; s++)
-        for (size_t i = 0; i < building->sets->item[s].flow_count; i++)
+        for (size_t i = 0; i < building->sets->item[s].flow_count && !is_left_out(building, s); i++)
             building->flow[count++] = &building->sets->item[s].flow[i];
     qsort(building->flow, count, sizeof *building->flow, compare_flows);
     for (size_t i = 0; i < count; i++)
@@ -62,29 +66,17 @@ static bool list_flows(struct building *building)
     return true;
 }
 
-/* The metric of the same transfers one at a time. */
-static bool find_alone_metric(enum metric metric, enum metric *ret_metric)
-{
-    char name[64];
-    const char *concurrent = metric_info(metric)->name;
-    size_t length = strlen(concurrent), cut = strlen("_concurrent");
-    if (length <= cut || strcmp(concurrent + length - cut, "_concurrent") != 0)
-        return false;
-    snprintf(name, sizeof name, "%.*s", (int)(length - cut), concurrent);
-    return metric_parse(name, ret_metric);
-}
-
 static bool find_alone(struct building *building)
 {
     const struct sets *sets = building->sets;
     struct resource_problem *problem = &building->problem;
     enum metric metric;
-    bool has_metric = find_alone_metric(sets->item[building->first].metric, &metric);
+    bool has_metric = contradict_alone_metric(sets->item[building->first].metric, &metric);
     problem->alone = calloc(problem->flow_count + 1, sizeof *problem->alone);
     if (problem->alone == NULL)
         return false;
     for (size_t s = building->first; s < building->end; s++)
-        if (sets->item[s].flow_count == 1)
+        if (sets->item[s].flow_count == 1 && !is_left_out(building, s))
             problem->alone[find_flow(building, &sets->item[s].flow[0])] = sets->item[s].flow[0].bytes_per_s;
     for (size_t i = 0; i < problem->flow_count; i++) {
         const struct set_flow *flow = building->flow[i];
@@ -93,7 +85,7 @@ static bool find_alone(struct building *building)
             problem->alone[i] = value->value;
     }
     for (size_t s = building->first; s < building->end; s++)
-        for (size_t i = 0; i < sets->item[s].flow_count; i++) {
+        for (size_t i = 0; i < sets->item[s].flow_count && !is_left_out(building, s); i++) {
             const struct set_flow *flow = &sets->item[s].flow[i];
             size_t at = find_flow(building, flow);
             if (problem->alone[at] < flow->bytes_per_s && (problem->alone[at] == 0 || sets->item[s].flow_count > 1))
@@ -115,11 +107,12 @@ static void free_runs(struct resource_problem *problem)
 static bool list_runs(struct building *building)
 {
     struct resource_problem *problem = &building->problem;
-    problem->run_count = building->end - building->first;
-    problem->run = calloc(problem->run_count + 1, sizeof *problem->run);
-    for (size_t r = 0; problem->run != NULL && r < problem->run_count; r++) {
-        const struct set *set = &building->sets->item[building->first + r];
-        struct resource_run *run = &problem->run[r];
+    problem->run = calloc(building->end - building->first + 1, sizeof *problem->run);
+    for (size_t s = building->first; problem->run != NULL && s < building->end; s++) {
+        const struct set *set = &building->sets->item[s];
+        if (is_left_out(building, s))
+            continue;
+        struct resource_run *run = &problem->run[problem->run_count++];
         run->count = set->flow_count;
         run->flow = calloc(run->count + 1, sizeof *run->flow);
         run->rate = calloc(4 * run->count + 1, sizeof *run->rate);
@@ -234,14 +227,17 @@ static bool take_results(struct resource_model *model, const struct building *bu
     bool ok = true;
     for (size_t i = 0; i < building->problem.limit_count && ok; i++)
         ok = take_limit(model, building, &building->problem.limit[i], kept);
-    for (size_t r = 0; r < building->problem.run_count && ok; r++) {
-        const struct resource_run *run = &building->problem.run[r];
-        struct resource_set *set = &model->set[building->first + r];
+    const struct resource_run *run = building->problem.run;
+    for (size_t s = building->first; s < building->end && ok; s++) {
+        struct resource_set *set = &model->set[s];
+        if (is_left_out(building, s))
+            continue;
         set->predicted = calloc(run->count + 1, sizeof *set->predicted);
         ok = set->predicted != NULL;
         if (ok)
             memcpy(set->predicted, run->predicted, run->count * sizeof *set->predicted);
         set->is_reproduced = run->is_reproduced;
+        run++;
     }
     return ok;
 }
@@ -284,7 +280,7 @@ static bool take_alone(struct resource_model *model, const struct values *values
         const struct set *set = &sets->item[s];
         const struct set_flow *flow = set->flow;
         enum metric metric;
-        if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) || !find_alone_metric(set->metric, &metric))
+        if (set->flow_count != 1 || *flow->axes != '\0' || !(flow->bytes_per_s > 0) || !contradict_alone_metric(set->metric, &metric))
             continue;
         const struct value *value = values_find(values, metric, flow->from, flow->to, "");
         if (value == NULL || value->source == VALUE_NOMINAL)
@@ -417,23 +413,28 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
         resource_narrow(model->structure, graph, values);
     struct resource_role *role = model->structure != NULL ? list_roles(graph, model->structure, &role_count) : NULL;
     bool ok = role != NULL && take_alone(model, values, sets);
+    struct contradiction *contradiction = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *contradiction);
+    ok = ok && contradiction != NULL;
     if (ok && sets != NULL) {
         model->set = calloc(sets->count + 1, sizeof *model->set);
-        ok = model->set != NULL;
+        ok = model->set != NULL && contradict_find(values, sets, contradiction);
         model->set_count = ok ? sets->count : 0;
     }
+    for (size_t s = 0; s < model->set_count; s++)
+        model->set[s].contradiction = contradiction[s];
     for (size_t first = 0; ok && sets != NULL && first < sets->count; first = end) {
         for (end = first + 1; end < sets->count && sets->item[end].metric == sets->item[first].metric;)
             end++;
-        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .first = first, .end = end, .role = role, .role_count = role_count,
-                                                  .structure = model->structure});
+        ok = add_metric(model, &(struct building){.graph = graph, .sets = sets, .values = values, .model_set = model->set, .first = first, .end = end, .role = role,
+                                                  .role_count = role_count, .structure = model->structure});
     }
     free(role);
     if (ok) {
         tell_structure(model, graph);
         find_uneven(model, graph, sets);
     }
-    agree_find(graph, values, sets, model->agree);
+    agree_find(graph, values, sets, contradiction, model->agree);
+    free(contradiction);
     model->own[0] = agree_own(graph, values, METRIC_MEMORY_BANDWIDTH);
     model->own[1] = agree_own(graph, values, METRIC_GPU_STREAM);
     return ok && mix(model, sets);

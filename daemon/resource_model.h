@@ -2,7 +2,7 @@
  * The resources of a node as its concurrent runs show them: for each metric of sets, which limits (resource_fit.h) of what (resource_role.h), what each set should
  * have got under them, and which sets that does not reproduce.
  *
- * Made from a snapshot's graph, sets and values, measured and published alike, and constant from then on. A flow alone gets what it got in a set of one, else the value of
+ * Made from a snapshot's graph, sets and values, measured and published alike, and constant from then on. Sets that contradict the values of their own flows (contradict.h) count for nothing. A flow alone gets what it got in a set of one, else the value of
  * the metric without _concurrent between the same places, else the most that it got in any set.
  */
 #pragma once
@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "agree.h"
+#include "contradict.h"
 #include "graph.h"
 #include "resource_fit.h"
 #include "resource_role.h"
@@ -35,8 +36,9 @@ struct resource_found {
 
 /* Of one set, in the order of the sets. */
 struct resource_set {
-    double *predicted; /* by flow; NULL: there are too many sets to look into them */
+    double *predicted; /* by flow; NULL: there are too many sets to look into them, or it contradicts */
     bool is_reproduced;
+    struct contradiction contradiction; /* value not NULL: it counts for nothing */
 };
 
 struct resource_model {
@@ -52,7 +54,7 @@ struct resource_model {
     struct resource_nominal *mixed; /* for each of found: what stands where copies by engine and by kernel use it together, which no set has; bytes_per_s 0 nothing */
 };
 
-/* sets NULL: none. NULL when out of memory. sets must outlive the model, whose axes are theirs. */
+/* sets NULL: none. NULL when out of memory. sets and values must outlive the model, which points into them. */
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values);
 void resource_model_free(struct resource_model *model); /* NULL is fine */
 

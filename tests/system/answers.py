@@ -1,11 +1,15 @@
 """Answers that are known to be right, of whole nodes and where some gpus or cores are not allowed, and what holds for every answer. Prints TAP."""
+import contextlib
 import itertools
 import json
 import os
 import pathlib
 import random
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
@@ -208,6 +212,53 @@ def gpus_that_are_alike_stay_in_order():
             assert chosen(answer) == list(range(tasks)) and answer["proven_optimal"] and answer["gap"] < 0.03, (tasks, request, chosen(answer), answer["gap"])
 
 
+def direct(route):
+    """The way by one copy of an engine, and nothing else."""
+    return next(way for way in route["options"] if [(segment["mechanism"], segment["via"]) for segment in way["segments"]] == [("copy_engine", [])])
+
+
+@contextlib.contextmanager
+def one_pair_again(slower, newer=True):
+    """The four H200 where the copies of gpu0 and gpu1, alone and both ways, take so many times as long by a later run, or by the same; what was measured together is as old as it was."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
+        path = pathlib.Path(folder) / "measurements.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        run = [record for record in records if record["record"] == "run"][-1]
+        ours = [record for record in records if record["record"] == "value" and record["metric"] == "gpu_gpu_copy_engine" and {record["from"], record["to"]} == {"gpu0", "gpu1"}]
+        assert len(ours) > 2, ours
+        slow = [{**record, **{key: record[key] / slower for key in ("value", "low", "high")}} for record in ours]
+        kept = records + [{**run, "started_at": run["started_at"] + 3600}] if newer else [record for record in records if record not in ours]
+        path.write_text("".join(json.dumps(record) + "\n" for record in kept + slow))
+        with Node(folder) as node:
+            yield node
+
+
+def a_pair_that_got_slower_is_alone_slower():
+    """Its old sets, which contradict it, blind nobody: it is avoided, others are no slower, Bind and Route agree on both, and the answer says it."""
+    pairs = {"pattern": "pairs", "bytes": 256 * MB, "mechanism": "copy_engine"}
+    with Node("h200x4") as node:
+        sound = time_of(node.bind(2, **pairs))
+        alone = {request: time_of(node.bind(2, gpus=[0, int(request)], flows=[{"from": 0, "to": 1, "bytes": 256 * MB}], mechanism="copy_engine")) for request in "12"}
+    for slower, newer in ((3, True), (3, False), (1.3, False), (1.1, True)):
+        with one_pair_again(slower, newer) as node:
+            best = node.bind(2, **pairs)
+            assert set(chosen(best)) != {0, 1} and best["proven_optimal"] and abs(time_of(best) / sound - 1) < 0.02, (slower, chosen(best), best["predicted"], sound)
+            assert best["predicted"]["high_ns"] < 1.1 * sound, (slower, best["predicted"])
+            said = [warning for warning in best["warnings"] if "own value" in warning]
+            figures = [float(figure) for figure in re.findall(r"[0-9.]+(?= GB/s| when)", said[0])] if len(said) == 1 else []
+            assert len(figures) == 2 and abs(figures[0] * slower - figures[1]) < 3 and "gpu0 to gpu1" in said[0] and "`berth probe`" in said[0], best["warnings"]
+            for other, times in (("1", slower), ("2", 1)):
+                one = node.bind(2, gpus=[0, int(other)], flows=[{"from": 0, "to": 1, "bytes": 256 * MB}], mechanism="copy_engine")
+                route = node.ask("Route", {"from": "gpu0", "to": f"gpu{other}", "bytes": 256 * MB})[1]
+                way = direct(route)
+                assert any("own value" in warning for warning in route["warnings"]) == (other == "1"), route["warnings"]
+                assert abs(time_of(one) / (times * alone[other]) - 1) < 0.03, (slower, other, time_of(one), alone[other])
+                assert abs(time_of(one) / way["predicted"]["time_ns"] - 1) < 0.02, (slower, other, time_of(one), way)
+                both = node.bind(2, gpus=[0, int(other)], **pairs)
+                assert abs(time_of(both) / (times * sound) - 1) < 0.03, (slower, other, time_of(both), sound)
+
+
 def twice_the_bytes_leave_the_choice():
     compared = 0
     for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
@@ -299,5 +350,5 @@ def the_answer_depends_on_nothing_else():
 
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
-                        a_ring_of_four_belongs_on_one_half, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, twice_the_bytes_leave_the_choice,
+                        a_ring_of_four_belongs_on_one_half, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
                         one_more_gpu_never_makes_it_worse, the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)

@@ -29,7 +29,7 @@ static struct agreement agreed(double off, double half, double call_off, double 
         assert_true(sets_add(sets, &(struct set){.metric = METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, .source = VALUE_MEASURED, .flow = &flow, .flow_count = 1}));
     }
     struct snapshot *snap = nodes_snapshot(graph, values);
-    agree_find(graph, snap->values, sets, all);
+    agree_find(graph, snap->values, sets, NULL, all);
     assert_null(agree_of(all, RESOURCE_NETWORK));
     assert_true(agree_of(all, RESOURCE_PEER_ENGINE)->rates == 0 && agree_of(all, RESOURCE_PEER_ENGINE)->calls == 0);
     struct agreement host = *agree_of(all, RESOURCE_HOST_ENGINE);
