@@ -140,7 +140,7 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     return code;
 }
 
-static struct bind_stream stream_of(const struct work *work)
+static struct bind_stream stream_of(struct work *work)
 {
     return (struct bind_stream){.snap = work->snap, .traffic = work->request->traffic, .allowed = work->request->allowed, .cores = &work->cores};
 }

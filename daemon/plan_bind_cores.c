@@ -11,29 +11,11 @@
 #include <string.h>
 
 #include "memkind.h"
+#include "plan_bind_hand.h"
 #include "plan_bind_share.h"
 
 /* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
 #define SAME_RATE 1.05
-
-/* How near a group is to a task's gpus: less is nearer. */
-struct nearness {
-    double slowness; /* measured: how many times slower than the best NUMA node, 1 where not measured or nearly the same */
-    double distance; /* plan_distance */
-};
-
-/* What is done for one request. */
-struct hand {
-    const struct snapshot *snap;
-    struct bind_cores *cores;
-    const struct bind_cores_request *request;
-    struct nearness *near; /* by task and group; NULL without gpus */
-    struct nearness *nearest; /* by task: the least of its near */
-    unsigned *missing;     /* cores that a task still needs */
-    struct cpuset *cpus;
-    struct plan_evidence *evidence;
-    struct plan_warnings *warnings;
-};
 
 /* Host memory to gpu, as measured. */
 static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
@@ -54,18 +36,6 @@ static const struct value *best_rate(const struct hand *hand, place_id gpu)
             best = v;
     }
     return best;
-}
-
-static int compare_nearness(const struct nearness *a, const struct nearness *b)
-{
-    if (a->slowness != b->slowness)
-        return a->slowness < b->slowness ? -1 : 1;
-    return (a->distance > b->distance) - (a->distance < b->distance);
-}
-
-static struct nearness *near_of(const struct hand *hand, size_t task, size_t group)
-{
-    return &hand->near[task * hand->cores->group_count + group];
 }
 
 /* A group is as near to a task as it is to the nearest of the task's gpus. */
@@ -89,11 +59,11 @@ static enum berth_code compare_groups(struct hand *hand, const struct memkind_no
                 near.slowness = ratio > SAME_RATE ? ratio : 1;
             }
             size_t task = i / request->gpus_per_task;
-            struct nearness *known = near_of(hand, task, g), *nearest = &hand->nearest[task];
+            struct nearness *known = plan_bind_hand_near(hand, task, g), *nearest = &hand->nearest[task];
             bool is_first = i % request->gpus_per_task == 0;
-            if (is_first || compare_nearness(&near, known) < 0)
+            if (is_first || plan_bind_hand_compare(&near, known) < 0)
                 *known = near;
-            if ((is_first && g == 0) || compare_nearness(&near, nearest) < 0)
+            if ((is_first && g == 0) || plan_bind_hand_compare(&near, nearest) < 0)
                 *nearest = near;
         }
     }
@@ -113,11 +83,6 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
     return code;
 }
 
-static bool is_nearest(const struct hand *hand, size_t task, size_t group)
-{
-    return compare_nearness(near_of(hand, task, group), &hand->nearest[task]) == 0;
-}
-
 enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err)
 {
     struct bind_cores_request request = {.tasks = 1, .gpus = gpus, .gpus_per_task = count};
@@ -125,7 +90,7 @@ enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind
     struct hand hand = {.snap = snap, .cores = cores, .request = &request, .evidence = &unsaid};
     enum berth_code code = find_nearness(&hand, err);
     for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++)
-        ret[g] = is_nearest(&hand, 0, g);
+        ret[g] = plan_bind_hand_is_nearest(&hand, 0, g);
     plan_evidence_done(&unsaid);
     free(hand.near);
     free(hand.nearest);
@@ -173,7 +138,7 @@ static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct 
     bool *near = hand->near != NULL ? calloc(tasks * groups, sizeof *near) : NULL;
     enum berth_code code = hand->near == NULL || near != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
     for (size_t i = 0; near != NULL && i < tasks * groups; i++)
-        near[i] = is_nearest(hand, i / groups, i % groups);
+        near[i] = plan_bind_hand_is_nearest(hand, i / groups, i % groups);
     if (near != NULL) {
         code = plan_bind_share(&(struct bind_share_request){hand->cores, tasks, near}, &share, err);
         if (code == BERTH_OK)
@@ -184,41 +149,20 @@ static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct 
     return code;
 }
 
-/* Gives a task its missing cores from a group, as many as are free. */
-static void take(struct hand *hand, size_t task, size_t group)
-{
-    struct bind_group *from = &hand->cores->group[group];
-    from->tasks++;
-    for (size_t i = 0; i < hand->cores->count && hand->missing[task] > 0 && from->free > 0; i++) {
-        struct bind_core *core = &hand->cores->core[i];
-        if (core->group != group || core->taken)
-            continue;
-        core->taken = true;
-        cpuset_or(&hand->cpus[task], &core->use);
-        from->free--;
-        hand->missing[task]--;
-    }
-}
-
-static bool is_wanted(const struct hand *hand, size_t task, size_t group)
-{
-    return hand->request->numa != NULL && hand->cores->group[group].numa == hand->request->numa[task];
-}
-
 /* Of the nearest groups that have room for the whole task, those of the NUMA node that is wanted first, then the one with the fewest tasks. */
 static void take_nearest(struct hand *hand, size_t task)
 {
     const struct bind_group *group = hand->cores->group;
     size_t best = SIZE_MAX;
     for (size_t g = 0; g < hand->cores->group_count; g++) {
-        if (group[g].free < hand->missing[task] || !is_nearest(hand, task, g))
+        if (group[g].free < hand->missing[task] || !plan_bind_hand_is_nearest(hand, task, g))
             continue;
-        bool wanted = is_wanted(hand, task, g), best_wanted = best != SIZE_MAX && is_wanted(hand, task, best);
+        bool wanted = plan_bind_hand_is_wanted(hand, task, g), best_wanted = best != SIZE_MAX && plan_bind_hand_is_wanted(hand, task, best);
         if (best == SIZE_MAX || (wanted != best_wanted ? wanted : group[g].tasks < group[best].tasks))
             best = g;
     }
     if (best != SIZE_MAX)
-        take(hand, task, best);
+        plan_bind_hand_take(hand, task, best);
 }
 
 /* A group that has room for the whole task and lies in the NUMA node of a nearest one. */
@@ -226,29 +170,56 @@ static void take_same_numa(struct hand *hand, size_t task)
 {
     const struct bind_cores *cores = hand->cores;
     size_t best = SIZE_MAX;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        bool beside = false;
-        for (size_t n = 0; n < cores->group_count && cores->group[g].numa != PLACE_NONE && !beside; n++)
-            beside = is_nearest(hand, task, n) && cores->group[n].numa == cores->group[g].numa;
-        if (beside && cores->group[g].free >= hand->missing[task] &&
-            (best == SIZE_MAX || compare_nearness(near_of(hand, task, g), near_of(hand, task, best)) < 0))
+    for (size_t g = 0; g < cores->group_count; g++)
+        if (cores->group[g].free >= hand->missing[task] && plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA) &&
+            (best == SIZE_MAX || plan_bind_hand_compare(plan_bind_hand_near(hand, task, g), plan_bind_hand_near(hand, task, best)) < 0))
             best = g;
-    }
     if (best != SIZE_MAX)
-        take(hand, task, best);
+        plan_bind_hand_take(hand, task, best);
 }
 
-/* One round: each task that misses cores takes what the nearest group with any has. */
-static void take_what_is_left(struct hand *hand, size_t task)
+/* The group that a task takes next: in the unit of home, SIZE_MAX anywhere. */
+static size_t next_group(const struct hand *hand, size_t task, size_t home, enum unit unit)
 {
-    const struct bind_cores *cores = hand->cores;
+    const struct bind_group *group = hand->cores->group;
     size_t best = SIZE_MAX;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        int order = best == SIZE_MAX ? -1 : compare_nearness(near_of(hand, task, g), near_of(hand, task, best));
-        if (cores->group[g].free > 0 && (order < 0 || (order == 0 && is_wanted(hand, task, g) && !is_wanted(hand, task, best))))
+    for (size_t g = 0; g < hand->cores->group_count; g++)
+        if (group[g].free > 0 && (home == SIZE_MAX || plan_bind_hand_in_one(hand, g, home, unit)) && (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
             best = g;
-    }
-    take(hand, task, best);
+    return best;
+}
+
+/* What a task misses, or as much as there is, from the NUMA node of a group. */
+static void take_in_numa(struct hand *hand, size_t task, size_t group)
+{
+    for (size_t g = group; g != SIZE_MAX && hand->missing[task] > 0; g = next_group(hand, task, group, UNIT_NUMA))
+        plan_bind_hand_take(hand, task, g);
+}
+
+/* A NUMA node that has room for the whole task: of a group that is nearest, else any, the nearest first. */
+static void take_one_numa(struct hand *hand, size_t task, bool nearest)
+{
+    size_t best = SIZE_MAX;
+    for (size_t g = 0; g < hand->cores->group_count; g++)
+        if (hand->cores->group[g].free > 0 && plan_bind_hand_free(hand, g, UNIT_NUMA) >= hand->missing[task] && (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_NUMA)) &&
+            (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
+            best = g;
+    if (best != SIZE_MAX)
+        take_in_numa(hand, task, best);
+}
+
+/* A package that has room for the whole task, beside those whose home it is already: kept for it, so that tasks can take their NUMA nodes in turn. */
+static void find_home(struct hand *hand, size_t task, bool nearest)
+{
+    size_t best = SIZE_MAX;
+    for (size_t g = 0; g < hand->cores->group_count; g++)
+        if (hand->cores->group[g].free > 0 && plan_bind_hand_free(hand, g, UNIT_PACKAGE) >= hand->reserved[g] + hand->missing[task] &&
+            (!nearest || plan_bind_hand_is_beside(hand, task, g, UNIT_PACKAGE)) && (best == SIZE_MAX || plan_bind_hand_goes_before(hand, task, g, best)))
+            best = g;
+    hand->home[task] = best;
+    for (size_t g = 0; g < hand->cores->group_count && best != SIZE_MAX; g++)
+        if (plan_bind_hand_in_one(hand, g, best, UNIT_PACKAGE))
+            hand->reserved[g] += hand->missing[task];
 }
 
 /* A task and how many cores are nearest to it. */
@@ -268,20 +239,36 @@ static int compare_turns(const void *a, const void *b)
 static struct turn *find_turns(const struct hand *hand)
 {
     size_t tasks = hand->request->tasks;
-    struct turn *turn = calloc(tasks, sizeof *turn);
+    struct turn *turn = calloc(tasks + 1, sizeof *turn);
     for (size_t t = 0; turn != NULL && t < tasks; t++) {
         turn[t].task = t;
         for (size_t g = 0; g < hand->cores->group_count; g++)
-            turn[t].cores += is_nearest(hand, t, g) ? hand->cores->group[g].cores : 0;
+            turn[t].cores += plan_bind_hand_is_nearest(hand, t, g) ? hand->cores->group[g].cores : 0;
     }
     if (turn != NULL)
         qsort(turn, tasks, sizeof *turn, compare_turns);
     return turn;
 }
 
+/* Those with a home, or without: one NUMA node a round, the nearest with any free. */
+static void take_in_turns(struct hand *hand, const struct turn *turn, bool homeless)
+{
+    size_t waiting;
+    do {
+        waiting = 0;
+        for (size_t i = 0; i < hand->request->tasks; i++) {
+            size_t task = turn[i].task, home = hand->home[task];
+            if (hand->missing[task] == 0 || (home == SIZE_MAX) != homeless)
+                continue;
+            take_in_numa(hand, task, next_group(hand, task, home, UNIT_PACKAGE));
+            waiting += hand->missing[task] > 0;
+        }
+    } while (waiting > 0);
+}
+
 static bool hand_out_by_gpus(struct hand *hand)
 {
-    size_t tasks = hand->request->tasks, waiting = 0;
+    size_t tasks = hand->request->tasks;
     struct turn *turn = find_turns(hand);
     if (turn == NULL)
         return false;
@@ -290,68 +277,18 @@ static bool hand_out_by_gpus(struct hand *hand)
     for (size_t i = 0; i < tasks; i++)
         if (hand->missing[turn[i].task] > 0)
             take_same_numa(hand, turn[i].task);
-    do {
-        waiting = 0;
+    for (int nearest = 1; nearest >= 0; nearest--)
         for (size_t i = 0; i < tasks; i++)
-            if (hand->missing[turn[i].task] > 0) {
-                take_what_is_left(hand, turn[i].task);
-                waiting += hand->missing[turn[i].task] > 0;
-            }
-    } while (waiting > 0);
+            if (hand->missing[turn[i].task] > 0)
+                take_one_numa(hand, turn[i].task, nearest);
+    for (int nearest = 1; nearest >= 0; nearest--)
+        for (size_t i = 0; i < tasks; i++)
+            if (hand->missing[turn[i].task] > 0 && hand->home[turn[i].task] == SIZE_MAX)
+                find_home(hand, turn[i].task, nearest);
+    for (int homeless = 0; homeless <= 1; homeless++)
+        take_in_turns(hand, turn, homeless);
     free(turn);
     return true;
-}
-
-/* How busy the NUMA node of a group would be with one task more. */
-static double load(const struct hand *hand, size_t group)
-{
-    const struct bind_cores *cores = hand->cores;
-    place_id numa = cores->group[group].numa;
-    unsigned all = 0, tasks = 1;
-    for (size_t g = 0; g < cores->group_count; g++)
-        if (g == group || (numa != PLACE_NONE && cores->group[g].numa == numa)) {
-            all += cores->group[g].cores;
-            tasks += cores->group[g].tasks;
-        }
-    return (double)tasks / all;
-}
-
-/* A task without gpus goes where the least other tasks are: the NUMA node first, then the llc. */
-static size_t least_loaded(const struct hand *hand, unsigned room)
-{
-    const struct bind_group *group = hand->cores->group;
-    size_t best = SIZE_MAX;
-    double best_load = 0, best_own = 0;
-    for (size_t g = 0; g < hand->cores->group_count; g++) {
-        double numa_load = load(hand, g), own = (group[g].tasks + 1.0) / group[g].cores;
-        if (group[g].free >= room && (best == SIZE_MAX || numa_load < best_load || (numa_load == best_load && own < best_own))) {
-            best = g;
-            best_load = numa_load;
-            best_own = own;
-        }
-    }
-    return best;
-}
-
-static void hand_out_evenly(struct hand *hand)
-{
-    const struct bind_cores *cores = hand->cores;
-    for (size_t t = 0; t < hand->request->tasks; t++) {
-        size_t group = least_loaded(hand, hand->missing[t]);
-        if (group == SIZE_MAX)
-            group = least_loaded(hand, 1);
-        place_id start = cores->group[group].place;
-        for (take(hand, t, group); hand->missing[t] > 0; take(hand, t, group)) {
-            double nearest = INFINITY;
-            for (size_t g = 0; g < cores->group_count; g++) {
-                double distance = plan_distance(hand->snap, start, cores->group[g].place);
-                if (cores->group[g].free > 0 && distance < nearest) {
-                    nearest = distance;
-                    group = g;
-                }
-            }
-        }
-    }
 }
 
 static int compare_cpus(const void *a, const void *b)
@@ -378,10 +315,12 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
                                "%" PRId64 " tasks of %" PRId64 " cores do not fit on the %" PRId64 " that are allowed", tasks, each, available);
     for (size_t t = 0; t < request->tasks; t++)
         hand->missing[t] = (unsigned)each;
+    for (size_t t = 0; t < request->tasks; t++)
+        hand->home[t] = SIZE_MAX;
     if (hand->near != NULL && !hand_out_by_gpus(hand))
         return err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
     if (hand->near == NULL)
-        hand_out_evenly(hand);
+        plan_bind_hand_evenly(hand);
     if (hand->near == NULL)
         qsort(hand->cpus, request->tasks, sizeof *hand->cpus, compare_cpus);
     *ret_cores = each;
@@ -395,13 +334,17 @@ enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *
     struct hand hand = {.snap = snap, .cores = cores, .request = request, .evidence = evidence, .warnings = warnings};
     hand.cpus = calloc(request->tasks, sizeof *hand.cpus);
     hand.missing = calloc(request->tasks, sizeof *hand.missing);
+    hand.home = calloc(request->tasks, sizeof *hand.home);
+    hand.reserved = calloc(cores->group_count + 1, sizeof *hand.reserved);
     enum berth_code code = BERTH_OK;
-    if (hand.cpus == NULL || hand.missing == NULL)
+    if (hand.cpus == NULL || hand.missing == NULL || hand.home == NULL || hand.reserved == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
     else if ((code = hand_out(&hand, ret_cores, err)) == BERTH_OK)
         memcpy(ret_cpus, hand.cpus, request->tasks * sizeof *ret_cpus);
     free(hand.cpus);
     free(hand.missing);
+    free(hand.home);
+    free(hand.reserved);
     free(hand.near);
     free(hand.nearest);
     return code;

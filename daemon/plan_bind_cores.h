@@ -12,14 +12,6 @@ enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind
 /* The NUMA nodes of the cores that are nearest to this gpu, each once, as group_count of cores is room for; fewer than one where they are not known. NO_MEMORY. */
 enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_cores *cores, place_id gpu, place_id *ret, size_t *ret_count, struct berth_err *err);
 
-struct bind_cores_request {
-    size_t tasks;
-    const place_id *gpus; /* gpus_per_task for each task */
-    size_t gpus_per_task;
-    int64_t cores_per_task; /* 0 default */
-    const place_id *numa;   /* by task: of cores equally near to its gpus, these first; NULL any */
-};
-
 /* Takes cores for each task: cpus in ret_cpus (one for each task), cores a task in ret_cores. Without gpus, tasks come in the order of their
  * cores. Of cores away from gpus, or far from each other, nothing is said here: plan_bind_away, plan_bind_across. NOT_ENOUGH cores, NO_MEMORY. */
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,

@@ -10,22 +10,66 @@
 struct work {
     const struct snapshot *snap;
     const struct allowed *allowed;
-    const struct bind_cores *cores;
+    struct bind_cores *cores;
 };
 
-/* The NUMA node with most of the task's cores; of equals the wanted one, else the first. */
-static place_id home_numa(const struct work *work, const struct bind_task *task, place_id wanted, unsigned *in_numa)
+/* What decides which of the NUMA nodes with a task's cores is its own. */
+struct homes {
+    unsigned *cores; /* by place: of the task */
+    bool *is_near;   /* by place: its cores are the nearest to the task's gpus; told where there are several */
+    unsigned most;   /* of cores */
+};
+
+/* With gpus, what they stream comes from that memory: a node with at least half as many cores as the fullest may be preferred for its nearness. */
+static bool is_before(const struct homes *homes, place_id a, place_id b, place_id wanted)
 {
-    place_id best = PLACE_NONE;
+    if ((a == wanted) != (b == wanted))
+        return a == wanted;
+    if (homes->is_near[a] != homes->is_near[b])
+        return homes->is_near[a];
+    return homes->cores[a] > homes->cores[b];
+}
+
+/* Counts its cores; in how many NUMA nodes they are. */
+static size_t count_cores(const struct work *work, const struct bind_task *task, struct homes *homes)
+{
+    size_t numas = 0;
     for (size_t i = 0; i < work->cores->count; i++) {
         place_id numa = plan_numa(work->snap->graph, work->cores->core[i].id);
         if (numa == PLACE_NONE || !cpuset_intersects(&work->cores->core[i].use, &task->cpus))
             continue;
-        in_numa[numa]++;
-        if (best == PLACE_NONE || in_numa[numa] > in_numa[best])
+        numas += homes->cores[numa]++ == 0;
+        homes->most = homes->cores[numa] > homes->most ? homes->cores[numa] : homes->most;
+    }
+    return numas;
+}
+
+/* Of the NUMA nodes with at least half as many of the task's cores as that with most (without gpus: with as many) the wanted one, else one next to its gpus, else that with most; of equals the first. */
+static place_id home_numa(const struct work *work, size_t gpus, place_id wanted, const struct homes *homes)
+{
+    place_id best = PLACE_NONE;
+    for (size_t i = 0; i < work->cores->count; i++) {
+        place_id numa = plan_numa(work->snap->graph, work->cores->core[i].id);
+        if (numa == PLACE_NONE || homes->cores[numa] == 0 || homes->cores[numa] * (gpus > 0 ? 2 : 1) < homes->most)
+            continue;
+        if (best == PLACE_NONE || is_before(homes, numa, best, wanted))
             best = numa;
     }
-    return wanted != PLACE_NONE && best != PLACE_NONE && in_numa[wanted] == in_numa[best] ? wanted : best;
+    return best;
+}
+
+/* Which NUMA nodes have the cores that are nearest to the task's gpus. */
+static enum berth_code find_near(const struct work *work, const struct bind_task *task, size_t gpus, struct homes *homes, struct berth_err *err)
+{
+    bool *nearest = calloc(work->cores->group_count + 1, sizeof *nearest);
+    if (nearest == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    enum berth_code code = plan_bind_cores_nearest(work->snap, work->cores, task->gpus, gpus, nearest, err);
+    for (size_t g = 0; code == BERTH_OK && g < work->cores->group_count; g++)
+        if (nearest[g] && work->cores->group[g].numa != PLACE_NONE)
+            homes->is_near[work->cores->group[g].numa] = true;
+    free(nearest);
+    return code;
 }
 
 static bool is_gpu_memory(const struct place *numa)
@@ -112,14 +156,22 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
     return code;
 }
 
-enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, const struct bind_cores *cores, size_t t, place_id wanted,
+enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed, struct bind_cores *cores, size_t t, place_id wanted,
                                  struct bind_answer *answer, struct berth_err *err)
 {
     struct work work = {snap, allowed, cores};
-    unsigned *in_numa = calloc(snap->graph->place_count, sizeof *in_numa);
-    if (in_numa == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
-    enum berth_code code = choose(&work, t, home_numa(&work, &answer->task[t], wanted, in_numa), answer, err);
-    free(in_numa);
+    size_t places = snap->graph->place_count, gpus = (size_t)answer->gpus_per_task;
+    struct homes homes = {.cores = calloc(places, sizeof *homes.cores), .is_near = calloc(places, sizeof *homes.is_near)};
+    enum berth_code code = BERTH_OK;
+    if (homes.cores == NULL || homes.is_near == NULL) {
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
+    } else {
+        if (count_cores(&work, &answer->task[t], &homes) > 1 && gpus > 0)
+            code = find_near(&work, &answer->task[t], gpus, &homes, err);
+        if (code == BERTH_OK)
+            code = choose(&work, t, home_numa(&work, gpus, wanted, &homes), answer, err);
+    }
+    free(homes.cores);
+    free(homes.is_near);
     return code;
 }

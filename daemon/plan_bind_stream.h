@@ -14,7 +14,7 @@ struct bind_stream {
     struct snapshot *snap;
     const struct traffic *traffic; /* NULL or empty: nothing says */
     const struct allowed *allowed;
-    const struct bind_cores *cores;
+    struct bind_cores *cores;
 };
 
 /* Of tasks without gpus, which have these cpus, each as many cores: in their place the cores in order, where that is known to take less. The answer's tasks are not looked at. NO_MEMORY. */

@@ -34,7 +34,7 @@ static unsigned group_of(const struct graph *graph, struct bind_cores *cores, pl
     for (unsigned i = 0; i < cores->group_count; i++)
         if (cores->group[i].place == place)
             return i;
-    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = plan_numa(graph, place)};
+    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = plan_numa(graph, place), .package = plan_above(graph, core, PLACE_PACKAGE)};
     return (unsigned)cores->group_count++;
 }
 

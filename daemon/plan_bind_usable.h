@@ -9,7 +9,7 @@
 /* Cores that share an llc; where none is known or it lies around several NUMA nodes, a NUMA node; else a package or the machine. */
 struct bind_group {
     place_id place;
-    place_id numa; /* PLACE_NONE unknown */
+    place_id numa, package; /* PLACE_NONE unknown */
     unsigned cores, free;
     unsigned tasks; /* that have cores here */
 };
@@ -37,3 +37,12 @@ void plan_bind_cores_done(struct bind_cores *cores);
 
 /* How many usable cores lie next to a place: those that share cpus with it, else those of its NUMA node; 0 when neither is known. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place);
+
+/* What plan_bind_cores is asked for. */
+struct bind_cores_request {
+    size_t tasks;
+    const place_id *gpus; /* gpus_per_task for each task */
+    size_t gpus_per_task;
+    int64_t cores_per_task; /* 0 default */
+    const place_id *numa;   /* by task: of cores equally near to its gpus, these first; NULL any */
+};

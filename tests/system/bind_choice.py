@@ -11,6 +11,7 @@ from varlink import Connection  # noqa: E402
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
 PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SHARED = NODES.parent.parent.parent / "shared/nodes"
 SAME = 1e-9 * 4  # what the planner takes for equal
 
 
@@ -30,7 +31,7 @@ def text_of(cpus):
 class Node:
     def __init__(self, name):
         self.name = name
-        self.daemon = Daemon("--node", NODES / name)
+        self.daemon = Daemon("--node", NODES / name if (NODES / name).is_dir() else SHARED / name)
         self.peer = Connection(self.daemon.socket, timeout=60)
         places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
         self.gpus = [place["name"] for place in places if place["kind"] == "gpu"]
@@ -154,5 +155,43 @@ def twice_the_bytes_leave_the_choice():
     on_each(50, check)
 
 
+def no_task_is_torn_while_one_place_has_room():
+    """Over NUMA nodes, and over packages: whatever is allowed, with gpus and without."""
+    draw, seen = random.Random(5), set()
+    for name, numa, package, cores in (("mi250x", 16, 64, 64), ("epyc-2s", 8, 16, 32), ("h100x4-spr", 14, 56, 112)):
+        if name == "h100x4-spr" and not (SHARED / name).is_dir():
+            continue
+        with Node(name) as node:
+            for _ in range(60):
+                allowed = sorted(draw.sample(range(cores), draw.randint(cores // 3, cores)))
+                tasks = draw.randint(1, 6 if len(node.gpus) == 0 else min(6, len(node.gpus)))
+                each = draw.randint(1, len(allowed) // tasks)
+                request = {"tasks": tasks, "cores_per_task": each, "threads_per_core": 1, "gpus_per_task": draw.randint(0, 1) if len(node.gpus) > 0 else 0, "allowed": {"cpus": text_of(allowed)}}
+                answer = node.bind({"allowed": {}, **request})
+                for size in (numa, package):
+                    rooms = [sum(cpu // size == i for cpu in allowed) for i in range(cores // size)]
+                    fits = sum(room // each for room in rooms) >= tasks
+                    for task in answer["tasks"] if fits else []:
+                        assert len({cpu // size for cpu in cpus_of(task["cpus"])}) == 1, (name, request, answer["tasks"])
+                    seen.add((name, size, request["gpus_per_task"], fits))
+    assert {("mi250x", 16, 1, True), ("mi250x", 16, 0, True), ("epyc-2s", 8, 0, True), ("epyc-2s", 16, 0, True)} <= seen, seen
+    with Node("mi250x") as node:
+        for tasks, each, gpus in ((2, 32, 1), (2, 32, 0), (4, 16, 2)):
+            answer = node.bind({"tasks": tasks, "cores_per_task": each, "threads_per_core": 1, "gpus_per_task": gpus, "allowed": {}})
+            assert all(len({cpu // 16 for cpu in cpus_of(task["cpus"])}) == each // 16 for task in answer["tasks"]), answer["tasks"]
+
+
+def memory_is_next_to_the_gpu_where_about_as_many_cores_are():
+    for name, request, wanted in (("mi250x", {"tasks": 1, "cores_per_task": 40, "allowed": {"gpus": ["gpu0"]}}, ["numa3"]),
+                                  ("mi250x", {"tasks": 1, "cores_per_task": 12, "allowed": {"gpus": ["gpu0"], "cpus": "0-7,48-51"}}, ["numa3"]),
+                                  ("mi250x", {"tasks": 1, "cores_per_task": 11, "allowed": {"gpus": ["gpu0"], "cpus": "0-7,48-50"}}, ["numa0"]),
+                                  ("h100x4-spr", {"tasks": 4, "cores_per_task": 28}, ["numa3", "numa1", "numa7", "numa5"])):
+        if (NODES / name).is_dir() or (SHARED / name).is_dir():
+            with Node(name) as node:
+                answer = node.bind({"allowed": {}, **request})
+                assert [task["memory"] for task in answer["tasks"]] == [[place] for place in wanted], (name, answer["tasks"])
+
+
 if __name__ == "__main__":
-    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, twice_the_bytes_leave_the_choice])
+    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, twice_the_bytes_leave_the_choice,
+               no_task_is_torn_while_one_place_has_room, memory_is_next_to_the_gpu_where_about_as_many_cores_are])

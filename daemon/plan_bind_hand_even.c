@@ -1,0 +1,87 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan_bind_hand.h"
+
+/* How busy the NUMA node or the package of a group would be with one task more. */
+static double load(const struct hand *hand, size_t group, enum unit unit)
+{
+    const struct bind_cores *cores = hand->cores;
+    unsigned all = 0, tasks = 1;
+    for (size_t g = 0; g < cores->group_count; g++)
+        if (plan_bind_hand_in_one(hand, g, group, unit)) {
+            all += cores->group[g].cores;
+            tasks += cores->group[g].tasks;
+        }
+    return (double)tasks / all;
+}
+
+/* A task without gpus goes where the least other tasks are: the NUMA node first, then the llc. It fits into: one llc, a NUMA node, a package, none. */
+enum fits {
+    FITS_GROUP,
+    FITS_NUMA,
+    FITS_PACKAGE,
+    FITS_NOWHERE,
+};
+
+static bool has_room(const struct hand *hand, size_t group, enum fits fits, unsigned missing)
+{
+    unsigned own = hand->cores->group[group].free;
+    switch (fits) {
+    case FITS_GROUP: return own >= missing;
+    case FITS_NUMA: return own > 0 && plan_bind_hand_free(hand, group, UNIT_NUMA) >= missing;
+    case FITS_PACKAGE: return own > 0 && plan_bind_hand_free(hand, group, UNIT_PACKAGE) >= missing;
+    case FITS_NOWHERE: break;
+    }
+    return own > 0;
+}
+
+static size_t least_loaded(const struct hand *hand, enum fits fits, unsigned missing)
+{
+    const struct bind_group *group = hand->cores->group;
+    size_t best = SIZE_MAX;
+    double least[3] = {0};
+    for (size_t g = 0; g < hand->cores->group_count; g++) {
+        if (!has_room(hand, g, fits, missing))
+            continue;
+        /* Of packages only where the task is not in one NUMA node: as many tasks are then in each, whatever NUMA nodes they began with. */
+        double own[3] = {fits == FITS_PACKAGE ? load(hand, g, UNIT_PACKAGE) : 0, load(hand, g, UNIT_NUMA), (group[g].tasks + 1.0) / group[g].cores};
+        size_t i = 0;
+        while (i < 2 && own[i] == least[i])
+            i++;
+        if (best == SIZE_MAX || own[i] < least[i]) {
+            best = g;
+            memcpy(least, own, sizeof least);
+        }
+    }
+    return best;
+}
+
+/* Of those in the unit the nearest to where it began, then where the rest fits best. */
+static size_t nearest_free(const struct hand *hand, size_t task, size_t start, enum fits fits)
+{
+    const struct bind_cores *cores = hand->cores;
+    size_t best = SIZE_MAX;
+    double nearest = INFINITY;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        double distance = plan_distance(hand->snap, cores->group[start].place, cores->group[g].place);
+        bool in_unit = fits == FITS_NOWHERE || plan_bind_hand_in_one(hand, g, start, fits == FITS_NUMA ? UNIT_NUMA : UNIT_PACKAGE);
+        if (in_unit && cores->group[g].free > 0 && (distance < nearest || (distance == nearest && plan_bind_hand_goes_before(hand, task, g, best)))) {
+            nearest = distance;
+            best = g;
+        }
+    }
+    return best;
+}
+
+void plan_bind_hand_evenly(struct hand *hand)
+{
+    for (size_t t = 0; t < hand->request->tasks; t++) {
+        enum fits fits = FITS_GROUP;
+        size_t start = least_loaded(hand, fits, hand->missing[t]);
+        while (start == SIZE_MAX)
+            start = least_loaded(hand, ++fits, hand->missing[t]);
+        for (size_t g = start; hand->missing[t] > 0; g = nearest_free(hand, t, start, fits))
+            plan_bind_hand_take(hand, t, g);
+    }
+}
