@@ -80,7 +80,7 @@ static bool take(struct snapshot *snap, const struct move *move, struct pair *re
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
     bool knows_chain = !isnan(move->t0_chain_ns), knows_launch = !isnan(move->t0_launch_ns);
     pair.chain_ns = knows_chain ? fmax(move->t0_chain_ns - plan_move_start_ns(move), 0) : 0;
-    pair.behind_more_ns = knows_chain ? pair.chain_ns : pair.more_ns;
+    pair.behind_more_ns = fmax(pair.chain_ns, pair.more_ns);
     pair.launch_ns = knows_launch ? move->t0_launch_ns : isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
     pair.behind_launch_ns = knows_launch ? pair.launch_ns : 2 * pair.launch_ns;
     *ret = pair;

@@ -14,16 +14,12 @@ static void add_pair(struct way_hops *hops, const struct pair *pair, double slow
 
 /* ---- what it costs ---- */
 
-/* A hop's first piece, started when the one before has ended. How much of a call's time that takes where nobody measured it: none of it, or all. */
+/* A hop's first piece, started when the one before has ended, for which it really waits: a call's time, give or take what that is more than waiting for what is past. */
 static struct prediction first_behind(const struct way *way, size_t i, const struct prediction *queued, double bytes)
 {
-    const struct pair *pair = way->pair[i];
     struct prediction called = plan_move_called(&way->hop[i], bytes);
-    double more_ns = called.time_ns - queued->time_ns;
-    if (pair == NULL || isnan(way->hop[i].t0_chain_ns))
-        return (struct prediction){called.time_ns, called.low_ns - more_ns, called.high_ns + more_ns};
-    more_ns = pair->behind_more_ns - more_ns;
-    return (struct prediction){called.time_ns + more_ns, called.low_ns + more_ns, called.high_ns + more_ns};
+    double past_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0, doubt_ns = fmax(called.time_ns - queued->time_ns - past_ns, 0);
+    return (struct prediction){called.time_ns, called.low_ns - doubt_ns, called.high_ns + doubt_ns};
 }
 
 /* Pieces follow each other: the first goes all the way, each hop started when the one before has ended; each further one adds what the slowest hop takes for it, or starting it. */
