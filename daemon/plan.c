@@ -74,10 +74,10 @@ struct plan_stated {
     struct plan_stated *next;
 };
 
-bool plan_evidence_add_nominal(struct plan_evidence *evidence, size_t start, enum metric metric, place_id from, place_id to, double bytes_per_s)
+bool plan_evidence_add_stated(struct plan_evidence *evidence, size_t start, enum metric metric, enum value_source source, place_id from, place_id to, double bytes_per_s)
 {
     struct plan_stated *stated = evidence->stated;
-    while (stated != NULL && !(stated->value.metric == metric && stated->value.from == from && stated->value.to == to && stated->value.value == bytes_per_s))
+    while (stated != NULL && !(stated->value.metric == metric && stated->value.source == source && stated->value.from == from && stated->value.to == to && stated->value.value == bytes_per_s))
         stated = stated->next;
     if (stated != NULL)
         return plan_evidence_add(evidence, start, &stated->value);
@@ -85,7 +85,7 @@ bool plan_evidence_add_nominal(struct plan_evidence *evidence, size_t start, enu
     if (stated == NULL)
         return false;
     /* Axes of number 0 are none: all defaults. */
-    stated->value = (struct value){.metric = metric, .source = VALUE_NOMINAL, .from = from, .to = to, .value = bytes_per_s, .low = NAN, .high = NAN};
+    stated->value = (struct value){.metric = metric, .source = source, .from = from, .to = to, .value = bytes_per_s, .low = NAN, .high = NAN};
     stated->next = evidence->stated;
     evidence->stated = stated;
     return plan_evidence_add(evidence, start, &stated->value);
@@ -96,7 +96,7 @@ bool plan_evidence_add_same(struct plan_evidence *evidence, size_t start, const 
     const struct value *value = other->item[index];
     for (const struct plan_stated *stated = other->stated; stated != NULL; stated = stated->next)
         if (&stated->value == value)
-            return plan_evidence_add_nominal(evidence, start, value->metric, value->from, value->to, value->value);
+            return plan_evidence_add_stated(evidence, start, value->metric, value->source, value->from, value->to, value->value);
     return add_fact(evidence, start, value, other->set[index]);
 }
 

@@ -57,8 +57,8 @@ struct plan_evidence {
 bool plan_evidence_add(struct plan_evidence *evidence, size_t start, const struct value *value);
 bool plan_evidence_add_set(struct plan_evidence *evidence, size_t start, const struct set *set);
 
-/* What links are said to carry from one place to another by the mechanism of that metric: a value of source nominal, which the snapshot does not have. */
-bool plan_evidence_add_nominal(struct plan_evidence *evidence, size_t start, enum metric metric, place_id from, place_id to, double bytes_per_s);
+/* What goes from one place to another by the mechanism of that metric, which the snapshot has no value of: what links are said to carry (nominal), or what is published of such gpus. */
+bool plan_evidence_add_stated(struct plan_evidence *evidence, size_t start, enum metric metric, enum value_source source, place_id from, place_id to, double bytes_per_s);
 
 /* One of another's, which need not last as long. */
 bool plan_evidence_add_same(struct plan_evidence *evidence, size_t start, const struct plan_evidence *other, size_t index);

@@ -138,6 +138,20 @@ static void say_other(const double *by_ns, const struct sort *peers, double step
         snprintf(text, size, "; by %s a step takes %s", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time));
 }
 
+/* Why kernels and not copy engines, where links are said to carry the same for both. */
+static void say_engines(struct snapshot *snap, const struct sort *peers, struct bind_answer *answer)
+{
+    const struct move *kernel = peers->count[1] > 0 ? peers->kernel[0] : NULL;
+    const struct plan_pairs *pairs = plan_pairs_of(snap);
+    struct move engine;
+    if (kernel == NULL || kernel->rate != NULL || pairs == NULL || !plan_pairs_move(snap, pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE, &engine) || engine.rate != NULL || engine.engine == NULL)
+        return;
+    if (engine.engine->gfx != NULL)
+        plan_warn(&answer->reasons, "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)", engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
+    else
+        plan_warn(&answer->reasons, "by links alone kernels and copy engines take as long: kernels go first, because engines of an AMD gpu (gfx90a) are known not to fill such links");
+}
+
 /* A kernel that fills a gpu keeps the next one waiting, and both together take twice what is predicted. */
 static bool say_kernels(const struct bind_price *price, const struct graph *graph, struct bind_answer *answer)
 {
@@ -238,5 +252,6 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const double
         say_how(snap->graph, &peers, true, other, answer);
         say_how(snap->graph, &host, false, "", answer);
     }
+    say_engines(snap, &peers, answer);
     return say_order(price, snap, answer) && say_kernels(price, snap->graph, answer) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for reasons");
 }

@@ -240,14 +240,14 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     if (code != BERTH_OK || work->request->by != LOAD_BEST)
         return code;
     unsigned takes = plan_bind_price_takes(traffic->price);
-    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0; by++) {
-        if (takes == 1U << by) {
+    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
+        if (takes == 1U << by) { /* one way for all already: another one that is as fast is no better */
             traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
-            traffic->by = traffic->by == LOAD_BEST ? single[by] : traffic->by;
-        } else if (!is_guess(work, (enum move_by)by)) {
-            code = look(work, single[by], err);
+            traffic->by = single[by];
         }
-    }
+    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0; by++)
+        if (takes != 1U << by && !is_guess(work, (enum move_by)by))
+            code = look(work, single[by], err);
     return code;
 }
 

@@ -336,6 +336,9 @@ const struct load_ride *plan_load_table_choose(const struct load_table *table, s
     bool knows = plan_move_knows(&engine->move, bytes);
     if (knows != plan_move_knows(&kernel->move, bytes))
         return knows ? engine : kernel;
+    double engine_ns = plan_load_table_alone_ns(engine, bytes, NULL), kernel_ns = plan_load_table_alone_ns(kernel, bytes, NULL);
+    if (engine->move.engine != NULL && engine->move.rate == NULL && kernel_ns == engine_ns)
+        return kernel; /* by links alone both look alike, and such engines are the ones that may not fill them */
     double worth = (kernel->kind & RESOURCE_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1; /* a program copies to the host by engine unless it has kernels for that */
-    return plan_load_table_alone_ns(kernel, bytes, NULL) < worth * plan_load_table_alone_ns(engine, bytes, NULL) ? kernel : engine;
+    return kernel_ns < worth * engine_ns ? kernel : engine;
 }

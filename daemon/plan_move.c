@@ -184,6 +184,16 @@ bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum mov
     return true;
 }
 
+/* Between gpus an engine gets no more than is published of such, whatever the links are said to carry. */
+static void bound_engine(const struct graph *graph, struct move *move)
+{
+    if (plan_move_kind(graph, move) != RESOURCE_PEER_ENGINE)
+        return;
+    move->engine = engine_limit_of(graph, move->driver);
+    if (move->engine != NULL)
+        move->bytes_per_s = fmin(move->bytes_per_s, move->engine->bytes_per_s);
+}
+
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret)
 {
     struct move move;
@@ -193,6 +203,7 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
         const struct resource_model *model = snapshot_resources(snap);
         move.bytes_per_s = model != NULL ? resource_structure_width(model->structure, from, to, NULL) : 0;
         move.most = model != NULL ? resource_structure_cores(model->structure, from, to) : NULL;
+        bound_engine(snap->graph, &move);
     }
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
         return false;
@@ -201,6 +212,8 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
 }
 
 bool plan_move_is_own(const struct move *move) { return move->rate == NULL && move->most != NULL && move->most->from == move->most->to; }
+
+bool plan_move_is_engines(const struct move *move) { return move->most == NULL && move->engine != NULL && move->bytes_per_s == move->engine->bytes_per_s; }
 
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
 {
@@ -332,8 +345,9 @@ enum berth_code plan_move_cite(const struct graph *graph, const struct move *mov
     const struct value *first = move->rate != NULL ? move->rate : move->most;
     if (first == NULL && (!is_memory(graph, move->from) || !is_memory(graph, move->to)))
         return BERTH_OK;
+    enum value_source source = plan_move_is_engines(move) ? VALUE_PUBLISHED : VALUE_NOMINAL;
     if (first == NULL)
-        return plan_evidence_add_nominal(evidence, start, plan_move_metric(graph, move), move->from, move->to, move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+        return plan_evidence_add_stated(evidence, start, plan_move_metric(graph, move), source, move->from, move->to, move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
         (move->both != NULL && !plan_evidence_add(evidence, start, move->both)) || (move->both_set != NULL && !plan_evidence_add_set(evidence, start, move->both_set)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");

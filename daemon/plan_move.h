@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "curve.h"
+#include "engine_limit.h"
 #include "plan.h"
 
 #define MOVE_LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
@@ -23,6 +24,7 @@ struct move {
     bool is_start_like;         /* there is no curve, and what starting one costs is another pair's */
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
     const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move), or of cores over the link between two packages; NULL: no such */
+    const struct engine_limit *engine; /* static: what stops such engines though links carry more, where only links tell of the rate (engine_limit.h): kernels go before it where both take as long; NULL nothing */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
     double t0_chain_ns, t0_launch_ns, t0_end_ns; /* of pieces, and of further ways (transfer.h); NAN unknown */
@@ -49,6 +51,9 @@ void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char t
 
 /* Whether its rate is by what a gpu's kernels get of the memory that it has in common with its cores (MI300A), in move->most: a copy from there to there gets half of that. */
 bool plan_move_is_own(const struct move *move);
+
+/* Whether its rate is what is published of such engines (move->engine), of which links are said to carry more. */
+bool plan_move_is_engines(const struct move *move);
 
 /* plan_move_find without what links are said to carry: false where nobody measured or published a rate. */
 bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);

@@ -12,6 +12,9 @@ static size_t hops_of(const struct route_option *option)
     return hops;
 }
 
+/* Of one that only links tell of, and whose engines may not fill these (engine_limit.h): a kernel goes before it, as in Bind. */
+static bool is_doubtful_engine(const struct route_option *option) { return option->way[0].hop[0].engine != NULL && option->way[0].hop[0].rate == NULL; }
+
 /* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free; as the first of all not what is not clear. */
 static bool goes_before(const struct route_option *x, const struct route_option *y, bool leads)
 {
@@ -23,6 +26,8 @@ static bool goes_before(const struct route_option *x, const struct route_option 
         return x->predicted.time_ns < y->predicted.time_ns;
     if (hops_of(x) != hops_of(y))
         return hops_of(x) < hops_of(y);
+    if (is_doubtful_engine(x) != is_doubtful_engine(y) && x->way[0].hop[0].by != y->way[0].hop[0].by)
+        return is_doubtful_engine(y);
     return x->way[0].hop[0].by < y->way[0].hop[0].by;
 }
 

@@ -25,6 +25,7 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
                   plan_move_is_own(hop) ? half_of(graph, hop)
+                  : plan_move_is_engines(hop) ? "it counts with what is published of such copy engines (why), whatever links are said to carry"
                   : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, bytes))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
@@ -196,6 +197,9 @@ static void say_way(const struct route_said *said, const struct route_option *op
         plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), the most that is known at either end, whatever links are said to carry", name,
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                   graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
+    else if (plan_move_is_engines(hop))
+        plan_warn(&said->answer->reasons, "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
+                  hop->bytes_per_s / 1e9, hop->engine->gfx, hop->engine->source);
     else
         plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));

@@ -172,6 +172,29 @@ def a_ring_of_four_belongs_on_one_half():
             assert {gpu // 2 for gpu in chosen(answer)} == {0, 1, 2, 3}, (gpus, answer["tasks"])
 
 
+def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
+    """A node as Frontier's of which only links tell: copy engines stop at the 50 GB/s that are published of them, and where links carry no more kernels go first all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "mi250x", folder, dirs_exist_ok=True)
+        (pathlib.Path(folder) / "measurements.jsonl").write_text("")
+        with Node(folder) as node:
+            ring = {"pattern": "ring", "bytes": 100 * MB}
+            answer = node.bind(4, **ring)
+            assert set(chosen(answer)) in RING_HALVES and abs(time_of(answer) / 1e6 - 1) < 0.01, answer
+            assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == "0" for task in answer["tasks"]), answer["tasks"][0]
+            assert any("stop at 50 GB/s" in reason and "Schieffer" in reason for reason in answer["reasons"]), answer["reasons"]
+            assert abs(time_of(node.bind(4, mechanism="copy_engine", **ring)) / 2e6 - 1) < 0.01
+            for tasks, gpus in ((2, (0, 2)), (3, (0, 2, 4))):  # over single links both take as long by what they are said to carry
+                assert any("go by kernel" in reason for reason in node.bind(tasks, gpus=gpus, **ring)["reasons"]), gpus
+            for target in ("gpu1", "gpu6", "gpu2"):
+                error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": GIB})
+                plain = [option for option in answer["options"] if len(option["segments"]) == 1 and not option["segments"][0]["via"]]
+                assert error is None and [option["segments"][0]["mechanism"] for option in plain] == ["kernel", "copy_engine"] and answer["options"][0] == plain[0], (target, error, answer)
+                assert plain[1]["why"][0]["source"] == "published" and abs(GIB / plain[1]["predicted"]["time_ns"] / 50 - 1) < 0.01, plain[1]
+    with Node("mi300a") as node:
+        assert any("go by kernel" in reason for reason in node.bind(4, **ring)["reasons"])
+
+
 def a_task_stays_inside_one_superchip():
     for name, cores in (("gh200-quad", 72), ("mi300a", 24)):
         with Node(name) as node:
@@ -350,5 +373,5 @@ def the_answer_depends_on_nothing_else():
 
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
-                        a_ring_of_four_belongs_on_one_half, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
+                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
                         one_more_gpu_never_makes_it_worse, the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)

@@ -246,13 +246,13 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     }
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2); /* by either mechanism */
-    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL); /* AMD's engines may not fill links, which is all that tells of either */
     assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
     assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
     const struct value *stated = f.answer.evidence.item[f.answer.option[0].why];
-    assert_true(stated->metric == METRIC_GPU_GPU_COPY_ENGINE && stated->source == VALUE_NOMINAL && stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
+    assert_true(stated->metric == METRIC_GPU_GPU_KERNEL && stated->source == VALUE_NOMINAL && stated->from == gpu(&f, 0) && stated->to == gpu(&f, 1));
     assert_near(stated->value, 100 * GB, 1e-9);
     assert_false(says(&f.answer.warnings, "what starting a transfer"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
@@ -262,6 +262,32 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
     end(&f);
+}
+
+/* An engine of gfx90a stops at 50 GB/s, whatever links carry, and a kernel does not; between gpus of NVIDIA both are as links say, and the engine goes first. */
+static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(void **state)
+{
+    (void)state;
+    for (int amd = 0; amd < 2; amd++) {
+        struct fixture f = begin();
+        for (int g = 0; g < 2; g++) {
+            struct place *place = &f.graph->places[gpu(&f, g)];
+            assert_true(place_set_detail(place, "vendor", amd ? "amd" : "nvidia") && place_set_detail(place, "gfx", "gfx90a"));
+        }
+        f.graph->link_count = 0;
+        graph_add_link(f.graph, gpu(&f, 0), gpu(&f, 1), LINK_XGMI)->nominal_bytes_per_s = 200 * GB;
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
+        assert_int_equal(f.answer.count, 2);
+        const struct route_option *first = &f.answer.option[0], *second = &f.answer.option[1];
+        const struct value *stated = f.answer.evidence.item[second->why];
+        assert_int_equal(first->way[0].hop[0].by, amd ? MOVE_KERNEL : MOVE_COPY_ENGINE);
+        assert_near(first->predicted.time_ns, 64.0 * MIB / 200, 1e-9);
+        assert_near(second->predicted.time_ns, 64.0 * MIB / (amd ? 50 : 200), 1e-9);
+        assert_int_equal(stated->source, amd ? VALUE_PUBLISHED : VALUE_NOMINAL);
+        assert_near(stated->value, (amd ? 50 : 200) * GB, 1e-9);
+        assert_int_equal(says(&f.answer.warnings, "what is published of such copy engines"), amd);
+        end(&f);
+    }
 }
 
 static void what_makes_no_sense_is_refused_by_name(void **state)
@@ -340,6 +366,7 @@ int main(void)
         cmocka_unit_test(ways_around_are_advised_only_where_they_are_clearly_better),
         cmocka_unit_test(one_transfer_leads_where_others_are_not_better_by_more_than_is_known),
         cmocka_unit_test(without_measurements_the_widest_path_of_links_counts),
+        cmocka_unit_test(what_is_published_of_engines_bounds_what_links_are_said_to_carry),
         cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
         cmocka_unit_test(large_sizes_scale),
     };
