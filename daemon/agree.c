@@ -117,7 +117,7 @@ static bool starts_alike(const struct values *values, const struct value *a, con
 
 static bool is_alike(const struct graph *graph, const struct values *values, const struct value *a, const struct value *b)
 {
-    return starts_alike(values, a, b) && strcmp(values_axes(values, a), values_axes(values, b)) == 0 && graph_place(graph, a->from)->kind == graph_place(graph, b->from)->kind && graph_place(graph, a->to)->kind == graph_place(graph, b->to)->kind;
+    return a->axes == b->axes && graph_place(graph, a->from)->kind == graph_place(graph, b->from)->kind && graph_place(graph, a->to)->kind == graph_place(graph, b->to)->kind && starts_alike(values, a, b);
 }
 
 /* Each beside the last one before it that is alike: so far are two measurements apart, as one and the next time are. */

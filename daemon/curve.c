@@ -27,22 +27,21 @@ static struct curve_sample make_sample(int64_t bytes, const struct value *v)
     return (struct curve_sample){bytes, scale / v->value, v->low > 0 ? (scale / v->low - scale / v->high) / 2 : NAN, v->n};
 }
 
-static void find_overheads(struct curve *curve, const struct values *values, const struct graph *graph)
+static void find_overheads(struct curve *curve, const struct overheads *overheads, const struct graph *graph)
 {
-    char axes[TRANSFER_AXES_MAX];
     double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns, [TRANSFER_CHAIN] = &curve->t0_chain_ns, [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
     enum place_kind kind = graph->places[curve->from].kind;
     bool by_itself = kind == PLACE_CORE || kind == PLACE_PU || kind == PLACE_LLC;
+    struct overhead overhead = overheads_find(overheads, curve->metric, curve->from, curve->to, curve->axes);
     for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
-        transfer_overhead_axes(curve->metric, curve->axes, clock, axes, sizeof axes);
-        const struct value *v = values_find(values, METRIC_TRANSFER_OVERHEAD, curve->from, curve->to, axes);
+        const struct value *v = overhead.clock[clock];
         *t0[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : by_itself && clock <= TRANSFER_QUEUE ? curve->fit.piece[0].t0_ns : NAN;
     }
     curve->b80_bytes = 4 * curve->t0_call_ns * 1e-9 * curve_wmax_bytes_per_s(curve);
 }
 
 /* The curve through sizes of one transfer, if there is one. False when out of memory. */
-static bool add_curve(struct curves *curves, const struct values *values, const struct graph *graph, const struct size *sizes, size_t count)
+static bool add_curve(struct curves *curves, const struct graph *graph, const struct size *sizes, size_t count)
 {
     struct curve_sample samples[CURVE_SIZES_MAX];
     const struct value *v = sizes[0].value;
@@ -60,7 +59,7 @@ static bool add_curve(struct curves *curves, const struct values *values, const 
         return true;
     if (!grow_by_one(&curves->item, curves->count, sizeof *curves->item) || (curve.axes = strdup(sizes[0].rest)) == NULL)
         return false;
-    find_overheads(&curve, values, graph);
+    find_overheads(&curve, curves->overheads, graph);
     curves->item[curves->count++] = curve;
     return true;
 }
@@ -86,7 +85,7 @@ static bool add_pair(struct curves *curves, const struct values *values, const s
     for (size_t i = 0; i < used && ok; i = next) {
         for (next = i + 1; next < used && strcmp(sizes[next].rest, sizes[i].rest) == 0; next++)
             ;
-        ok = add_curve(curves, values, graph, &sizes[i], next - i);
+        ok = add_curve(curves, graph, &sizes[i], next - i);
     }
     free(sizes);
     return ok;
@@ -95,7 +94,7 @@ static bool add_pair(struct curves *curves, const struct values *values, const s
 struct curves *curve_make_all(const struct values *values, const struct graph *graph)
 {
     struct curves *curves = calloc(1, sizeof *curves);
-    bool ok = curves != NULL;
+    bool ok = curves != NULL && (curves->overheads = overheads_new(values)) != NULL;
     for (int m = 0; m < METRIC_COUNT && ok; m++) {
         const struct value *first;
         size_t count = transfer_is((enum metric)m) ? values_range(values, (enum metric)m, PLACE_NONE, &first) : 0, next;
@@ -118,6 +117,7 @@ void curve_free_all(struct curves *curves)
     for (size_t i = 0; i < curves->count; i++)
         free(curves->item[i].axes);
     free(curves->item);
+    overheads_free(curves->overheads);
     free(curves);
 }
 

@@ -12,6 +12,7 @@
 #include "curve_fit.h"
 #include "graph.h"
 #include "metric.h"
+#include "overheads.h"
 #include "values.h"
 
 struct curve {
@@ -31,9 +32,10 @@ struct curve {
 struct curves {
     struct curve *item; /* ascending by metric, from, to, axes */
     size_t count;
+    struct overheads *overheads; /* owned: of all transfers of the values, with a curve or without */
 };
 
-/* From measured cells of a finished set. Cells that say the same of more than CURVE_SIZES_MAX sizes are thinned evenly, both ends kept.
+/* From measured cells of a finished set, which must outlive them. Cells that say the same of more than CURVE_SIZES_MAX sizes are thinned evenly, both ends kept.
  *
  * The t0s are those that were measured (transfer_overhead). Where a core copies by itself there is neither launch nor queue: without a measurement both are the
  * first piece's t0. B80 = 4 T0 Wmax with t0_call: N. Chalmers and T. Warburton, "Portable high-order finite element kernels I: Streaming

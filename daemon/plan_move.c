@@ -6,7 +6,6 @@
 
 #include "plan_like.h"
 #include "spread.h"
-#include "transfer.h"
 
 static bool is_memory(const struct graph *graph, place_id id)
 {
@@ -23,26 +22,21 @@ static bool goes_before(const struct value *a, const struct value *b)
     return a->value > b->value;
 }
 
-/* Its own, or of the pair whose curve stands for its. */
-static const struct value *overhead_of(const struct snapshot *snap, const struct move *move, enum transfer_clock clock)
-{
-    char text[TRANSFER_AXES_MAX];
-    place_id from = move->is_like ? move->curve->from : move->from, to = move->is_like ? move->curve->to : move->to;
-    transfer_overhead_axes(move->rate->metric, values_axes(snap->values, move->rate), clock, text, sizeof text);
-    return values_find(snap->values, METRIC_TRANSFER_OVERHEAD, from, to, text);
-}
+static double measured_ns(const struct value *v) { return v != NULL && v->source == VALUE_MEASURED ? v->value : NAN; }
 
-static void take_overheads(const struct snapshot *snap, struct move *move)
+/* Its own, or of the pair whose curve stands for its. */
+static void take_overheads(struct snapshot *snap, struct move *move)
 {
-    const struct value *queue = overhead_of(snap, move, TRANSFER_QUEUE);
-    move->call = overhead_of(snap, move, TRANSFER_CALL);
-    move->t0_call_ns = move->call != NULL ? move->call->value : NAN;
+    const struct curves *curves = snapshot_curves(snap);
+    place_id from = move->is_like ? move->curve->from : move->from, to = move->is_like ? move->curve->to : move->to;
+    struct overhead none = {{NULL}}, its = curves != NULL ? overheads_find(curves->overheads, move->rate->metric, from, to, values_axes(snap->values, move->rate)) : none;
+    const struct value *call = its.clock[TRANSFER_CALL], *queue = its.clock[TRANSFER_QUEUE];
+    move->call = call;
+    move->t0_call_ns = call != NULL ? call->value : NAN;
     move->t0_queue_ns = queue != NULL ? queue->value : NAN;
-    double *const others[] = {[TRANSFER_CHAIN] = &move->t0_chain_ns, [TRANSFER_LAUNCH] = &move->t0_launch_ns, [TRANSFER_END] = &move->t0_end_ns};
-    for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
-        const struct value *v = overhead_of(snap, move, (enum transfer_clock)clock);
-        *others[clock] = v != NULL && v->source == VALUE_MEASURED ? v->value : NAN;
-    }
+    move->t0_chain_ns = measured_ns(its.clock[TRANSFER_CHAIN]);
+    move->t0_launch_ns = measured_ns(its.clock[TRANSFER_LAUNCH]);
+    move->t0_end_ns = measured_ns(its.clock[TRANSFER_END]);
 }
 
 /* What a few bytes take here; what a call adds to that is its launch and the sight of its end, by the same mechanism the same everywhere. Else of another pair by that mechanism: where nothing says
