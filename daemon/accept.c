@@ -7,6 +7,7 @@
 #include "baseline.h"
 #include "baseline_file.h"
 #include "judge_part.h"
+#include "plan_pairs.h"
 #include "store_baseline.h"
 #include "store_place.h"
 
@@ -96,6 +97,7 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
     struct past_env accepting = *env;
     accepting.is_acceptance = true;
     past_recall(store, snapshot, &accepting);
+    plan_pairs_of(snapshot);
     if (env->folder[0] != '\0')
         export(store, snapshot, env, &accepted);
     *ret_accepted = accepted;

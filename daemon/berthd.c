@@ -25,6 +25,7 @@
 #include "notify.h"
 #include "peer.h"
 #include "sched.h"
+#include "sched_warm.h"
 #include "server.h"
 
 /* What is larger is given back to the system when it is freed. glibc would raise this the first time that happens. */
@@ -367,6 +368,7 @@ static void run(struct process *process)
     uv_idle_init(&process->loop, &process->first_turn);
     uv_idle_start(&process->first_turn, first_turn);
     sched_begin(daemon->sched);
+    sched_warm(daemon->sched);
     const struct graph *graph = sched_snapshot(daemon->sched)->graph;
     log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus", graph->name, origin_name(graph->origin),
              graph_count(graph, PLACE_PACKAGE), graph_count(graph, PLACE_NUMA), graph_count(graph, PLACE_CORE), graph_count(graph, PLACE_GPU));

@@ -142,6 +142,8 @@ enum berth_code refresh_discover(struct store *store, const struct sysio *io, co
     discovery_done(&found);
     if (code == BERTH_OK && folder == NULL)
         past_begin(store, *ret_snapshot, past);
+    if (code == BERTH_OK && facts != NULL) /* not the first one, which a start waits for (sched_warm.h) */
+        plan_pairs_of(*ret_snapshot);
     return code;
 }
 
@@ -181,9 +183,7 @@ static enum berth_code make_next(struct store *store, const struct snapshot *bas
     snapshot->sets = sets;
     snapshot->shapes = shapes_after(base, run);
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
-    snapshot_curves(snapshot); /* without memory, whoever asks tries again */
-    snapshot_resources(snapshot);
-    plan_pairs_of(snapshot);
+    plan_pairs_of(snapshot); /* and what that is made of; without memory, whoever asks tries again */
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE) /* the past is the machine's, and this is not */
         past_advance(store, snapshot, run_id != 0 ? run : NULL, past);
     *ret_snapshot = snapshot;

@@ -74,7 +74,7 @@ void snapshot_note_claims(struct snapshot *snapshot, uint64_t generation);
 uint64_t snapshot_claims(const struct snapshot *snapshot);
 
 
-/* The curves of values, made by whoever asks first, in some 10 us for each curve: a start does not wait for them, and a run's snapshot has them
+/* The curves of values, made by whoever asks first, in some us for each curve: a start does not wait for them, and a later snapshot has them
  * when it is published. Any thread. NULL when out of memory. */
 const struct curves *snapshot_curves(struct snapshot *snapshot);
 bool snapshot_has_curves(const struct snapshot *snapshot);

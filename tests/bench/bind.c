@@ -1,6 +1,6 @@
 /*
- * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ a little from pair to pair, as real ones do: FIGURE median_ms largest_ms
- * for each size of node and sort of traffic; and how far 64 gpus are from the best that ten other orders of the same gpus led to, and from the best that a long annealing
+ * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms made_ms
+ * for each size of node and sort of traffic (first: of a new snapshot; made: what answers rest on, once for each snapshot, before it is published); and how far 64 gpus are from the best that ten other orders of the same gpus led to, and from the best that a long annealing
  * by price finds, from the answer and from random places.
  */
 #include <math.h>
@@ -9,6 +9,7 @@
 #include "graph.h"
 #include "plan_bind.h"
 #include "plan_load.h"
+#include "plan_pairs.h"
 #include "snapshot.h"
 
 #define GB 1e9
@@ -87,8 +88,8 @@ static void run_together(struct sets *sets, place_id a, place_id b, place_id to,
 }
 
 /* Gpus of a module have 200 GB/s to each other, those of eight 100 or 50, others 25; 28 to a NUMA node, which two of a module share. order: which gpu has which
- * place in this. */
-static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed)
+ * place in this. What answers rest on is made, too: ret_made_ns. */
+static struct snapshot *measure(const struct node *node, const size_t *order, uint64_t seed, double *ret_made_ns)
 {
     struct values *values = values_new();
     struct sets *sets = sets_new();
@@ -115,7 +116,9 @@ static struct snapshot *measure(const struct node *node, const size_t *order, ui
     struct snapshot *snap = snapshot_new(node->graph, values, NULL, 0, 0, 1);
     need(snap != NULL);
     snap->sets = sets;
-    need(snapshot_curves(snap) != NULL && snapshot_resources(snap) != NULL);
+    double begin = bench_now_ns();
+    need(plan_pairs_of(snap) != NULL); /* as a published snapshot has it */
+    *ret_made_ns = bench_now_ns() - begin;
     return snap;
 }
 
@@ -160,14 +163,14 @@ static double ask(const struct node *node, struct snapshot *snap, const struct q
 static void measure_times(const struct node *node, const struct question *question)
 {
     size_t order[64];
-    double took[ROUNDS];
+    double took[ROUNDS], made_ns;
     for (size_t g = 0; g < node->gpus; g++)
         order[g] = g;
-    struct snapshot *snap = measure(node, order, 42);
+    struct snapshot *snap = measure(node, order, 42, &made_ns);
     for (size_t i = 0; i < ROUNDS; i++)
         ask(node, snap, question, &took[i], NULL);
-    double median = bench_median(took, ROUNDS);
-    printf("%s %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6);
+    double first = took[0], median = bench_median(took, ROUNDS);
+    printf("%s %.3f %.3f %.3f %.3f\n", question->name, median / 1e6, took[ROUNDS - 1] / 1e6, first / 1e6, made_ns / 1e6);
     snapshot_unref(snap);
 }
 
@@ -188,7 +191,7 @@ static void measure_spread(const struct node *node, const struct question *quest
                 order[2 * other + i] = was;
             }
         }
-        struct snapshot *snap = measure(node, order, 42);
+        struct snapshot *snap = measure(node, order, 42, &ignored);
         double step_ns = ask(node, snap, question, &ignored, NULL);
         least = fmin(least, step_ns);
         most = fmax(most, step_ns);
@@ -262,7 +265,7 @@ static void measure_beyond(const struct node *node, const struct question *quest
     double ignored;
     for (size_t g = 0; g < node->gpus; g++)
         order[g] = g;
-    struct snapshot *snap = measure(node, order, 42);
+    struct snapshot *snap = measure(node, order, 42, &ignored);
     struct anneal anneal = {.node = node, .best_ns = INFINITY, .seed = 5};
     double step_ns = ask(node, snap, question, &ignored, anneal.slot);
     struct traffic_request wanted = {.tasks = (int64_t)question->tasks, .pattern = question->pattern, .bytes = question->bytes, .host_bytes = question->host_bytes};

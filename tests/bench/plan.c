@@ -1,13 +1,16 @@
 /* What an answer of Route and of Allocate takes, the planner alone, over a node folder: every pair of memories in three sizes, and a buffer that every gpu and all cores read.
- * plan FOLDER prints "NAME median_ns worst_ns" each: of the fastest of some turns of each question, the median over questions and the slowest. */
+ * plan FOLDER prints "NAME median_ns worst_ns" each: of the fastest of some turns of each question, the median over questions and the slowest; made: what answers rest on, of some new snapshots;
+ * route-first: the first of each question, cold. */
 #include <math.h>
 
 #include "bench.h"
 #include "discover.h"
 #include "plan_alloc.h"
+#include "plan_pairs.h"
 #include "plan_route.h"
 
 #define TURNS     25
+#define SNAPSHOTS 9
 #define QUESTIONS 65536
 
 static struct snapshot *load(const char *folder)
@@ -26,7 +29,7 @@ static struct snapshot *load(const char *folder)
     return snap;
 }
 
-static double route_ns(struct snapshot *snap, const struct route_request *request)
+static double route_ns(struct snapshot *snap, const struct route_request *request, double *ret_first_ns)
 {
     struct route_answer *answer = malloc(sizeof *answer);
     struct berth_err err = {0};
@@ -40,6 +43,7 @@ static double route_ns(struct snapshot *snap, const struct route_request *reques
             break;
         }
         double took = bench_now_ns() - begin;
+        *ret_first_ns = turn == 0 ? took : *ret_first_ns;
         best_ns = took < best_ns ? took : best_ns;
         plan_route_done(answer);
     }
@@ -71,12 +75,28 @@ static void print(const char *name, double *took_ns, size_t count)
     printf("%s %.0f %.0f\n", name, median_ns, took_ns[count - 1]); /* it has sorted them */
 }
 
+static void measure_made(const char *folder)
+{
+    double took_ns[SNAPSHOTS];
+    for (size_t i = 0; i < SNAPSHOTS; i++) {
+        struct snapshot *snap = load(folder);
+        double begin = bench_now_ns();
+        if (plan_pairs_of(snap) == NULL)
+            bench_die("no memory");
+        took_ns[i] = bench_now_ns() - begin;
+        snapshot_unref(snap);
+    }
+    print("made", took_ns, SNAPSHOTS);
+}
+
 int main(int argc, char **argv)
 {
-    struct snapshot *snap = load(argc > 1 ? argv[1] : "");
+    const char *folder = argc > 1 ? argv[1] : "";
+    measure_made(folder);
+    struct snapshot *snap = load(folder);
     const struct graph *graph = snap->graph;
     static const int64_t sizes[] = {INT64_C(64) << 10, INT64_C(16) << 20, INT64_C(1) << 30};
-    static double took_ns[QUESTIONS];
+    static double took_ns[QUESTIONS], first_ns[QUESTIONS];
     struct allowed allowed = {.given = true};
     size_t count = 0;
     plan_node_cpus(graph, &allowed.cpus);
@@ -85,11 +105,12 @@ int main(int argc, char **argv)
             for (size_t s = 0; s < 3; s++) {
                 const struct route_request request = {.from = from, .to = to, .bytes = sizes[s], .allowed = &allowed};
                 bool is_gpu = graph->places[from].kind == PLACE_GPU || graph->places[to].kind == PLACE_GPU;
-                double ns = is_gpu && from != to && count < QUESTIONS ? route_ns(snap, &request) : NAN;
+                double ns = is_gpu && from != to && count < QUESTIONS ? route_ns(snap, &request, &first_ns[count]) : NAN;
                 if (!isnan(ns))
                     took_ns[count++] = ns;
             }
     print("route", took_ns, count);
+    print("route-first", first_ns, count);
     count = 0;
     for (place_id by = -1; by < (place_id)graph->place_count; by++) {
         const struct memuse_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
