@@ -134,8 +134,8 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     if (has_traffic)
         code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer, &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        plan_warn(&answer->warnings, "locality alone decided: no choice of gpus is known in all of its transfers");
-    if (code == BERTH_OK && !work->traffic.is_chosen)
+        plan_warn(&answer->warnings, "%s alone decided: no choice of gpus is known in all of its transfers", work->traffic.is_placed ? "structure" : "locality");
+    if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
         code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer, err);
     return code;
 }
@@ -218,7 +218,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     if (code == BERTH_OK && !work->traffic.is_chosen)
-        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->in_order, answer);
+        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->in_order, work->traffic.is_placed, answer);
     size_t places = answer->evidence.count;
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)

@@ -72,13 +72,15 @@ static void say_task(const struct snapshot *snap, const struct bind_cores *cores
     plan_warn(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
 }
 
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, struct bind_answer *answer)
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, bool is_placed, struct bind_answer *answer)
 {
     size_t tasks = answer->task_count;
     if (in_order)
         plan_warn(&answer->reasons, "tasks have the cores in order: what they stream takes less so than where the fewest others are for the cores there");
     else if (answer->gpus_per_task == 0)
         plan_warn(&answer->reasons, "tasks go where the fewest others are for the cores there: the NUMA node first, then the llc");
+    else if (is_placed)
+        plan_warn(&answer->reasons, "tasks that send each other bytes have gpus near each other: a link between them, else one switch or module, NUMA node, package; those that copy with the host are spread");
     else if (tasks * (size_t)answer->gpus_per_task < gpus)
         plan_warn(&answer->reasons, "not all gpus are needed: each task's first has allowed cores next to it, and is on the module, then in the NUMA node with the fewest taken");
     for (size_t t = 0; t < tasks && t < SAID_MAX; t++)

@@ -7,5 +7,6 @@
 #include "plan_bind.h"
 #include "plan_bind_usable.h"
 
-/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed; in_order: tasks without gpus have the cores in order. */
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, struct bind_answer *answer);
+/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed; in_order: tasks without gpus have the cores in order; is_placed: gpus are by what
+ * tasks send each other (plan_bind_structure.h). */
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, bool is_placed, struct bind_answer *answer);

@@ -16,6 +16,7 @@ struct others {
     const uint16_t *ours;
     double ours_ns;
     bool keeps_order;
+    size_t lacking; /* transfers without a price in ours: a choice with more of them is no longer or shorter */
     size_t berths, most; /* choices looked at, at most */
     uint16_t *slot, *best;
     size_t count, longer, less; /* less: where gpus are given out in order, because so little more is not known to be more */
@@ -36,7 +37,8 @@ static bool is_choice(const struct others *others)
 static void look(struct others *others)
 {
     struct bind_price *price = others->price;
-    if (others->count == others->most || !is_choice(others) || memcmp(others->slot, others->ours, others->berths * sizeof *others->slot) == 0 || plan_bind_price_load(price, others->slot, NULL) > 0)
+    if (others->count == others->most || !is_choice(others) || memcmp(others->slot, others->ours, others->berths * sizeof *others->slot) == 0 || plan_bind_price_load(price, others->slot, NULL) > 0 ||
+        price->lacking > others->lacking)
         return;
     double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
     others->count++;
@@ -161,7 +163,7 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
         elsewhere[t] = memory[t] != PLACE_NONE ? other_memory(&price->request, others->ours[t * price->request.each], memory[t]) : PLACE_NONE;
         are_several = elsewhere[t] != PLACE_NONE;
     }
-    if (are_several && plan_bind_price_load(price, others->ours, elsewhere) == 0) {
+    if (are_several && plan_bind_price_load(price, others->ours, elsewhere) == 0 && price->lacking == 0) {
         double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
         const char *own = graph_place(graph, memory[0])->name, *other = graph_place(graph, elsewhere[0])->name;
         if (tasks == 1)
@@ -185,6 +187,8 @@ enum berth_code plan_bind_other_say(struct bind_price *price, const uint16_t *sl
     if (others.slot == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for other gpus");
     others.best = others.slot + berths;
+    plan_bind_price_load(price, slot, NULL);
+    others.lacking = price->lacking;
     look_at_plain(&others);
     look_at_free(&others);
     look_at_swaps(&others);

@@ -6,6 +6,7 @@
 
 #include "load_interval.h"
 
+#define LACK_MARGIN 4
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
 
 /* ---- places and flows ---- */
@@ -184,6 +185,24 @@ static void find_unpriced(struct bind_price *price)
         price->kind[k].is_unpriced = false;
 }
 
+/* More than any step takes: all flows one after the other, each where it takes longest, and some more for what they share. */
+static void find_lack(struct bind_price *price)
+{
+    size_t n = price->request.gpu_count;
+    for (size_t k = 0; k < price->kind_count && price->request.may_lack; k++) {
+        double most_ns = 0;
+        size_t flows = 0;
+        for (size_t pair = 0; pair < n * n; pair++) {
+            struct load_flow flow = between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
+            if (is_known(price, &flow))
+                most_ns = fmax(most_ns, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
+        }
+        for (size_t f = 0; f < price->flow_count; f++)
+            flows += price->flow[f].kind == k;
+        price->lack_ns += LACK_MARGIN * most_ns * (double)flows;
+    }
+}
+
 enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_price_request *request, struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);
@@ -198,6 +217,7 @@ enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_pri
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK) {
         find_unpriced(price);
+        find_lack(price);
         *ret = price;
     } else {
         plan_bind_price_free(price);
@@ -229,21 +249,28 @@ void plan_bind_price_free(struct bind_price *price)
 
 size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
-    size_t unknown = 0;
-    price->unpriced = 0;
+    size_t unknown = 0, moving = 0;
+    price->unpriced = price->lacking = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         size_t task = (size_t)flow->from / price->request.each;
         uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
         struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
-        bool known = is_known(price, &load), unpriced = price->kind[flow->kind].is_unpriced;
+        bool known = is_known(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
+        price->lacking += lacks && !price->kind[flow->kind].is_unpriced;
+        moving += known && load.from != load.to;
         if (unpriced && price->unpriced++ == 0)
             price->unpriced_one = load;
         if (!known && !unpriced && unknown++ == 0)
             price->unknown = load;
         load.turn = price->turn[f];
         price->load[f] = known ? load : (struct load_flow){.bytes = 0};
+    }
+    if (price->lacking > 0 && moving == 0) { /* the price of nothing is none */
+        price->unknown = price->unpriced_one;
+        unknown += price->unpriced;
+        price->unpriced = price->lacking = 0;
     }
     return unknown;
 }
@@ -256,12 +283,21 @@ bool plan_bind_price_has_host(const struct bind_price *price)
     return has_host;
 }
 
+bool plan_bind_price_could_lack(const struct bind_price *price)
+{
+    bool could = false;
+    for (size_t k = 0; k < price->kind_count; k++)
+        could = could || (price->kind[k].outside != OUTSIDE_NONE && !price->kind[k].is_unpriced);
+    return could;
+}
+
 static struct search_cost price_of(void *context, const uint16_t *slot)
 {
     struct bind_price *price = context;
     size_t unknown = plan_bind_price_load(price, slot, NULL);
     struct load_time time = plan_load_time(price->table, price->load, price->flow_count, price->scratch);
-    return (struct search_cost){.time_ns = fmax(time.step_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
+    double lack_ns = (double)price->lacking * price->lack_ns;
+    return (struct search_cost){.time_ns = fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
 }
 
 double plan_bind_price_ns(struct bind_price *price, const uint16_t *slot)
@@ -299,7 +335,7 @@ static bool add_use(struct bind_price *price, uint16_t resource, double ns)
 /* Of several gpus of a task any may be the first, next to which its memory is. */
 static double least_to_host(const struct bind_price *price, const struct kind *kind, size_t slot)
 {
-    double least = UNKNOWN_NS;
+    double least = price->request.may_lack ? price->lack_ns : UNKNOWN_NS;
     for (size_t g = 0; g < price->request.gpu_count; g++) {
         struct load_flow flow = between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
         if (is_known(price, &flow))
@@ -316,7 +352,8 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
         return true;
     }
     struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
-    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : UNKNOWN_NS, .use = (uint32_t)price->use_count};
+    double unknown_ns = price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
+    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns, .use = (uint32_t)price->use_count};
     if (is_known(price, &flow)) {
         size_t used_count;
         const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
@@ -387,8 +424,8 @@ static double error_of(struct bind_price *price, const uint16_t *slot)
     struct prediction alone = plan_move_queued(last.move, price->load[slowest].bytes);
     struct prediction end = load_interval_one(last.time.time_ns, &alone, last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL, last.move->drift);
     end = load_interval_begun(&end, last.move->t0_call_ns, 0, last.move->drift);
-    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1;
-    return isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
+    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1, same = isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
+    return same * last.time.time_ns / (last.time.time_ns + (double)price->lacking * price->lack_ns);
 }
 
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
@@ -404,6 +441,11 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
     struct search_result result;
     if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
+    if (plan_bind_price_load(price, ret_slot, NULL) == 0 && price->lacking > 0) { /* in time, without what stands for what lacks a price */
+        double lack_ns = (double)price->lacking * price->lack_ns;
+        result.settled *= result.cost.time_ns / fmax(result.cost.time_ns - lack_ns, 1);
+        result.bound_ns = result.is_proven ? result.bound_ns - lack_ns : (double)NAN;
+    }
     if (price->is_rounded) {
         result.is_proven = false;
         result.bound_ns = NAN;

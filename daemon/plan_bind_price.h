@@ -25,6 +25,7 @@ struct bind_price_request {
     const place_id *memory; /* by gpu: where a task on it would have its memory; PLACE_NONE none */
     const place_id *nic;    /* likewise the nic it would use */
     size_t gpu_count;       /* at most SEARCH_SLOTS_MAX */
+    bool may_lack;          /* what goes with the host or a nic may lack a price on some gpus: of choices those with the fewest such transfers are weighed, by what the others take */
 };
 
 /* The arrays and the snapshot outlive it. INVALID_PARAMETER when there are too many places, NO_MEMORY. */
@@ -48,6 +49,7 @@ struct bind_sharing {
 struct bind_priced {
     struct prediction step; /* NAN where a flow's rate is not known */
     bool is_least;          /* something is not in it, so that it takes at least so long: what starting few bytes costs, or transfers of which nothing is known (low_ns is time_ns then) */
+    size_t lacking;         /* transfers of which that is so, and which are not unknown everywhere */
     double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
     bool is_measured;
@@ -63,6 +65,9 @@ struct bind_priced {
 
 /* Whether anything is moved to or from the tasks' memory: else it makes no difference which that is. */
 bool plan_bind_price_has_host(const struct bind_price *price);
+
+/* Whether some transfer could lack a price (may_lack). */
+bool plan_bind_price_could_lack(const struct bind_price *price);
 
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);

@@ -30,6 +30,8 @@ struct bind_price {
     bool is_rounded;          /* flows are of kinds with fewer bytes */
     struct load_flow *load;   /* the same between places */
     struct load_part *part;
+    size_t lacking;           /* flows that count as nothing where they were loaded last, though something is known of such elsewhere */
+    double lack_ns;           /* what one such costs in a search: more than any choice takes */
     size_t unpriced;          /* flows that count as nothing, because nothing is known of any such */
     struct load_flow unpriced_one; /* the first of them that was loaded last */
     struct load_flow unknown; /* of those of which nothing is known, the first that was loaded last */
@@ -43,5 +45,5 @@ struct bind_price {
 #define NOWHERE ((uint16_t)-1)
 
 /* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then, as those that are unpriced
- * everywhere, which are counted in unpriced alone. */
+ * everywhere, or may lack a price, which are counted in unpriced alone. Where nothing else moves they are unknown. */
 size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory);

@@ -10,6 +10,7 @@
 #include "plan_bind_nics.h"
 #include "plan_bind_other.h"
 #include "plan_bind_say.h"
+#include "plan_bind_structure.h"
 #include "plan_ends.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
@@ -27,6 +28,7 @@ struct work {
     struct bind_traffic *traffic;
     size_t tasks, each;
     double *far, *apart;
+    bool may_lack; /* no choice is known in all of its transfers: in what goes with the host or a nic some may lack a price */
 };
 
 /* ---- what each gpu would come with ---- */
@@ -188,14 +190,19 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
     return true;
 }
 
+static struct bind_price_choice choice_of(const struct work *work)
+{
+    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart};
+}
+
 /* The best choice when gpus copy so; kept when it is better than what is. */
 static enum berth_code look(struct work *work, enum load_by by, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
     struct bind_price_request request = {.traffic = work->request->traffic, .by = by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
-                                         .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count};
-    struct bind_price_choice choice = {.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order,
-                                       .far = work->far, .apart = work->apart, .unwanted_ns = traffic->price != NULL ? unwanted_ns(traffic, by) : 0};
+                                         .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count, .may_lack = work->may_lack};
+    struct bind_price_choice choice = choice_of(work);
+    choice.unwanted_ns = traffic->price != NULL ? unwanted_ns(traffic, by) : 0;
     struct bind_price *price = NULL;
     struct search_result found = {0};
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
@@ -245,10 +252,30 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
             traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
             traffic->by = single[by];
         }
-    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0; by++)
+    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++) /* the more ways of copying the fewer lack a price */
         if (takes != 1U << by && !is_guess(work, (enum move_by)by))
             code = look(work, single[by], err);
     return code;
+}
+
+/* Whether a choice was found that has a price. */
+static bool is_found(const struct bind_traffic *traffic) { return traffic->slot != NULL && !isnan(traffic->by_ns[traffic->by]); }
+
+/* The first of these that finds one: a choice of which all is known; one of which no more lacks than must; what structure says. */
+static enum berth_code find(struct work *work, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic;
+    enum berth_code code = look_at_all(work, err);
+    if (code == BERTH_OK && !is_found(traffic) && plan_bind_price_could_lack(traffic->price)) {
+        work->may_lack = true;
+        code = look_at_all(work, err);
+    }
+    traffic->is_chosen = code == BERTH_OK && is_found(traffic);
+    if (code != BERTH_OK || traffic->is_chosen || !plan_bind_structure_tells(traffic->price))
+        return code;
+    struct bind_price_choice choice = choice_of(work);
+    traffic->is_placed = true;
+    return plan_bind_structure_choose(traffic->price, &choice, traffic->slot, err);
 }
 
 static enum berth_code choose(struct work *work, struct bind_answer *answer, struct berth_err *err)
@@ -258,15 +285,14 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     enum berth_code code = describe(work, err);
     if (code == BERTH_OK)
-        code = look_at_all(work, err);
+        code = find(work, err);
     if (code != BERTH_OK)
         return code;
     put_in_order(work);
     traffic->in_rank_order = work->request->in_rank_order;
-    traffic->is_chosen = traffic->slot != NULL && !isnan(traffic->by_ns[traffic->by]);
-    for (size_t b = 0; b < work->tasks * work->each && traffic->is_chosen; b++) {
+    for (size_t b = 0; b < work->tasks * work->each && (traffic->is_chosen || traffic->is_placed); b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
-        if (b % work->each == 0)
+        if (traffic->is_chosen && b % work->each == 0)
             traffic->task_numa[b / work->each] = traffic->numa[traffic->slot[b]];
     }
     return BERTH_OK;
@@ -363,6 +389,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
     bool is_as_searched = find_slots(traffic, gpus, answer);
     struct bind_priced order = plan_bind_price_of(traffic->price, traffic->in_order, NULL);
     struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
+    if (order.lacking > ours.lacking) /* what more of the order is known of says less */
+        order = (struct bind_priced){.step = {NAN, NAN, NAN}};
     bool is_worse = order.step.time_ns > ours.step.time_ns * (1 + PRICE_WORTH);
     answer->predicted = ours.step;
     answer->baseline = order.step;

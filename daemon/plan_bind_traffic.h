@@ -21,9 +21,10 @@ struct bind_traffic {
     double bound_ns;          /* no choice takes less by any of these; 0 unknown */
     bool in_rank_order;       /* gpus ascend from task to task */
     bool is_chosen;
+    bool is_placed;           /* nothing predicts what any choice takes, and structure alone says which gpus tasks that send each other bytes have */
 };
 
-/* Fills the answer's gpu, for which there is room, and says so in is_chosen, unless nothing known predicts what any choice takes. INVALID_PARAMETER when there is
+/* Fills the answer's gpu, for which there is room, and says so in is_chosen or is_placed, unless nothing known predicts what any choice takes and no task sends another bytes. INVALID_PARAMETER when there is
  * more than can be weighed; NO_MEMORY. plan_bind_traffic_done in any case. */
 enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bind_request *request, const struct bind_gpus *gpus, struct bind_cores *cores,
                                          struct bind_answer *answer, struct bind_traffic *ret, struct berth_err *err);

@@ -1,0 +1,13 @@
+/**
+ * The gpus of Bind by structure, where tasks send each other bytes and nothing known says what any choice takes: who exchanges is close together, what goes to the host is spread.
+ *
+ * A choice is weighed by how far its bytes go and by whom they meet, as plan_distance has it: that puts choices in order and is no time. Pure; any thread.
+ */
+#pragma once
+#include "plan_bind_price.h"
+
+/* Whether there is anything that it could go by: some task sends another bytes. */
+bool plan_bind_structure_tells(const struct bind_price *price);
+
+/* The slots with the shortest ways. NO_MEMORY. */
+enum berth_code plan_bind_structure_choose(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct berth_err *err);
