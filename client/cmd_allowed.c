@@ -1,6 +1,7 @@
 /* The part of the node that a request may use. */
 #include "cmd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,28 @@ static bool is_cpu_list(const char *text)
     }
 }
 
+/* "this node has gpu0 to gpu7", where the daemon can be asked. */
+static void name_gpus(struct cmd *cmd, char *text, size_t size)
+{
+    char *reply = NULL;
+    const char *first = NULL, *last = NULL;
+    json_t *node = cmd->berth != NULL && berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) >= 0 ? json_loads(reply, 0, NULL) : NULL;
+    size_t i;
+    const json_t *place;
+    json_array_foreach(json_object_get(node, "places"), i, place)
+    {
+        const char *kind = json_string_value(json_object_get(place, "kind")), *name = json_string_value(json_object_get(place, "name"));
+        last = kind != NULL && name != NULL && strcmp(kind, "gpu") == 0 ? name : last;
+        first = first == NULL ? last : first;
+    }
+    if (node == NULL)
+        snprintf(text, size, "berth topo shows which there are");
+    else
+        snprintf(text, size, "this node has %.40s%s%.40s", first != NULL ? first : "none", first != last ? " to " : "", first != last ? last : "");
+    json_decref(node);
+    free(reply);
+}
+
 /* Everything else than numbers is a name, a PCI address or a UUID. */
 int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 {
@@ -55,7 +78,9 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
     if (fine && json_array_size(words) == 0) {
         json_decref(gpus);
         json_decref(words);
-        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\": berth topo shows which there are", text);
+        char there[120];
+        name_gpus(cmd, there, sizeof there);
+        return cmd_usage(cmd, "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"%.40s\": %s", text, there);
     }
     json_array_foreach(words, i, word)
     {

@@ -61,8 +61,8 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
     else if (work->gpus.cut != PLACE_NONE)
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
-    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " tasks with %" PRId64 " gpu%s each%s need %" PRId64 "; allowed and there: %s%s", tasks, each,
-                           each == 1 ? "" : "s", shared, needed, there, lost);
+    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s", tasks,
+                           tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there, lost);
 }
 
 /* "gpu0 to gpu7": those of the node that are not cut into slices. */

@@ -312,17 +312,18 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
         return code;
     if (each > available / tasks)
         return plan_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
-                               "%" PRId64 " tasks of %" PRId64 " cores do not fit on the %" PRId64 " that are allowed", tasks, each, available);
+                               "%" PRId64 " task%s of %" PRId64 " core%s %s not fit on the %" PRId64 " that %s allowed", tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
+                               tasks == 1 ? "does" : "do", available, available == 1 ? "is" : "are");
     for (size_t t = 0; t < request->tasks; t++)
         hand->missing[t] = (unsigned)each;
     for (size_t t = 0; t < request->tasks; t++)
         hand->home[t] = SIZE_MAX;
     if (hand->near != NULL && !hand_out_by_gpus(hand))
         return err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
-    if (hand->near == NULL)
+    if (hand->near == NULL) {
         plan_bind_hand_evenly(hand);
-    if (hand->near == NULL)
         qsort(hand->cpus, request->tasks, sizeof *hand->cpus, compare_cpus);
+    }
     *ret_cores = each;
     return BERTH_OK;
 }

@@ -285,10 +285,12 @@ bool plan_bind_price_has_host(const struct bind_price *price)
 
 bool plan_bind_price_could_lack(const struct bind_price *price)
 {
-    bool could = false;
-    for (size_t k = 0; k < price->kind_count; k++)
+    bool could = false, is_beside = false;
+    for (size_t k = 0; k < price->kind_count; k++) {
         could = could || (price->kind[k].outside != OUTSIDE_NONE && !price->kind[k].is_unpriced);
-    return could;
+        is_beside = is_beside || price->kind[k].outside == OUTSIDE_NONE;
+    }
+    return could && is_beside;
 }
 
 static struct search_cost price_of(void *context, const uint16_t *slot)

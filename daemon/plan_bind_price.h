@@ -66,7 +66,7 @@ struct bind_priced {
 /* Whether anything is moved to or from the tasks' memory: else it makes no difference which that is. */
 bool plan_bind_price_has_host(const struct bind_price *price);
 
-/* Whether some transfer could lack a price (may_lack). */
+/* Whether some transfer could lack a price (may_lack): beside what gpus send each other; where that is all that moves it decides. */
 bool plan_bind_price_could_lack(const struct bind_price *price);
 
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */

@@ -23,7 +23,7 @@ static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked
         return code;
     size_t count = json_array_size(array);
     if (count != (size_t)asked->request.tasks)
-        return err_invalid(err, "ranks", "%zu ranks for %" PRId64 " tasks", count, asked->request.tasks);
+        return err_invalid(err, "ranks", "%zu rank%s for %" PRId64 " task%s", count, count == 1 ? "" : "s", asked->request.tasks, asked->request.tasks == 1 ? "" : "s");
     asked->ranks = calloc(count, sizeof *asked->ranks);
     if (asked->ranks == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for ranks");

@@ -366,7 +366,7 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "pattern": "ring", "bytes": -1}, "InvalidParameter", "-1 bytes"), ({"tasks": 2, "host_bytes": huge}, "InvalidParameter", "4 EiB"), ({"tasks": 2, "host_bytes": -7}, "InvalidParameter", "-7 bytes"),
         ({"tasks": 2, "pattern": "ring", "bytes": 65 << 30}, "NotEnough", "65 GiB in one step do not fit in the memory of one gpu: 64 GiB"),
         ({"tasks": 2, "gpus_per_task": 2, "pattern": "ring", "bytes": 129 << 30}, "NotEnough", "the memory of a task's gpus: 128 GiB"), ({"tasks": 2, "host_bytes": 513 << 30}, "NotEnough", "the host memory of this node: 512 GiB"),
-        ({"tasks": 2, "ranks": [0]}, "InvalidParameter", "1 ranks for 2 tasks"), ({"tasks": 2, "ranks": [3, 3], "world": 8}, "InvalidParameter", "twice"),
+        ({"tasks": 2, "ranks": [0]}, "InvalidParameter", "1 rank for 2 tasks"), ({"tasks": 2, "ranks": [3, 3], "world": 8}, "InvalidParameter", "twice"),
         ({"tasks": 2, "ranks": [6, 8], "world": 8, **pattern}, "InvalidParameter", "8 is no rank of the job, which has 8"), ({"tasks": 2, "ranks": [6, 7], **pattern}, "InvalidParameter", "world"),
         ({"tasks": 2, "world": 1}, "InvalidParameter", "world"), ({"tasks": 2, "pattern": "star", "bytes": 1}, "InvalidParameter", "pattern"),
         ({"tasks": 4, "gpus_per_task": 2, "tasks_per_gpu": 2}, "InvalidParameter", "tasks_per_gpu"), ({"tasks": 20, "tasks_per_gpu": 2}, "NotEnough", "up to 2 on one, need 10; allowed and there: gpu0-gpu7"),

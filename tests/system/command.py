@@ -69,11 +69,11 @@ def wrong_usage_is_64_and_one_line():
         (["bind", "-n", "2", "--order="], "free, rank; not \"\""), (["bind", "-n", "2", "--visible", "ow"], "own, all"),
         (["bind", "-n", "2", "--mechanism", "kernels"], "best, copy_engine, kernel"), (["alloc", "1G", "--kind", "system,zz"], "not \"zz\""),
         (["bind", "-n", "2", "--bytes", "64M"], "--pattern"), (["bind", "-n", "2", "--bytes", "64M", "--pattern", "none"], "--pattern"), (["bind", "-n", "2", "--gpus=", "--node", NODE], "not \"\""),
-        (["bind", "-n", "2", "--gpus", "", "--node", NODE], "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"\": berth topo shows which there are"),
+        (["bind", "-n", "2", "--gpus", "", "--node", NODE], "--gpus takes a list such as 0-3,5, gpu1 or PCI addresses, not \"\": this node has gpu0 to gpu7"),
         (["bind", "-n", "2", "--gpus", ",", "--node", NODE], "not \",\""), (["alloc", "1G", "--gpus=", "--node", NODE], "not \"\""), (["bind", "-n", "2", "--world", "0"], "from 1"),
         *((["bind", "-n", "2", "--flow", flow], f"--flow takes FROM:TO:SIZE, such as 0:1:64M, not {flow}") for flow in ("", "0:1", "0:1:", "0:1:x", "a:1:1", "0:-1:1", "0:1:1:1", "0::1", "9999999999:1:1")),
         *((["bind", "-n", "2", "--ranks", ranks], f"--ranks takes a list such as 0-3,8, not \"{ranks}\"") for ranks in ("", "x", "3-1", "1,", "-1", "0-9999999", "9999999999")),
-        (["bind", "-n", "2", "--flow", "0:5:1M", "--node", NODE], "a flow from rank 0 to rank 5; there are ranks 0 to 1"), (["bind", "-n", "2", "--ranks", "4", "--world", "8", "--node", NODE], "1 ranks for 2 tasks"),
+        (["bind", "-n", "2", "--flow", "0:5:1M", "--node", NODE], "a flow from rank 0 to rank 5; there are ranks 0 to 1"), (["bind", "-n", "2", "--ranks", "4", "--world", "8", "--node", NODE], "1 rank for 2 tasks"),
         (["bind", "-n", "2", "--ranks", "4-5", "--pattern", "ring", "--bytes", "1M", "--node", NODE], "world"),
         (["alloc", "1G", "--kind", "pinned,"], "system, pinned, managed, device; not \"\""),
         *((command + ["--cpus", cpus], "berth topo shows which there are") for command in (["bind", "-n", "2"], ["alloc", "1G"])

@@ -84,6 +84,13 @@ def more_gpus_than_there_are():
         reply = node.refuses("Bind", {"tasks": 2, "gpus_per_task": 99}, "NotEnough", "2 tasks with 99 gpus each need 198", *there)
         assert reply["wanted"] == 198 and reply["available"] == len(gpus), reply
         node.command_refuses(["bind", "-n", 2, "-g", 99], "NotEnough", "need 198", *there)
+        if gpus:
+            node.command_refuses(["bind", "-n", 1, "-g", 99], "NotEnough", "1 task with 99 gpus needs 99; ")
+            node.command_refuses(["bind", "-n", 1, "--gpus", ""], "InvalidParameter", 'not "": this node has ' + span(gpus))
+        else:
+            node.command_refuses(["bind", "-n", 1, "--gpus", ""], "InvalidParameter", 'not "": this node has none')
+        if node.has("core"):
+            node.command_refuses(["bind", "-n", 1, "-g", 0, "-c", 9999], "NotEnough", "1 task of 9999 cores does not fit on the ")
         node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "cores_per_task": 9999}, "NotEnough", str(len(node.has("core"))))
         node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "threads_per_core": 99}, "NotEnough", "the widest has")
         if node.has("core"):
