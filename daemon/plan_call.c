@@ -168,13 +168,13 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             note_engine(&writer, &option->way[w].hop[i]);
-            writer.shares = writer.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) > 1;
+            writer.shares = writer.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i] > 1;
         }
     for (size_t w = 0; w < option->way_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
-            writer.kernels = (unsigned)plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver);
+            writer.kernels = (unsigned)(plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i]);
             put_hop(&writer, &option->way[w].hop[i]);
         }
     }

@@ -27,7 +27,7 @@ static struct route_option *new_option(struct route_work *work, const struct way
     struct route_option *option = &work->answer->option[work->answer->count++];
     option->way_count = count;
     option->shared = shared;
-    option->beside_count = 0;
+    memset(option->beside, 0, sizeof option->beside);
     option->is_guess = option->is_by_links = option->is_in_way = option->is_clear = false;
     option->knows_both = true;
     memcpy(option->way, ways, count * sizeof *ways);

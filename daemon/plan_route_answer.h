@@ -43,7 +43,7 @@ struct route_option {
     bool is_clear;            /* direct and no guess, or for very many bytes better than the best such by ROUTE_WORTH, whatever the size asked for */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
-    size_t beside, beside_count; /* shared is a gpu whose blocks so many kernels of what moves meanwhile hold, too: the first of these, of the request's; count 0: it is not */
+    uint8_t beside[ROUTE_WAYS_MAX][WAY_HOPS_MAX]; /* kernels of what moves meanwhile on the gpu of each hop that is one, too */
     size_t why, why_count;    /* a range of the answer's evidence */
 };
 

@@ -94,20 +94,32 @@ static double crowded(const struct route_work *work, const struct pair *pair, do
     return slower;
 }
 
-/* The same of a kernel on a gpu whose multiprocessors a kernel of what moves meanwhile fills, too: each gets half of them until one has ended, as far as is known. ret_first: the first of them; ret_count: how many. */
-static double beside_kernels(const struct route_work *work, const struct move *hop, double alone_ns, size_t *ret_first, size_t *ret_count)
+/* How many kernels of what moves meanwhile run on the gpu of that hop, if that is a kernel, too. */
+static size_t kernels_beside(const struct route_work *work, const struct move *hop)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < work->request.meanwhile_count; i++)
+        count += hop->by == MOVE_KERNEL && work->meanwhile[i].by == MOVE_KERNEL && work->meanwhile[i].driver == hop->driver;
+    return count;
+}
+
+/* How many times as long it takes at most beside them: as if each were held up by its part of the blocks alone, until one has ended. */
+static double at_their_part(const struct route_work *work, const struct move *hop, double alone_ns)
 {
     double slower = 1;
-    *ret_count = 0;
-    for (size_t i = work->request.meanwhile_count; i-- > 0;) {
+    for (size_t i = 0; i < work->request.meanwhile_count; i++) {
         const struct move *move = &work->meanwhile[i];
-        if (hop->by != MOVE_KERNEL || move->by != MOVE_KERNEL || move->driver != hop->driver)
-            continue;
-        slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) / alone_ns);
-        *ret_first = i;
-        (*ret_count)++;
+        if (hop->by == MOVE_KERNEL && move->by == MOVE_KERNEL && move->driver == hop->driver)
+            slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) / alone_ns);
     }
     return slower;
+}
+
+/* How many times as long a kernel takes because so many share its gpu that their parts count as too small to fill a link. */
+static double too_small(const struct route_work *work, const struct route_option *option, const struct move *hop)
+{
+    size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) + kernels_beside(work, hop) : 0;
+    return fmax((double)kernels / WAY_KERNELS_MAX, 1);
 }
 
 static bool is_mixed(const struct route_work *work, const struct move *hop)
@@ -129,6 +141,7 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
             hop[own] = &option->way[w].hop[i];
+            option->beside[w][i] = (uint8_t)kernels_beside(work, hop[own]);
             pair[own] = option->way[w].pair[i];
             alone[own] = *hop[own];
             alone[own].slowdown *= fmax(plan_way_hop_rate(hop[own]) / plan_way_rate(&option->way[w]), 1);
@@ -149,25 +162,21 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
     for (size_t i = 0; code == BERTH_OK && i < own; i++) {
         double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
-        size_t first = 0, kernels;
-        double by_kernels = beside_kernels(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9, &first, &kernels);
+        double at_most = at_their_part(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9);
         double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes);
-        bool is_by_kernels = by_kernels > fmax(slower, by_lanes), is_by_lanes = by_lanes > slower;
-        slower = fmax(slower, by_lanes);
-        slower = fmax(slower, by_kernels);
+        double by_parts = too_small(work, option, hop[i]);
+        bool is_by_lanes = by_lanes > slower;
+        slower = fmax(slower, by_lanes) * by_parts;
         if (slower > 1)
             hop[i]->slowdown = alone[i].slowdown * slower;
-        hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal || is_by_lanes));
+        hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal || is_by_lanes || by_parts > 1));
         sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);
-        later = fmax(later, flows[i].latest_ns / flows[i].time.time_ns);
-        if (slower > most && (is_by_kernels || flows[i].shared != NULL)) {
-            option->shared = is_by_kernels ? graph_place(work->snap->graph, alone[i].driver)->name : flows[i].shared;
-            option->beside = first;
-            option->beside_count = is_by_kernels ? kernels : 0;
-        }
+        later = fmax(later, fmax(flows[i].latest_ns / flows[i].time.time_ns, at_most / slower));
+        if (slower > most && flows[i].shared != NULL)
+            option->shared = flows[i].shared;
         most = fmax(most, slower);
         if (slower > 1.001 && flows[i].shared == NULL)
-            plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way, and kernels a gpu",
+            plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way",
                       graph_place(work->snap->graph, alone[i].from)->name, graph_place(work->snap->graph, alone[i].to)->name);
         else if (slower > 1.001 && flows[i].is_nominal)
             plan_warn(&work->answer->warnings, "what %s get through %s was not measured: they count as sharing what %s, or what is said of it",

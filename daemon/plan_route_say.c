@@ -213,10 +213,13 @@ static void say_kernels(const struct route_said *said, const struct route_option
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
             bool drives_both = said->request->both && (graph_place(graph, hop->from)->kind != PLACE_GPU || graph_place(graph, hop->to)->kind != PLACE_GPU);
-            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) * (drives_both ? 2 : 1) : 0;
-            if (kernels > 1)
-                plan_warn(&said->answer->reasons, "%zu kernels of %s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and it takes longer", kernels,
-                          graph_place(graph, hop->driver)->name);
+            size_t kernels = hop->by == MOVE_KERNEL ? plan_way_kernels(option->way, option->way_count, hop->driver) * (drives_both ? 2 : 1) : 0, beside = option->beside[w][i];
+            char others[48] = "";
+            if (beside > 0)
+                snprintf(others, sizeof others, ", %zu of them what moves meanwhile", beside);
+            if (kernels + beside > 1)
+                plan_warn(&said->answer->reasons, "%zu kernels of %s copy at the same time%s: that many share the blocks that it holds, launched with fewer each, or they take turns and it takes longer",
+                          kernels + beside, graph_place(graph, hop->driver)->name, others);
         }
 }
 
@@ -271,18 +274,9 @@ static void say_no_other(const struct route_said *said)
 /* What slows the first option. */
 static void say_shared(const struct route_said *said, const struct route_option *option)
 {
-    const struct graph *graph = said->snap->graph;
-    char moved[PLAN_TEXT_SIZE], more[32] = "";
+    char moved[PLAN_TEXT_SIZE];
     (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
-    if (option->beside_count == 0) {
-        plan_warn(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
-        return;
-    }
-    const struct route_transfer *other = &said->request->meanwhile[option->beside];
-    if (option->beside_count > 1)
-        snprintf(more, sizeof more, " and %zu more", option->beside_count - 1);
-    plan_warn(&said->answer->reasons, "beside the kernel from %s to %s%s, which would fill %s, too, it gets 1/%zu of that gpu as long as they last, and moves %s", graph_place(graph, other->from)->name,
-              graph_place(graph, other->to)->name, more, option->shared, option->beside_count + 1, moved);
+    plan_warn(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
 }
 
 /* "119.2 GB/s instead of 60.1"; where either is less than 1 GB/s, each in its own unit. */

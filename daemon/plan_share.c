@@ -344,6 +344,5 @@ void plan_share_room(const struct way_ends *ends, const struct way *way, size_t 
             take_room(ends, way[w].pair[i], plan_way_rate(&way[w]), ret);
             ret->used.is_known = ret->used.is_known && way[w].pair[i]->lanes->is_known;
         }
-    ret->own_count = ret->taken_count;
     leave_fair(ends, ret);
 }

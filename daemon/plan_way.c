@@ -257,7 +257,7 @@ static bool fits(const struct pair *pair, double bytes_per_s, const struct way_r
     for (size_t i = 0; i < room->taken_count; i++) {
         bool is_same_gpus = pair->move.by == MOVE_KERNEL && room->taken[i]->move.by == MOVE_KERNEL && room->taken[i]->move.driver == pair->move.driver;
         kernels += is_same_gpus;
-        if (room->taken[i] == pair || (is_same_gpus && (i >= room->own_count || kernels > WAY_KERNELS_MAX)))
+        if (room->taken[i] == pair || (is_same_gpus && kernels > WAY_KERNELS_MAX))
             return false;
     }
     for (size_t b = 0; b < LANES_WORDS; b++)

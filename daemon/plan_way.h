@@ -27,7 +27,7 @@ struct way_ends {
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */
     size_t without_count;
-    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its gpus no kernel; NULL when there is nothing */
+    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its kernels count with theirs; NULL when there is nothing */
     size_t busy_count;             /* at most WAY_BUSY_MAX */
 };
 
@@ -79,7 +79,7 @@ size_t plan_way_kernels(const struct way *way, size_t count, place_id gpu);
 /* What ways that are taken leave of the lanes that they use. */
 struct way_room {
     const struct pair *taken[WAY_ROOM_HOPS]; /* their hops, which no other way may have, too */
-    size_t own_count, taken_count; /* first those of the ways, then what moves meanwhile */
+    size_t taken_count; /* first those of the ways, then what moves meanwhile */
     struct lanes used;
     double left[64 * LANES_WORDS]; /* bytes per second, by lane; of those that are used */
 };
@@ -96,5 +96,5 @@ bool plan_way_through(const struct way_ends *ends, enum way_through through, enu
 /* Whether the request lets bytes that go elsewhere stop there. */
 bool plan_way_may_pass(const struct way_ends *ends, place_id via);
 
-/* Whether it finds room for all that it gets alone, and no gpu in it copies by kernel for what moves meanwhile, whose kernels fill it, nor by more than WAY_KERNELS_MAX kernels at once. */
+/* Whether it finds room for all that it gets alone, and no gpu in it copies by more than WAY_KERNELS_MAX kernels at once, with those of what moves meanwhile. */
 bool plan_way_fits(const struct way_ends *ends, const struct way *way, const struct way_room *room);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resource_between.h"
 #include "resource_narrow.h"
 
 #define FLOWS_LOOKED_AT 20000 /* in all sets of a metric: with more, nothing is looked for */
@@ -409,8 +410,10 @@ static bool fill(struct resource_model *model, const struct graph *graph, const 
 {
     size_t role_count = 0, end;
     model->structure = resource_structure_new(graph, values, sets);
-    if (model->structure != NULL)
+    if (model->structure != NULL) {
         resource_narrow(model->structure, graph, values);
+        resource_between(model->structure, graph, values);
+    }
     struct resource_role *role = model->structure != NULL ? list_roles(graph, model->structure, &role_count) : NULL;
     bool ok = role != NULL && take_alone(model, values, sets);
     struct contradiction *contradiction = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *contradiction);

@@ -57,7 +57,7 @@ struct making {
     const struct graph *graph;
     const struct values *values;
     const struct sets *sets;
-    uint16_t *link[2];    /* by link: its item out and in; NONE */
+    uint16_t *link[3];    /* by link: its item out, in, and both of one between packages; NONE */
     uint16_t *port[3];    /* by module: out, in, both */
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
     uint16_t *number;     /* room for those */
@@ -152,6 +152,8 @@ static double one_memory_rate(const struct making *making, const struct link *li
 
 static uint16_t add_link(struct making *making, const struct link *link, int way)
 {
+    if (way == 2)
+        return link->kind == LINK_SMP ? add(making, RESOURCE_LINK, RESOURCE_BOTH, link->from, link->to, 0) : NONE;
     bool is_bare = link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0);
     const struct value *cores = is_bare ? by_cores(making, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
     double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s, own = rate > 0 ? one_memory_rate(making, link) : 0;
@@ -167,7 +169,7 @@ static void add_all(struct making *making)
 {
     const struct graph *graph = making->graph;
     for (size_t i = 0; i < graph->link_count; i++) {
-        for (int way = 0; way < 2; way++)
+        for (int way = 0; way < 3; way++)
             making->link[way][i] = add_link(making, &graph->links[i], way);
     }
     for (place_id p = 0; p < (place_id)graph->place_count; p++) {
@@ -219,9 +221,7 @@ static void fill_width(const struct making *making, const struct link_path *path
         if (link->kind != LINK_SMP || link->nominal_bytes_per_s > 0)
             continue;
         if (item == NONE) {
-            pair->unstated = number;
-            pair->bytes_per_s = 0;
-            pair->cores = NULL;
+            *pair = (struct resource_pair){.unstated = number};
             return;
         }
         if (making->structure->item[item].bytes_per_s < pair->bytes_per_s) {
@@ -244,6 +244,7 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
         for (size_t i = 0; i < path.step_count; i++) {
             pair->is_guess |= path.is_one_of_several && making->graph->links[path.step[i].link].kind == LINK_XGMI;
             use(pair, making->link[path.step[i].back][path.step[i].link]);
+            use(pair, making->link[2][path.step[i].link]);
         }
     }
     use_port(making, pair, from, to, 0);
@@ -393,7 +394,7 @@ static void look_at_set(const struct making *making, const struct set *set)
 static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 2 * making->graph->link_count + 6 * making->graph->place_count;
+    size_t items = 3 * making->graph->link_count + 6 * making->graph->place_count;
     structure->paths = link_paths_new(making->graph);
     structure->item = calloc(items + 1, sizeof *structure->item);
     structure->slot = calloc(making->graph->place_count + 1, sizeof *structure->slot);
@@ -402,10 +403,9 @@ static bool fill(struct making *making)
     if (structure->paths == NULL || structure->item == NULL || structure->slot == NULL || making->load == NULL || making->number == NULL)
         return false;
     for (size_t way = 0; way < 3; way++) {
-        if (way < 2)
-            making->link[way] = making->number + way * making->graph->link_count;
-        making->port[way] = making->number + 2 * making->graph->link_count + way * making->graph->place_count;
-        making->memory[way] = making->number + 2 * making->graph->link_count + (3 + way) * making->graph->place_count;
+        making->link[way] = making->number + way * making->graph->link_count;
+        making->port[way] = making->number + 3 * making->graph->link_count + way * making->graph->place_count;
+        making->memory[way] = making->number + 3 * making->graph->link_count + (3 + way) * making->graph->place_count;
     }
     if (items >= NONE) {
         for (size_t p = 0; p < making->graph->place_count; p++)

@@ -9,6 +9,7 @@
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most, or of what firmware says of that memory;
+ * - both directions of a link between packages: resource_between.h;
  * - both directions of a port and of a memory together carry what sets of some kind of transfers showed; else nothing is known of it;
  * - each is at least what was seen to go through it, alone or together.
  */

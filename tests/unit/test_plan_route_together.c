@@ -70,8 +70,8 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     end(&f);
 }
 
-/* Another program's kernel fills it: the second way is the engine's. */
-static void a_kernel_that_moves_meanwhile_fills_its_gpu(void **state)
+/* What moves meanwhile has a kernel there, too: three share the gpu, and each may get as little as a third as long as that lasts. */
+static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **state)
 {
     (void)state;
     struct fixture f = begin();
@@ -79,19 +79,24 @@ static void a_kernel_that_moves_meanwhile_fills_its_gpu(void **state)
     pair(&f, 0, 4, 50, 90);
     pair(&f, 4, 1, 50, 90);
     pair(&f, 0, 5, 50, 90);
-    struct route_transfer other = {gpu(&f, 0), gpu(&f, 5), 1024 * MIB};
+    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}};
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    request.meanwhile = &other;
+    double alone_ns = first(&f, request)->predicted.time_ns, alone_high_ns = f.answer.option[0].predicted.high_ns;
+    request.meanwhile = others;
     request.meanwhile_count = 1;
     const struct route_option *best = first(&f, request);
-    assert_int_equal(best->way_count, 2);
-    assert_int_equal(best->way[1].hop[0].by, MOVE_COPY_ENGINE);
-    other.bytes = 16 * MIB; /* it has ended soon: kernels go both ways, slowed for that long */
+    assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL && best->way[1].hop[0].by == MOVE_KERNEL);
+    assert_near(best->predicted.time_ns, alone_ns, 1e-9);
+    assert_true(best->predicted.high_ns > 1.2 * alone_high_ns);
+    assert_true(says(&f.answer.reasons, "3 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile: that many share the blocks that it holds"));
+    struct plan_call call;
+    plan_call_make(f.graph, f.values, NULL, best, &call);
+    assert_non_null(strstr(call.text, "a copy kernel with 1/3 of the blocks that fill the gpu on gpu0"));
+    /* Four at most. */
+    request.meanwhile_count = 3;
     best = first(&f, request);
-    assert_true(best->way_count == 2 && best->way[0].hop[0].by == MOVE_KERNEL && best->way[1].hop[0].by == MOVE_KERNEL && isnan(best->predicted.low_ns));
-    request.meanwhile_count = 0;
-    double alone_ns = best->predicted.time_ns;
-    assert_true(first(&f, request)->predicted.time_ns < alone_ns && alone_ns < 1.1 * f.answer.option[0].predicted.time_ns);
+    for (size_t w = 1; w < best->way_count; w++)
+        assert_int_equal(best->way[w].hop[0].by, MOVE_COPY_ENGINE);
     end(&f);
 }
 
@@ -230,7 +235,7 @@ static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void *
     end(&f);
 }
 
-/* Kernels are faster alone, but not beside another one on the same gpu. */
+/* Each with its part of the blocks gets what it gets alone, as far as links carry it; at most it takes as long as at half of the gpu while the other lasts. */
 static void kernels_on_one_gpu_share_it(void **state)
 {
     (void)state;
@@ -238,43 +243,26 @@ static void kernels_on_one_gpu_share_it(void **state)
     pair(&f, 0, 1, 50, 90);
     pair(&f, 0, 4, 20, 90);
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 4096 * MIB};
-    assert_int_equal(first(&f, request)->way[0].hop[0].by, MOVE_KERNEL);
-    request.meanwhile = &other;
-    request.meanwhile_count = 1;
-    const struct route_option *best = first(&f, request);
-    assert_int_equal(best->way[0].hop[0].by, MOVE_COPY_ENGINE);
-    assert_near(f.answer.option[1].predicted.time_ns, 2 * 1024 * MIB / 90.0, 0.02);
-    assert_true(says(&f.answer.warnings, "beside what moves meanwhile was not measured"));
-    assert_null(best->shared);
-    assert_string_equal(f.answer.option[1].shared, "gpu0");
-    end(&f);
-}
-
-/* The first option may be such a kernel: a reason says what slows it, by how many kernels. */
-static void a_kernel_that_leads_beside_others_on_its_gpu_says_so(void **state)
-{
-    (void)state;
-    struct fixture f = begin();
-    pair(&f, 0, 1, 20, 90);
-    pair(&f, 0, 4, 20, 90);
-    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 4), 64 * MIB}, {gpu(&f, 0), gpu(&f, 4), 1024 * MIB}};
-    struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
-    request.meanwhile = &others[1];
+    struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 4), 4096 * MIB}, {gpu(&f, 0), gpu(&f, 4), 256 * MIB}};
+    double alone_ns = first(&f, request)->predicted.time_ns, alone_high_ns = f.answer.option[0].predicted.high_ns;
+    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL);
+    request.meanwhile = others;
     request.meanwhile_count = 1;
     const struct route_option *best = first(&f, request);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
-    assert_near(best->predicted.time_ns, 2 * 1024 * MIB / 90.0, 0.02);
-    assert_string_equal(best->shared, "gpu0");
-    assert_true(says(&f.answer.reasons, "beside the kernel from gpu0 to gpu4, which would fill gpu0, too, it gets 1/2 of that gpu as long as they last, and moves 45 GB/s"));
-    request.meanwhile = others;
-    request.meanwhile_count = 2;
+    assert_near(best->predicted.time_ns, alone_ns, 1e-9);
+    assert_near(best->predicted.high_ns, 2 * alone_high_ns, 0.01);
+    assert_null(best->shared);
+    assert_true(says(&f.answer.reasons, "2 kernels of gpu0 copy at the same time, 1 of them what moves meanwhile"));
+    struct plan_call call;
+    plan_call_make(f.graph, f.values, NULL, best, &call);
+    assert_non_null(strstr(call.text, "with 1/2 of the blocks that fill the gpu on gpu0"));
+    request.meanwhile = &others[1]; /* which has ended soon */
     best = first(&f, request);
-    assert_true(best->way[0].hop[0].by == MOVE_KERNEL && best->beside_count == 2);
-    assert_true(says(&f.answer.reasons, "beside the kernel from gpu0 to gpu4 and 1 more, which would fill gpu0, too, it gets 1/3 of that gpu"));
+    assert_near(best->predicted.high_ns, 1.25 * alone_high_ns, 0.01);
     request.meanwhile_count = 0;
     best = first(&f, request);
-    assert_true(best->shared == NULL && best->beside_count == 0 && !says(&f.answer.reasons, "beside the kernel"));
+    assert_true(best->beside[0][0] == 0 && !says(&f.answer.reasons, "kernels of gpu0"));
     end(&f);
 }
 
@@ -303,7 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_of_a_split_share_a_gpu),
-        cmocka_unit_test(a_kernel_that_moves_meanwhile_fills_its_gpu),
+        cmocka_unit_test(a_kernel_that_moves_meanwhile_counts_with_those_of_a_split),
         cmocka_unit_test(ways_of_two_packages_are_taken_together_but_for_what_crosses),
         cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
         cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),
@@ -311,7 +299,6 @@ int main(void)
         cmocka_unit_test(a_split_shares_with_what_moves_meanwhile_where_that_is_worth_it),
         cmocka_unit_test(the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile),
         cmocka_unit_test(kernels_on_one_gpu_share_it),
-        cmocka_unit_test(a_kernel_that_leads_beside_others_on_its_gpu_says_so),
         cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
