@@ -65,7 +65,7 @@ class Node:
         if both is not None:
             return self.kind.get(both[1]) in ("gpu", "numa") and self.kind.get(both[2]) in ("gpu", "numa") and self.has_both
         place, _, part = name.partition(":")
-        return self.kind.get(place) == "gpu" if part == "" else self.kind.get(place) in OF_A_PLACE.get(part, set())
+        return self.kind.get(place) in OF_A_PLACE.get(part, set())
 
     @property
     def has_both(self):
@@ -99,7 +99,7 @@ def every_bottleneck_can_be_looked_up():
             for bottleneck, asked in node.seen.items():
                 assert node.can_be_looked_up(bottleneck), (name, bottleneck, asked)
                 kinds.add("sets" if bottleneck in node.shared else re.sub(r"^.*?(:|$)", "", bottleneck))
-    assert {"sets", "memory", "link:in", "link:out", "host-port", "both", ""} <= kinds, kinds
+    assert {"sets", "memory", "link:in", "link:out", "host-port", "both"} <= kinds, kinds
 
 
 def the_schema_and_the_manual_name_them_all():
