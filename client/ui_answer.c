@@ -36,6 +36,8 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
     ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "", ui_time(ui, time, time_ns));
     if (!isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
+    if (json_is_false(json_object_get(prediction, "measured")))
+        ui_put(ui, ", not all measured");
 }
 
 static void put_axes(struct ui *line, const json_t *axes)

@@ -21,7 +21,7 @@ static json_t *done(json_t *json, bool ok)
 /* Whole numbers are read and printed fast; of a tenth of a millisecond a nanosecond is nothing, of less it may be what tells options apart. */
 static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
 
-void answer_print_prediction(struct print *print, const struct prediction *prediction)
+void answer_print_prediction(struct print *print, const struct prediction *prediction, bool is_measured)
 {
     if (!isfinite(prediction->time_ns)) {
         print_null(print);
@@ -36,6 +36,8 @@ void answer_print_prediction(struct print *print, const struct prediction *predi
     print_real(print, whole(prediction->high_ns));
     print_key(print, "bottleneck");
     print_null(print);
+    print_key(print, "measured");
+    print_json(print, is_measured ? json_true() : json_false());
     print_close(print, '}');
 }
 

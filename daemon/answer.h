@@ -11,7 +11,7 @@
 #include "snapshot.h"
 
 /* null when there is no time. */
-void answer_print_prediction(struct print *print, const struct prediction *prediction);
+void answer_print_prediction(struct print *print, const struct prediction *prediction, bool is_measured);
 
 /* count entries of the evidence from first on. */
 void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);

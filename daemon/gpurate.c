@@ -11,6 +11,7 @@
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES 12
+#define BACK  "what the other direction gets"
 #define READS "what is known of reading such memory"
 #define SHARED_AXES "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
@@ -91,6 +92,10 @@ static void peer_tries(place_id gpu, place_id peer, const char *how, struct trie
     add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, is_read(how) ? "how=read" : "how=write", NULL);
     add(tries, METRIC_GPU_GPU_KERNEL, gpu, peer, "", "what copies by kernels get");
     add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? peer : gpu, is_read(how) ? gpu : peer, "", "what copy engines get");
+    tries->item[tries->count - 1].is_measured = true;
+    add(tries, METRIC_GPU_GPU_KERNEL, peer, gpu, is_read(how) ? "how=read" : "how=write", BACK);
+    tries->item[tries->count - 1].is_measured = true;
+    add(tries, METRIC_GPU_GPU_COPY_ENGINE, is_read(how) ? gpu : peer, is_read(how) ? peer : gpu, "", BACK);
     tries->item[tries->count - 1].is_measured = true;
 }
 
@@ -323,6 +328,15 @@ void gpurate_forget(struct gpurate_memo *memo, size_t warnings)
     memo->said_count = kept;
 }
 
+/* What is asked for, and not what is known of the other direction. */
+static const struct try *last_of(const struct tries *tries)
+{
+    size_t last = tries->count - 1;
+    while (last > 0 && tries->item[last].stands_for != NULL && strcmp(tries->item[last].stands_for, BACK) == 0)
+        last--;
+    return &tries->item[last];
+}
+
 static enum berth_code by_tries(const struct gpurate *at, const struct tries *tries, const char *how, double bytes, struct memrate_basis *basis,
                                 struct memtime *ret, struct berth_err *err)
 {
@@ -334,11 +348,12 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
         return BERTH_OK;
     }
     if (try == NULL)
-        return nominal(at, &tries->item[tries->count - 1], how, bytes, basis, ret, err);
+        return nominal(at, last_of(tries), how, bytes, basis, ret, err);
     if (try->stands_for != NULL)
         warn_of(at, how, try->stands_for, basis);
+    basis->by_other = basis->by_other || try->stands_for != NULL;
     *ret = time_of(at, try, v, bytes);
-    if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && strcmp(try->stands_for, READS) == 0))
+    if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && (strcmp(try->stands_for, READS) == 0 || strcmp(try->stands_for, BACK) == 0)))
         *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
     basis->floor |= curve_of(at, try, v) == NULL && lacks_start(at, try->metric, bytes) ? MEMRATE_FLOOR_START : 0;
     return memrate_cite(basis, v, err);

@@ -135,6 +135,7 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
     if (code != BERTH_OK || isnan(latency.value))
         return code;
     *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 0, 1);
+    basis->by_other = true;
     plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
     return BERTH_OK;
 }

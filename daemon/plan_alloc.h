@@ -36,6 +36,7 @@ struct alloc_option {
     unsigned floor;          /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0 it is none */
     bool by_links;           /* predicted rests on what links are said to carry */
     uint64_t linked;         /* bits by access: of which */
+    bool by_other;           /* or on what is known of other transfers */
     bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */

@@ -194,7 +194,7 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     answer->warnings.count = warnings;
     gpurate_forget(&work->memo, warnings);
     work->cores.numa = PLACE_NONE;
-    option->by_links = option->by_least = false;
+    option->by_links = option->by_least = option->by_other = false;
     option->linked = 0;
     place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
     const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
@@ -217,6 +217,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     if (code == BERTH_OK && !isnan(total.time_ns))
         code = add_setup(work, option, &basis, &total, err);
     option->by_links = basis.by_links;
+    option->by_other = basis.by_other;
     option->by_least = basis.by_least;
     option->at_most_ns = option->unmeasured != 0 && basis.floor == 0 ? total.time_ns : NAN;
     if (option->unmeasured != 0)

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "plan_alloc_order.h"
+#include "plan_doubt.h"
 #include "plan_ends.h"
 #include "plan_text.h"
 
 #define LIST_SIZE   112 /* of a warning, the names */
 #define NAME_SIZE   48
+#define DOUBT_MOST  (3 * RESOURCE_PLACES_MAX) /* with more memories nothing is found to be shared */
 #define LIKE        0.005 /* times that are printed alike */
 
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
@@ -145,6 +147,19 @@ static void warn_of_down(struct alloc_work *work)
             for (size_t k = 0; k < count; k++)
                 plan_warn(&work->answer.warnings, "%s: what is known of it may be from before", down[k]);
         }
+}
+
+/* Of gpus that use the buffer and the memories it may be in: what kernels get there is what these times rest on. */
+static void warn_of_doubt(struct alloc_work *work)
+{
+    place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
+    struct doubt_ends ends = {.one = gpu, .other = memory};
+    for (size_t u = 0; u < work->use_count && ends.ones < DOUBT_MOST; u++)
+        if (work->use[u].gpu != PLACE_NONE)
+            gpu[ends.ones++] = work->use[u].gpu;
+    for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
+        memory[ends.others++] = work->answer.option[i].place.memory;
+    plan_doubt_warn_between(work->snap, &ends, RESOURCE_HOST_KERNEL | RESOURCE_PEER_KERNEL, &work->answer.warnings);
 }
 
 /* ---- what decided ---- */
@@ -316,6 +331,7 @@ static void say_behind(struct alloc_work *work)
 void plan_alloc_say(struct alloc_work *work)
 {
     warn_of_down(work);
+    warn_of_doubt(work);
     warn_of_setup(work);
     warn_of_times(work);
     if (plan_alloc_is_short(&work->answer.option[0], work->request->bytes))

@@ -115,10 +115,10 @@ static void name_gpus(const struct others *others, const struct graph *graph, ch
         snprintf(text + used, size - used, " and %zu more", others->berths - NAMED_MAX);
 }
 
-/* " (not measured)" where our own was and that is not. */
-static const char *mark(struct bind_price *price, const uint16_t *ours, const uint16_t *slot, const place_id *memory)
+/* " (not all measured)" behind a time in which something nominal or published is. */
+static const char *mark(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
-    return plan_bind_price_of(price, ours, NULL).is_measured && !plan_bind_price_of(price, slot, memory).is_measured ? " (not all measured)" : "";
+    return plan_bind_price_of(price, slot, memory).is_measured ? "" : " (not all measured)";
 }
 
 static void say(const struct others *others, struct bind_answer *answer)
@@ -128,7 +128,7 @@ static void say(const struct others *others, struct bind_answer *answer)
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
         plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that takes longer takes %s%s, %.3g times as long: %s", others->count, plural,
-                  plan_text_time(others->best_ns, time), mark(others->price, others->ours, others->best, NULL), others->best_ns / others->ours_ns, gpus);
+                  plan_text_time(others->best_ns, time), mark(others->price, others->best, NULL), others->best_ns / others->ours_ns, gpus);
     } else if (others->count > 0) {
         plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s", others->count, plural, others->count == 1 ? "s" : "",
                   others->less > 0 ? "no longer" : "as long");
@@ -171,7 +171,7 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
         else
             snprintf(which, sizeof which, "of another NUMA node each (task 0: %.20s instead of %.20s)", other, own);
         if (time_ns > others->ours_ns * (1 + PRICE_WORTH))
-            plan_warn(&answer->reasons, "with memory %s the same gpus take %s, %.3g times as long", which, plan_text_time(time_ns, time), time_ns / others->ours_ns);
+            plan_warn(&answer->reasons, "with memory %s the same gpus take %s%s, %.3g times as long", which, plan_text_time(time_ns, time), mark(price, others->ours, elsewhere), time_ns / others->ours_ns);
         else if (time_ns > others->ours_ns * (1 - PRICE_WORTH))
             plan_warn(&answer->reasons, "with memory %s the same gpus take as long", which);
     }

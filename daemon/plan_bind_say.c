@@ -159,8 +159,9 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
         name_parts(priced, how, sizeof how);
     else
         snprintf(how, sizeof how, "at %s%s", name_rate(1e9 * rate, number), alone);
-    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
-              !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how);
+    const char *mark = move->rate != NULL && move->rate->source == VALUE_MEASURED ? "" : " (not measured)";
+    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
+              !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how, mark);
 }
 
 /* What decides when the last ends, where no sharing explains it. */

@@ -17,6 +17,7 @@ struct streamed {
     size_t users, memories;
     double bytes;         /* that they move */
     double alone_ns;      /* the first of them without the others */
+    bool is_measured;     /* nothing nominal or published is in it */
     bool at_least;        /* time is a lower bound: low_ns is time_ns, high_ns NAN */
 };
 
@@ -144,10 +145,14 @@ static enum berth_code price_tasks(const struct bind_stream *stream, const struc
     struct pricing pricing = {.stream = stream, .task = task, .tasks = tasks, .moved = calloc(tasks, sizeof *pricing.moved)};
     if (pricing.moved == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what tasks move");
+    size_t first = basis->evidence->count;
     sum_up(&pricing);
     enum berth_code code = memkind_node_init(stream->snap->graph, &pricing.node, err);
     if (code == BERTH_OK)
         code = price(&pricing, basis, ret, err);
+    ret->is_measured = !ret->at_least;
+    for (size_t i = first; i < basis->evidence->count && ret->is_measured; i++)
+        ret->is_measured = basis->evidence->item[i] == NULL || basis->evidence->item[i]->source == VALUE_MEASURED;
     memkind_node_done(&pricing.node);
     free(pricing.moved);
     return code;
@@ -275,6 +280,8 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
         return code;
     answer->predicted = ours.time;
     answer->baseline = order.time;
+    answer->predicted_is_measured = ours.is_measured;
+    answer->baseline_is_measured = order.is_measured;
     if (isnan(ours.time.time_ns)) {
         plan_warn(&answer->warnings, "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided");
         return BERTH_OK;

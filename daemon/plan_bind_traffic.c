@@ -186,6 +186,7 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
     if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? same_ns : least_ns) || isnan(traffic->by_ns[traffic->by]))
         return false;
     traffic->by_ns[by] = same_ns;
+    traffic->by_is_measured[by] = plan_bind_price_of(price, traffic->slot, NULL).is_measured;
     traffic->bound_ns = fmin(traffic->bound_ns, least_ns);
     return true;
 }
@@ -216,6 +217,7 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
         if (traffic->price != NULL)
             give_away(better ? &found : &traffic->found, better ? &traffic->found : &found);
         traffic->by_ns[by] = time_ns;
+        traffic->by_is_measured[by] = plan_bind_price_of(price, slot, NULL).is_measured;
         traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
         if (better)
             keep(traffic, by, &found, &price, &slot);
@@ -250,6 +252,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
         if (takes == 1U << by) { /* one way for all already: another one that is as fast is no better */
             traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
+            traffic->by_is_measured[single[by]] = traffic->by_is_measured[LOAD_BEST];
             traffic->by = single[by];
         }
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++) /* the more ways of copying the fewer lack a price */
@@ -394,6 +397,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
     bool is_worse = order.step.time_ns > ours.step.time_ns * (1 + PRICE_WORTH);
     answer->predicted = ours.step;
     answer->baseline = order.step;
+    answer->predicted_is_measured = ours.is_measured;
+    answer->baseline_is_measured = order.is_measured;
     snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s", ours.bottleneck);
     snprintf(answer->baseline_bottleneck, sizeof answer->baseline_bottleneck, "%s", order.bottleneck);
     say_shared_gpus(snap->graph, gpus, answer);
@@ -405,7 +410,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         double settled = traffic->found.settled;
         answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + settled) * (1 + SEARCH_SAME);
         answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
-        code = plan_bind_mechanism(traffic->price, traffic->by_ns, snap, answer, err);
+        code = plan_bind_mechanism(traffic->price, traffic->by_ns, traffic->by_is_measured, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
         if (is_as_searched && settled >= WORD)
             plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);

@@ -17,6 +17,7 @@ struct bind_traffic {
     uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
     place_id *task_memory;    /* by task */
     struct search_result found;
+    bool by_is_measured[3];   /* whether nothing nominal or published is in that */
     double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found; NAN not looked for, or not known */
     double bound_ns;          /* no choice takes less by any of these; 0 unknown */
     bool in_rank_order;       /* gpus ascend from task to task */

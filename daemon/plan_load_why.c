@@ -25,7 +25,7 @@ static const char *name_of(const struct asked *asked, size_t index) { return gra
 /* ---- rates ---- */
 
 /* How little is known of a flow. */
-enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_HALF, LACK_MOST, LACK_ENGINE, LACK_NETWORK, LACK_SMALL, LACK_SIZES, LACK_START, LACK_OWN, LACK_COUNT };
+enum lack { LACK_NONE, LACK_ALL, LACK_MEASUREMENT, LACK_HALF, LACK_BACK, LACK_MOST, LACK_ENGINE, LACK_NETWORK, LACK_SMALL, LACK_SIZES, LACK_START, LACK_OWN, LACK_COUNT };
 
 static enum lack lack_of(const struct asked *asked, size_t i)
 {
@@ -34,7 +34,7 @@ static enum lack lack_of(const struct asked *asked, size_t i)
     if (ride == NULL)
         return flow->from != flow->to && flow->bytes > 0 ? LACK_ALL : LACK_NONE;
     if (ride->known == LOAD_NOMINAL)
-        return ride->kind == RESOURCE_NETWORK ? LACK_NETWORK : plan_move_is_own(&ride->move) ? LACK_HALF : plan_move_is_engines(&ride->move) ? LACK_ENGINE : ride->move.most != NULL ? LACK_MOST : LACK_MEASUREMENT;
+        return ride->kind == RESOURCE_NETWORK ? LACK_NETWORK : plan_move_is_own(&ride->move) ? LACK_HALF : plan_move_is_back(&ride->move) ? LACK_BACK : plan_move_is_engines(&ride->move) ? LACK_ENGINE : ride->move.most != NULL ? LACK_MOST : LACK_MEASUREMENT;
     if (!plan_move_knows(&ride->move, flow->bytes))
         return LACK_SMALL;
     if (ride->move.is_like)
@@ -88,6 +88,7 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
         [LACK_ALL] = {"neither measurements nor links say what a transfer takes", "it counts as no time"},
         [LACK_MEASUREMENT] = {"nothing was measured", "the time is what the links are said to allow"},
         [LACK_HALF] = {"nothing was measured", "it counts with half of what that memory is known to carry (why)"},
+        [LACK_BACK] = {"nothing was measured", "it counts with what the other direction gets (why)"},
         [LACK_MOST] = {"nothing was measured", "it counts with the most that is known at either end (why), whatever links are said to carry"},
         [LACK_ENGINE] = {"nothing was measured", "it counts with what is published of such copy engines (why), whatever links are said to carry"},
         [LACK_NETWORK] = {"nothing is measured", "the time is what the nic and its links are said to allow at best"},

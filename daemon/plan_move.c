@@ -209,6 +209,11 @@ bool plan_move_is_own(const struct move *move) { return move->rate == NULL && mo
 
 bool plan_move_is_engines(const struct move *move) { return move->most == NULL && move->engine != NULL && move->bytes_per_s == move->engine->bytes_per_s; }
 
+bool plan_move_is_back(const struct move *move)
+{
+    return move->rate == NULL && move->most != NULL && move->most->metric != METRIC_MEMORY_BANDWIDTH && move->most->from == move->to && move->most->to == move->from;
+}
+
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
 {
     const struct graph *graph = snap->graph;

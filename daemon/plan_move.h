@@ -55,6 +55,9 @@ bool plan_move_is_own(const struct move *move);
 /* Whether its rate is what is published of such engines (move->engine), of which links are said to carry more. */
 bool plan_move_is_engines(const struct move *move);
 
+/* Whether its rate is what the same two memories get in the other direction, in move->most. */
+bool plan_move_is_back(const struct move *move);
+
 /* plan_move_find without what links are said to carry: false where nobody measured or published a rate. */
 bool plan_move_rated(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 

@@ -422,6 +422,22 @@ static void take_own(const struct snapshot *snap, struct move *move)
     move->most = rate;
 }
 
+/* The same pair's other direction, of which something is known; not under a setting that the program would have to be started with. NULL: nothing is. */
+static const struct move *back_of(const struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+{
+    const struct pair *back = plan_pairs_find(pairs, to, from, by);
+    const char *axes = back != NULL ? values_axes(snap->values, back->move.rate) : "";
+    return back != NULL && (*axes == '\0' || strcmp(axes, "direction=read") == 0) ? &back->move : NULL;
+}
+
+/* What was measured one way stands for the other way: it says more of the two than links do, which may not be all that join them. */
+static void take_back(const struct snapshot *snap, const struct move *back, struct move *ret)
+{
+    place_id from = back->to, to = back->from;
+    *ret = (struct move){.from = from, .to = to, .by = back->by, .driver = graph_place(snap->graph, from)->kind == PLACE_GPU ? from : to, .most = back->rate, .bytes_per_s = back->bytes_per_s,
+                         .low = NAN, .high = NAN, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .drift = back->drift, .slowdown = 1};
+}
+
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret)
 {
     const struct pair *pair = plan_pairs_find(pairs, from, to, by);
@@ -435,8 +451,12 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
         return plan_pairs_move(snap, pairs, from_apu, to, by, ret);
     if (to_apu != PLACE_NONE && to_apu != from)
         return plan_pairs_move(snap, pairs, from, to_apu, by, ret);
-    if (!plan_move_find(snap, from, to, by, &move))
-        return false;
+    const struct move *back = back_of(snap, pairs, from, to, by);
+    bool is_linked = plan_move_find(snap, from, to, by, &move), is_back = back != NULL && (back->rate->source == VALUE_MEASURED || !is_linked);
+    if (is_back)
+        take_back(snap, back, ret);
+    if (is_back || !is_linked)
+        return is_back;
     bool from_gpu = graph_place(snap->graph, from)->kind == PLACE_GPU, to_gpu = graph_place(snap->graph, to)->kind == PLACE_GPU;
     unsigned steps = from_gpu && to_gpu ? 2 : 4; /* that direction, the other one, and both again by the other mechanism */
     bool is_own = move.rate == NULL && by == MOVE_KERNEL && plan_ends_are_one(snap->graph, from, to), is_known = move.rate != NULL || is_own;
@@ -453,8 +473,15 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
     return true;
 }
 
+/* What stands for a pair: its own, else what was measured of the other direction. */
+static const struct pair *find_either(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
+{
+    const struct pair *pair = plan_pairs_find(pairs, from, to, by), *back = pair == NULL ? plan_pairs_find(pairs, to, from, by) : NULL;
+    return back != NULL && back->move.rate->source == VALUE_MEASURED ? back : pair;
+}
+
 bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
 {
-    const struct pair *other = plan_pairs_find(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL);
-    return plan_pairs_find(pairs, from, to, by) == NULL && other != NULL && (by == MOVE_COPY_ENGINE || other->move.rate->source == VALUE_MEASURED);
+    const struct pair *other = find_either(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL);
+    return find_either(pairs, from, to, by) == NULL && other != NULL && (by == MOVE_COPY_ENGINE || other->move.rate->source == VALUE_MEASURED);
 }

@@ -90,8 +90,11 @@ static void add_nominal(struct route_work *work)
     struct way direct[MOVE_KERNEL + 1] = {{.hop_count = 0}, {.hop_count = 0}};
     for (int by = MOVE_COPY_ENGINE; by <= (int)last; by++)
         if (plan_links_hop(&work->ends, from, to, (enum move_by)by, &direct[by].hop[0])) {
+            bool is_guess = plan_pairs_is_guess(work->ends.pairs, from, to, (enum move_by)by);
+            if (is_guess && work->answer->count > 0 && direct[by].hop[0].bytes_per_s <= work->answer->option[0].way[0].hop[0].bytes_per_s)
+                continue; /* as add_kernel_by_links has it */
             direct[by].hop_count = 1;
-            add_option(work, &direct[by], 1, NULL);
+            add_option(work, &direct[by], 1, NULL)->is_guess = is_guess;
         }
     if (work->answer->count > 0 && !plan_ends_are_one(graph, from, to))
         add_around_by_links(work, direct, last);

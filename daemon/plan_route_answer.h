@@ -72,5 +72,17 @@ struct route_answer {
     struct plan_warnings reasons; /* sentences: what decided */
 };
 
+/* Whether all that its time rests on was measured, of just that. */
+static inline bool plan_route_answer_is_measured(const struct route_option *option)
+{
+    bool all = option->knows_both && !option->is_by_links;
+    for (size_t w = 0; w < option->way_count; w++)
+        for (size_t i = 0; i < option->way[w].hop_count; i++) {
+            const struct move *hop = &option->way[w].hop[i];
+            all = all && hop->rate != NULL && hop->rate->source == VALUE_MEASURED && !hop->is_slowed_by_guess;
+        }
+    return all;
+}
+
 /* Whether an option is one transfer. */
 static inline bool plan_route_answer_is_direct(const struct route_option *option) { return option->way_count == 1 && option->way[0].hop_count == 1; }

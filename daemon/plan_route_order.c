@@ -40,7 +40,7 @@ static void find_clear(struct route_answer *answer)
             most = fmax(most, plan_split_rate(answer->option[i].way, answer->option[i].way_count));
     for (size_t i = 0; i < answer->count; i++) {
         struct route_option *option = &answer->option[i];
-        option->is_clear = is_direct(option) || (!option->is_by_links && ROUTE_WORTH * plan_split_rate(option->way, option->way_count) > most);
+        option->is_clear = is_direct(option) || (!option->is_by_links && !option->is_guess && ROUTE_WORTH * plan_split_rate(option->way, option->way_count) > most);
     }
 }
 

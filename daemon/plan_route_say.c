@@ -24,7 +24,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
     const char *from = graph_place(graph, hop->from)->name, *to = graph_place(graph, hop->to)->name;
     if (hop->rate == NULL) {
         plan_warn(warnings, "nothing was measured from %s to %s%s: %s", from, to, hop->by == MOVE_KERNEL ? " by kernel" : "",
-                  plan_move_is_own(hop) ? half_of(graph, hop)
+                  plan_move_is_own(hop)    ? half_of(graph, hop)
+                  : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
                   : plan_move_is_engines(hop) ? "it counts with what is published of such copy engines (why), whatever links are said to carry"
                   : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, bytes))
@@ -98,7 +99,7 @@ static const struct value *most_by_engine(const struct route_said *said, place_i
 }
 
 /* What its rate is, where nobody measured or published it. */
-static const char *stand_in_of(const struct move *hop) { return hop->rate != NULL ? "" : hop->most != NULL ? " by the most that is known at either end" : " by its links"; }
+static const char *stand_in_of(const struct move *hop) { return hop->rate != NULL ? "" : plan_move_is_back(hop) ? " by the other direction" : hop->most != NULL ? " by the most that is known at either end" : " by its links"; }
 
 /* Where kernels are not wanted: what that costs, and where copy engines end. A kernel of which only links tell counts, too: it is what such gpus are built for. */
 enum berth_code plan_route_say_overlap(const struct route_said *said, struct berth_err *err)
@@ -194,9 +195,10 @@ static void say_way(const struct route_said *said, const struct route_option *op
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
                   *values_axes(said->snap->values, hop->most) == '\0' ? "reads" : "writes", graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
     else if (hop->most != NULL)
-        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), the most that is known at either end, whatever links are said to carry", name,
+        plan_warn(&said->answer->reasons, "%s: %s to %s counts with %.1f GB/s: %s to %s gets that (%s), %s", name,
                   graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name, hop->bytes_per_s / 1e9, graph_place(graph, hop->most->from)->name,
-                  graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source));
+                  graph_place(graph, hop->most->to)->name, value_source_name(hop->most->source),
+                  plan_move_is_back(hop) ? "the other direction" : "the most that is known at either end, whatever links are said to carry");
     else if (plan_move_is_engines(hop))
         plan_warn(&said->answer->reasons, "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   hop->bytes_per_s / 1e9, hop->engine->gfx, hop->engine->source);
@@ -309,8 +311,8 @@ void plan_route_say_reasons(const struct route_said *said)
             say_passed_over(said, option, name);
             continue;
         }
-        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%s)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
-                  option->predicted.time_ns / best->predicted.time_ns, rates, best->is_at_least ? ", if starting cost nothing" : "");
+        plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
+                  option->predicted.time_ns / best->predicted.time_ns, rates, plan_route_answer_is_measured(option) ? "" : ", not all measured", best->is_at_least ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0)

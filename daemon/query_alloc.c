@@ -81,6 +81,17 @@ static void reply_free(void *state)
     free(reply);
 }
 
+/* Nothing nominal or published is in it, nothing counts as nothing, and no links stand for a rate. */
+static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
+{
+    bool all = !option->by_links && !option->by_least && !option->by_other && !option->at_least;
+    for (size_t i = option->why; i < option->why + option->why_count && all; i++) {
+        const struct value *value = answer->evidence.item[i];
+        all = value == NULL || value->source == VALUE_MEASURED;
+    }
+    return all;
+}
+
 static void print_option(struct print *print, const struct reply *reply, const struct alloc_option *option)
 {
     char call[256];
@@ -93,7 +104,7 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_key(print, "call");
     print_name(print, call);
     print_key(print, "predicted");
-    answer_print_prediction(print, &option->predicted);
+    answer_print_prediction(print, &option->predicted, is_measured(&reply->answer, option));
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");

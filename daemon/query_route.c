@@ -25,17 +25,19 @@ static void reply_free(void *state)
 }
 
 /* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared. print_real has null for what is not finite. */
-static void print_prediction(struct print *print, const struct prediction *prediction, const char *shared)
+static void print_prediction(struct print *print, const struct route_option *option)
 {
     print_open(print, '{');
     print_key(print, "time_ns");
-    print_real(print, prediction->time_ns);
+    print_real(print, option->predicted.time_ns);
     print_key(print, "low_ns");
-    print_real(print, prediction->low_ns);
+    print_real(print, option->predicted.low_ns);
     print_key(print, "high_ns");
-    print_real(print, prediction->high_ns);
+    print_real(print, option->predicted.high_ns);
     print_key(print, "bottleneck");
-    print_string(print, shared);
+    print_string(print, option->shared);
+    print_key(print, "measured");
+    print_json(print, plan_route_answer_is_measured(option) ? json_true() : json_false());
     print_close(print, '}');
 }
 
@@ -91,7 +93,7 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
-    print_prediction(print, &option->predicted, option->shared);
+    print_prediction(print, option);
     print_key(print, "why");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');

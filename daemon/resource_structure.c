@@ -312,6 +312,16 @@ static bool is_filled_by_one(const struct graph *graph, const struct resource_ro
     return role->part == RESOURCE_HOST_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
 }
 
+/* Where only one direction was measured, what was seen to go there counts for both, as in plan_pairs. */
+static void raise_back(const struct making *making, const struct value *v)
+{
+    struct resource_structure *structure = making->structure;
+    const char *axes = values_axes(making->values, v);
+    const struct resource_pair *back = *axes == '\0' && v->source == VALUE_MEASURED && values_find(making->values, v->metric, v->to, v->from, axes) == NULL ? pair_of(structure, v->to, v->from) : NULL;
+    for (size_t i = 0; back != NULL && i < back->use_count; i++)
+        raise_capacity(&structure->item[back->use[i]], v->value);
+}
+
 /* That is as wide as what went through it, where anything did; all is at least so wide. */
 static void look_at_values(const struct making *making, bool ports)
 {
@@ -321,6 +331,8 @@ static void look_at_values(const struct making *making, bool ports)
         const struct value *v;
         for (size_t left = values_range(making->values, metrics[m], PLACE_NONE, &v); left > 0; left--, v++) {
             const struct resource_pair *pair = is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
+            if (pair != NULL && !ports)
+                raise_back(making, v);
             for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
                 struct resource_nominal *item = &structure->item[pair->use[i]];
                 if (ports && is_filled_by_one(making->graph, &item->role))

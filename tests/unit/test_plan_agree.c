@@ -76,7 +76,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 36.0;
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
-    assert_true(says(&f.answer.reasons, "numa3 to gpu0 gets that (published), the most that is known at either end"));
+    assert_true(says(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
     assert_int_equal(f.answer.option[0].why_count, 1);
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), 2 * one_ns, 1e-9);
     assert_near(bind_ns(&f, (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB}, LOAD_BEST, &reasons), 2 * one_ns, 1e-9);
@@ -95,6 +95,36 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     f = linked();
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), links_ns, 1e-9);
     assert_near(bind_ns(&f, (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB}, LOAD_BEST, &reasons), 2 * links_ns, 0.51); /* port and links are nominal */
+    end(&f);
+}
+
+/* Links that are known may not be all that join two gpus, as where nobody told of NVLink: what was measured one way says more of the other than they do. */
+static void what_was_measured_one_way_stands_for_the_other(void **state)
+{
+    (void)state;
+    struct fixture f = linked();
+    struct plan_warnings reasons;
+    rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
+    const double one_ns = 64 * MIB / 400.0;
+    assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
+    assert_true(says(&f.answer.warnings, "nothing was measured from gpu1 to gpu0: it counts with what the other direction gets (why)"));
+    assert_true(says(&f.answer.reasons, "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to gpu1 gets that (measured), the other direction"));
+    assert_true(isnan(f.answer.option[0].predicted.low_ns) && !plan_route_answer_is_measured(&f.answer.option[0]));
+    assert_near(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
+    assert_true(plan_route_answer_is_measured(&f.answer.option[0]));
+    assert_near(bind_ns(&f, (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB}, LOAD_COPY_ENGINE, &reasons), one_ns, 1e-9);
+    end(&f);
+    /* Less than links are said to carry, too; but not under a setting that the program would have to be started with. */
+    for (int setting = 0; setting < 2; setting++) {
+        f = linked();
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), setting ? "sdma=off" : "", setting ? 400 : 20);
+        assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), 64 * MIB / (setting ? 200.0 : 20.0), 1e-9);
+        end(&f);
+    }
+    /* And where links say nothing it is all that there is, published or measured. */
+    f = begin();
+    published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
+    assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), 64 * MIB / 28.0, 1e-9);
     end(&f);
 }
 
@@ -178,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_other_direction_stands_for_one_that_is_not_known),
+        cmocka_unit_test(what_was_measured_one_way_stands_for_the_other),
         cmocka_unit_test(kernels_by_links_are_offered_beside_published_engines),
         cmocka_unit_test(links_never_lead_before_what_was_measured),
         cmocka_unit_test(a_gpu_that_is_cut_into_slices_is_no_end),
