@@ -41,14 +41,24 @@ static void show_progress(struct probe *probe, const json_t *reply)
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
 {
     struct probe *probe = stream->arg;
-    if (probe->json) {
+    if (probe->json)
         stream->status = cmd_print_json(text);
-        return stream->status != CMD_DONE;
-    }
-    show_progress(probe, reply);
+    else
+        show_progress(probe, reply);
+    if (stream->status != CMD_DONE)
+        return true;
     json_decref(probe->last);
     probe->last = json_deep_copy(reply);
     return false;
+}
+
+/* A run without a single value is no success, whoever asked for it: a script that goes on would rest on what was known before. */
+static int nothing_measured(const struct probe *probe)
+{
+    const json_t *measured = json_object_get(probe->last, "measured");
+    if (!json_is_integer(measured) || json_integer_value(measured) > 0)
+        return CMD_DONE;
+    return cmd_fail(CMD_AGAIN, "nothing was measured: %s, and berth health what went wrong", probe->json ? "skipped says what was left out and why" : "what was left out and why is listed above");
 }
 
 static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *probe, enum cmd_end end)
@@ -67,11 +77,12 @@ static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *prob
         return stream->status;
     }
     if (probe->json)
-        return CMD_DONE;
+        return nothing_measured(probe);
     struct ui ui;
     ui_init(&ui, STDOUT_FILENO);
     ui_probe_summary(&ui, probe->last);
-    return cmd_print(&ui);
+    int status = cmd_print(&ui);
+    return status == CMD_DONE ? nothing_measured(probe) : status;
 }
 
 static int run(struct cmd *cmd)

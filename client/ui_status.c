@@ -10,10 +10,11 @@
 
 void ui_status(struct ui *ui, const json_t *reply)
 {
-    const json_t *basis = json_object_get(reply, "basis"), *progress = json_object_get(reply, "progress");
+    const json_t *basis = json_object_get(reply, "basis"), *progress = json_object_get(reply, "progress"), *at = json_object_get(reply, "last_probe_at_s"), *problem;
     const char *state = ui_member(reply, "state"), *store = ui_member(reply, "store");
     char when[UI_NUMBER];
     struct ui_table table;
+    size_t i;
     ui_table_begin(&table, ui, "ll");
     ui_cell(&table, "state");
     if (json_is_number(progress))
@@ -24,6 +25,8 @@ void ui_status(struct ui *ui, const json_t *reply)
     ui_cell(&table, "%s", ui_member(reply, "version"));
     ui_cell(&table, "started");
     ui_cell(&table, "%s", ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
+    ui_cell(&table, "measured");
+    ui_cell(&table, "%s", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
     ui_cell(&table, "store");
     if (strcmp(store, "memory_only") == 0)
         ui_cell(&table, "memory only: measurements are lost when the daemon ends");
@@ -37,6 +40,11 @@ void ui_status(struct ui *ui, const json_t *reply)
     ui_cell(&table, "%s", ui_member(basis, "snapshot"));
     ui_cell(&table, "origin");
     ui_cell(&table, "%s", ui_member(basis, "origin"));
+    json_array_foreach(json_object_get(reply, "problems"), i, problem)
+    {
+        ui_cell(&table, "%s", i == 0 ? "problems" : "");
+        ui_cell(&table, "%s", json_is_string(problem) ? json_string_value(problem) : "?");
+    }
     ui_table_end(&table, 0, false);
 }
 

@@ -133,7 +133,8 @@ bool programs_runs(const struct program *program, const struct config *config, c
     find(program, config, ret_path, size);
     if (program->is_gpu && (!has_gpu_of(graph, program->vendor) || (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;
-    bool must_be_there = !program->is_gpu && graph->origin != ORIGIN_STANDIN;
+    bool is_variant = program->full_only || program->beside != NULL; /* what the program's first start says of its absence goes for these */
+    bool must_be_there = program->is_gpu ? !is_variant && graph->origin == ORIGIN_LIVE : graph->origin != ORIGIN_STANDIN;
     return must_be_there || access(ret_path, X_OK) == 0;
 }
 
@@ -157,7 +158,7 @@ bool programs_tried_all(const struct config *config, const struct graph *graph, 
         if (values->item[i].source == VALUE_MEASURED && values->item[i].measured_at_s >= since_s)
             tried[values->item[i].metric] = true;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-        if (programs[i].quick == NULL || !programs_runs(&programs[i], config, graph, path, sizeof path))
+        if (programs[i].quick == NULL || !programs_runs(&programs[i], config, graph, path, sizeof path) || (programs[i].is_gpu && access(path, X_OK) != 0))
             continue;
         for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
             if (!tried[metric] && lists_meet(metric_info(metric)->name, programs[i].quick))

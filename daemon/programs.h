@@ -36,8 +36,8 @@ bool programs_measures(const struct program *program, const char *metrics);
 /* Those of the list that it measures; NULL when out of memory. */
 char *programs_common(const struct program *program, const char *metrics);
 
-/* Whether it is to be started on this node; path gets where it is, or should be. A GPU probe is where its gpus are and it is installed. The CPU probe belongs
- * to every berthd: without it a run fails and says so. The probes of a stand-in node are what the configuration's folder has, be it one or the other. */
+/* Whether it is to be started on this node; path gets where it is, or should be. The CPU probe belongs to every
+ * berthd, the GPU probe to each where there are gpus: without it a run fails and says so, once and not for each of its variants. The probes of a stand-in node are what the configuration's folder has, be it one or the other. */
 bool programs_runs(const struct program *program, const struct config *config, const struct graph *graph, char *ret_path, size_t size);
 
 /* Whose gpus it measures on this node, and by which driver: one process has one driver's, and beside those of the other vendor it is told which. NULL: whatever
@@ -45,6 +45,6 @@ bool programs_runs(const struct program *program, const struct config *config, c
 const char *programs_vendor(const struct program *program, const struct graph *graph);
 const char *programs_backend(const struct program *program, const struct graph *graph);
 
-/* Whether everything that the programs measure on this node has been tried since then: the last run may have been asked for one metric only, or have been
+/* Whether everything that the programs that are there measure on this node has been tried since then: the last run may have been asked for one metric only, or have been
  * cut short. */
 bool programs_tried_all(const struct config *config, const struct graph *graph, const struct values *values, int64_t since_s);

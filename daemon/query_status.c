@@ -25,12 +25,31 @@ static double progress_of(const struct daemon *daemon)
     return view.running ? view.share : NAN;
 }
 
+/* What somebody has to look at, "code at place: text"; NULL when out of memory. */
+static json_t *problems_json(const struct snapshot *snap)
+{
+    json_t *problems = json_array();
+    for (size_t i = 0; i < snap->note_count && problems != NULL; i++) {
+        const struct note *note = &snap->notes[i];
+        if (note->severity < NOTE_WARNING)
+            continue;
+        if (json_array_append_new(problems, json_sprintf("%s at %s: %s", note->code, note->place, note->text)) != 0) {
+            json_decref(problems);
+            problems = NULL;
+        }
+    }
+    return problems;
+}
+
 static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result, struct berth_err *err)
 {
-    json_t *result = json_pack("{s:s,s:o,s:s,s:I,s:s,s:I,s:o}", "state", state_name(sched_state(daemon->sched)), "progress",
+    const struct snapshot *snap = sched_snapshot(daemon->sched);
+    json_t *result = json_pack("{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o}", "state", state_name(sched_state(daemon->sched)), "progress",
                                jsonify_number(progress_of(daemon)), "version", BERTH_VERSION, "started_at_s", (json_int_t)daemon->started_at_s,
                                "store", store_state_name(sched_store_state(daemon->sched)), "clients",
-                               (json_int_t)server_clients(daemon->server), "basis", jsonify_basis(sched_snapshot(daemon->sched)));
+                               (json_int_t)server_clients(daemon->server), "last_probe_at_s",
+                               snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(), "problems", problems_json(snap), "basis",
+                               jsonify_basis(sched_snapshot(daemon->sched)));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;

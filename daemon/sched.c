@@ -170,6 +170,8 @@ void sched_begin(struct sched *sched)
     if (sched->store_is_out)
         sched_upkeep_due(&sched->upkeep);
     bool asks = config->node == NULL && sched_facts_ask(&sched->facts, sched->snapshot->graph);
+    if (sched_facts_is_new(&sched->facts)) /* there is nobody to ask */
+        next_step(sched);
     if (!can_measure(sched) || !config->probe_at_start)
         return;
     if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {

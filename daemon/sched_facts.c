@@ -1,8 +1,11 @@
 #include "sched_facts.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "programs.h"
@@ -30,6 +33,20 @@ void sched_facts_take(struct sched_facts *facts, char *take_text)
 
 static void line_read(void *arg, const char *line, size_t length) { facts_text_add(&((struct sched_facts *)arg)->said, line, length); }
 
+__attribute__((format(printf, 3, 4))) static void note_why_not(struct sched_facts *facts, bool is_logged, const char *format, ...)
+{
+    char why[192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    facts->note = (struct note){.severity = NOTE_WARNING, .code = "gpu-facts", .place = "machine0"};
+    snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %s", why);
+    facts->is_new = true;
+    if (is_logged)
+        log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);
+}
+
 /* Half a text would have gpus missing that are there: the one before stays. */
 static void ended(void *arg, const struct runner_end *end)
 {
@@ -44,11 +61,7 @@ static void ended(void *arg, const struct runner_end *end)
     } else {
         free(said);
         runner_describe(end, &facts->spec, text, sizeof text);
-        facts->note = (struct note){.severity = 1, .code = "gpu-facts", .place = "machine0"};
-        snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %.190s", text);
-        facts->is_new = true;
-        if (end->ending != RUNNER_STOPPED)
-            log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);
+        note_why_not(facts, end->ending != RUNNER_STOPPED, "%.190s", text);
     }
     facts->env.said(facts->env.arg);
 }
@@ -72,6 +85,10 @@ bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph)
     if (facts->stuck != 0 || program == NULL || !programs_runs(program, facts->env.config, graph, facts->program, sizeof facts->program))
         return false;
     facts->was_asked = true;
+    if (access(facts->program, X_OK) != 0) {
+        note_why_not(facts, true, "%.150s: %s", facts->program, strerror(errno));
+        return false;
+    }
     facts->args[0] = facts->program;
     facts->args[1] = "--facts";
     facts->args[2] = NULL;

@@ -36,9 +36,9 @@ struct sched_facts {
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env);
 void sched_facts_done(struct sched_facts *facts); /* nothing may run */
 
-/* Asks, where graph has gpus and the probe is installed, and nothing is being asked. It takes 10 s at most, or what the configuration says that a probe
- * may be silent. False: there is nothing to ask, or a process that
- * asked before cannot be killed; nothing will be said. */
+/* Asks, where graph has gpus, and nothing is being asked. It takes 10 s at most, or what the configuration says that a probe
+ * may be silent. False: nothing will be said, because there is nothing to ask, a process
+ * that asked before cannot be killed, or the probe is not there, which sched_facts_copy then says. */
 bool sched_facts_ask(struct sched_facts *facts, const struct graph *graph);
 static inline bool sched_facts_is_asking(const struct sched_facts *facts) { return facts->runner != NULL; }
 static inline bool sched_facts_was_asked(const struct sched_facts *facts) { return facts->was_asked; }

@@ -36,7 +36,7 @@ bool gpu_report_begin(struct gpu_report *report, const char *cell);
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                       const struct probe_axes *axes, const struct probe_summary *value);
 
-/* What starting one operation costs, by whatever clock (docs/RECORD.md); 0 or NAN: not known. */
+/* What starting one operation costs, by whatever clock (docs/RECORD.md); 0: not known. No record has what comes out below. */
 struct gpu_starts {
     double call_ns, queue_ns, chain_ns, launch_ns, end_ns;
 };
