@@ -5,8 +5,8 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, NODES  # noqa: E402
-from varlink import Connection  # noqa: E402
+from berthd import NODES  # noqa: E402
+from node import Node  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -17,31 +17,22 @@ OF_A_PLACE = {"memory": {"numa"}, "memory:read": {"numa"}, "memory:write": {"num
 OF_A_PLACE.update({f"{port}:{way}": OF_A_PLACE[port] for port in ("host-port", "gpu-port") for way in ("out", "in")})
 
 
-class Node:
-    def __init__(self, name):
-        self.daemon = Daemon("--node", NODES / name)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        node = self.peer.call("io.berth.Fabric.GetNode")[1]
-        self.kind = {place["name"]: place["kind"] for place in node["places"]}
-        self.links = {frozenset((link["from"], link["to"])) for link in node["links"]}
-        sets = self.peer.call("io.berth.Fabric.GetSets")[1]
-        self.shared = {shared["name"] for shared in sets["shared"]}
+class Looked(Node):
+    """With the bottlenecks that its answers named, each with the first request."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.links = {frozenset((link["from"], link["to"])) for link in self.told["links"]}
+        self.shared = {shared["name"] for shared in self.peer.call("io.berth.Fabric.GetSets")[1]["shared"]}
         self.seen = {}
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.__exit__()
-        self.daemon.__exit__()
-
-    def all(self, kind):
-        return [name for name, its in self.kind.items() if its == kind]
+    def kind_of(self, name):
+        return self.place[name]["kind"] if name in self.place else None
 
     def look(self, method, **request):
-        error, answer = self.peer.call("io.berth.Placement." + method, request)
+        error, answer = self.ask(method, request)
         if error is not None:
-            assert error.split(".")[-1] in ("NotMeasured", "NotEnough", "InvalidParameter"), (request, error, answer)
+            assert error in ("NotMeasured", "NotEnough", "InvalidParameter"), (request, error, answer)
             return
         told = [answer["predicted"], answer["baseline"]] if method == "Bind" else [option["predicted"] for option in answer["options"]]
         for prediction in told:
@@ -63,19 +54,19 @@ class Node:
             return frozenset(link.group(1, 2)) in self.links
         both = re.fullmatch(r"([a-z0-9]+)-([a-z0-9]+):both", name)
         if both is not None:
-            return self.kind.get(both[1]) in ("gpu", "numa") and self.kind.get(both[2]) in ("gpu", "numa") and self.has_both
+            return self.kind_of(both[1]) in ("gpu", "numa") and self.kind_of(both[2]) in ("gpu", "numa") and self.has_both
         place, _, part = name.partition(":")
-        return self.kind.get(place) in OF_A_PLACE.get(part, set())
+        return self.kind_of(place) in OF_A_PLACE.get(part, set())
 
     @property
     def has_both(self):
         """Whether anything was measured in both directions: it counts for pairs that are like it, too."""
-        places = self.all("gpu") + self.all("numa")
+        places = self.has("gpu") + self.has("numa")
         return any(self.both_is_measured(a, b) for a, b in itertools.combinations(places, 2))
 
 
 def ask_much(node):
-    gpus, numas = node.all("gpu"), node.all("numa")
+    gpus, numas = node.has("gpu"), node.has("numa")
     for tasks in sorted({1, 2, max(len(gpus) // 2, 1), max(len(gpus), 1)}):
         for host in (0, 64 << 10, GIB):
             for pattern, mechanism in itertools.product(("none", "pairs", "ring", "alltoall"), ("best", "kernel", "copy_engine")):
@@ -94,7 +85,7 @@ def ask_much(node):
 def every_bottleneck_can_be_looked_up():
     kinds = set()
     for name in NAMES:
-        with Node(name) as node:
+        with Looked(NODES / name) as node:
             ask_much(node)
             for bottleneck, asked in node.seen.items():
                 assert node.can_be_looked_up(bottleneck), (name, bottleneck, asked)

@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, NODES  # noqa: E402
-from varlink import Connection  # noqa: E402
+from berthd import BIN, NODES  # noqa: E402
+from node import Node  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MIB, GIB, PIB = 1 << 20, 1 << 30, 1 << 50
@@ -18,36 +18,22 @@ EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPl
 NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not node.name.startswith("broken")]
 
 
-class Node:
-    """A daemon over a node folder, and what the node has: names by kind, and memory by name."""
+class Refusing(Node):
+    """With what each place holds, and what it is to refuse."""
 
     def __init__(self, folder):
-        self.folder, self.daemon = folder, Daemon("--node", folder)
-        self.peer = Connection(self.daemon.socket, timeout=60)
-        self.names, self.capacity = {}, {}
-        for place in self.peer.call("io.berth.Fabric.GetNode")[1]["places"]:
-            self.names.setdefault(place["kind"], []).append(place["name"])
-            self.capacity[place["name"]] = place.get("capacity_bytes")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.peer.__exit__()
-        self.daemon.__exit__()
-
-    def has(self, kind):
-        return self.names.get(kind, [])
+        super().__init__(folder)
+        self.capacity = {name: place.get("capacity_bytes") for name, place in self.place.items()}
 
     def memory_is_known(self, kind):
         return bool(self.has(kind)) and all(self.capacity[name] is not None for name in self.has(kind))
 
     def refuses(self, method, request, error, *words):
         """On the socket: that error, in one line, with those words; sizes are told in one way, as people write them."""
-        named, reply = self.peer.call("io.berth.Placement." + method, request)
+        named, reply = self.ask(method, request)
         assert named is not None, (method, request, "is answered", str(reply)[:300])
         detail = reply["detail"]
-        assert named.split(".")[-1] == error and "\n" not in detail and len(detail) < 256, (method, request, named, reply)
+        assert named == error and "\n" not in detail and len(detail) < 256, (method, request, named, reply)
         assert all(word in detail for word in words), (method, request, words, detail)
         assert not (re.search(r"\d{10}", detail) and "iB" in detail), detail
         return reply
@@ -61,7 +47,7 @@ class Node:
 
 def all_nodes():
     for name in NAMES:
-        with Node(NODES / name) as node:
+        with Refusing(NODES / name) as node:
             yield node
 
 
@@ -161,15 +147,15 @@ def gpus_that_are_lost():
     for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(NODES / name, folder, dirs_exist_ok=True)
-            with Node(folder) as node:
-                pci = next(place["pci"] for place in node.peer.call("io.berth.Fabric.GetNode")[1]["places"] if place["name"] == "gpu0")
+            with Refusing(folder) as node:
+                pci = node.place["gpu0"]["pci"]
             told, about = pathlib.Path(folder) / "facts.jsonl", json.loads((pathlib.Path(folder) / "node.json").read_text())
             run = {"record": "run", "schema": 1, "probe": "gpu", "backend": "facts", "started_at": 1795343201, "conditions": {}}
             lost = {"record": "device", "gpu": "gpu0", "pci": pci, "state": "lost"}
             lines = told.read_text().splitlines() if told.exists() else [json.dumps(run)]
             told.write_text("\n".join([line for line in lines if '"gpu":"gpu0"' not in line] + [json.dumps(lost)]) + "\n")
             (pathlib.Path(folder) / "node.json").write_text(json.dumps({**about, "facts": "facts.jsonl"}))
-            with Node(folder) as node:
+            with Refusing(folder) as node:
                 there = node.has("gpu")[1:]
                 node.refuses("Bind", {"tasks": len(there) + 1}, "NotEnough", there[0], there[-1], "gpu0 is lost")
                 node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 stopped answering", ", ".join(there))
@@ -180,7 +166,7 @@ def gpus_that_are_lost():
 
 
 def memory_of_a_gpu_that_is_not_allowed():
-    with Node(NODES / "gh200-quad") as node:
+    with Refusing(NODES / "gh200-quad") as node:
         node.refuses("Route", {"from": "gpu2", "to": "numa28", "bytes": MIB, "allowed": {"gpus": ["gpu0", "gpu2"]}}, "NothingAllowed", "gpu3 is not among the gpus that are allowed: gpu0, gpu2")
         node.command_refuses(["route", "numa28", "gpu2", "1M", "--gpus", "0,2"], "NothingAllowed", "gpu3 is not among the gpus that are allowed: gpu0, gpu2")
 
@@ -189,8 +175,8 @@ def a_node_whose_cores_are_not_known():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "mi250x/kfd", folder + "/kfd")
         (pathlib.Path(folder) / "node.json").write_text(json.dumps({"name": "bare", "origin": "reconstructed", "kfd": "kfd"}))
-        with Node(folder) as node:
-            assert not node.has("core") and len(node.has("gpu")) == 8, node.names
+        with Refusing(folder) as node:
+            assert not node.has("core") and len(node.has("gpu")) == 8, node.place
             node.refuses("Bind", {"tasks": 2}, "Unavailable", "the cores of this node are not known", "berth route")
             node.command_refuses(["bind", "-n", 2], "Unavailable", "the cores of this node are not known")
             node.refuses("Allocate", {"bytes": MIB}, "Unavailable", "the cores of this node are not known: say who uses the memory")

@@ -1,0 +1,27 @@
+"""A daemon over a node folder, one connection to it, and what the node has."""
+from berthd import Daemon
+from varlink import Connection
+
+
+class Node:
+    def __init__(self, folder):
+        self.folder, self.daemon = folder, Daemon("--node", folder)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        self.told = self.peer.call("io.berth.Fabric.GetNode")[1]
+        self.place = {place["name"]: place for place in self.told["places"]}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.__exit__()
+        self.daemon.__exit__()
+
+    def has(self, kind):
+        """The names of all places of a kind, in their order."""
+        return [name for name, place in self.place.items() if place["kind"] == kind]
+
+    def ask(self, method, request):
+        """The error's name without its interface, or None, and what came with it."""
+        error, answer = self.peer.call("io.berth.Placement." + method, request)
+        return error and error.split(".")[-1], answer
