@@ -58,7 +58,7 @@ static int run_help(struct cmd *cmd)
     for (const struct cmd_command *command = cmd->commands; command->name != NULL; command++)
         if (strcmp(command->name, cmd->operand[0]) == 0)
             return show_help(cmd, command);
-    return cmd_usage(cmd, "no command %.40s", cmd->operand[0]);
+    return cmd_usage(cmd, "no command %.40s; berth help lists them", cmd->operand[0]);
 }
 
 static int show_version(void)

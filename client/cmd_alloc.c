@@ -44,7 +44,7 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 {
     const char *colon = strrchr(text, ':');
     if (colon == NULL || colon == text)
-        return cmd_usage(cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random], not %.60s", text);
+        return cmd_usage(cmd, "--by takes PLACE:reads=SIZE,writes=SIZE[,random][,cores=N], not %.60s", text);
     json_t *words = cmd_list(colon + 1);
     if (words == NULL)
         return cmd_fail_memory();

@@ -112,6 +112,8 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
         if (!is_path(option) && !lib_utf8_is_valid(value))
             return not_utf8(cmd, *i);
     }
+    if (value != NULL && *value == '\0' && is_path(option)) /* mostly a variable of a script's that is not set */
+        return cmd_usage(cmd, "--%s takes a %s, not \"\"", option->name, strcmp(option->value, "PATH") == 0 ? "path" : strcmp(option->value, "FILE") == 0 ? "file" : "folder");
     int status = check_choice(cmd, option, value);
     if (status != CMD_DONE)
         return status;
@@ -150,6 +152,8 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
         bool is_theirs = cmd->command != NULL && cmd->command->takes_command && (only_operands || cmd->operand_count > 0);
         if (!is_theirs && !lib_utf8_is_valid(argv[i]))
             return not_utf8(cmd, i);
+        if (argv[i][0] == '\0' && (!is_theirs || cmd->operand_count == 0))
+            return cmd_usage(cmd, "word %d of the command line is empty", i);
         if (is_theirs)
             cmd->operand[cmd->operand_count++] = argv[i];
         else if (!only_operands && strcmp(argv[i], "--") == 0)

@@ -118,6 +118,8 @@ static int run(struct cmd *cmd)
     const char *format = cmd_value(cmd, OPTION(FORMAT));
     if (format == NULL)
         format = "table";
+    if (cmd_has(cmd, OPTION(TASK)) && strcmp(format, "env") != 0)
+        return cmd_usage(cmd, "--task goes with --format env");
     json_t *reply;
     int status = cmd_ask_filled(cmd, "io.berth.Placement.Bind", make_request, &reply);
     if (status != CMD_DONE)

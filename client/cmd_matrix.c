@@ -89,7 +89,7 @@ static int run(struct cmd *cmd)
         ui_init(&ui, STDOUT_FILENO);
         if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
             ui_matrix(&ui, reply, &(struct ui_matrix_options){.intervals = cmd_has(cmd, &options[INTERVALS]),
-                                                              .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]),
+                                                              .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) || cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]),
                                                               .all_sizes = wants_all_sizes(cmd),
                                                               .choice = {json_object_get(asked, "where"), defaults},
                                                               .better = better});

@@ -55,6 +55,8 @@ json_t *cmd_list(const char *text)
 int cmd_set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option)
 {
     const char *text = cmd_value(cmd, option);
+    if (text != NULL && *text == '\0')
+        return cmd_usage(cmd, "--%s takes names between commas, not \"\"", option->name);
     if (text == NULL || json_object_set_new(object, key, cmd_list(text)) == 0)
         return CMD_DONE;
     return cmd_fail_memory();

@@ -116,4 +116,6 @@ const struct cmd_command cmd_probe = {
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
     .run = run,
+    .notes = {"For administrators. At the end stands how many values were measured, and what was left out and why; exit status 75 when not a single one was measured. A node that is "
+              "not live is not measured."},
 };

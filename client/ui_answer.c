@@ -37,7 +37,7 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
     if (!isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
     if (json_is_false(json_object_get(prediction, "measured")))
-        ui_put(ui, ", not all measured");
+        ui_put(ui, " (not all measured)");
 }
 
 static void put_axes(struct ui *line, const json_t *axes)

@@ -210,7 +210,7 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
     struct expected expected = expected_of(baseline);
     put_expected(ui, baseline, &expected);
     if (count == 0) {
-        ui_put(ui, "never measured in that time\n");
+        ui_put(ui, "no past of it is kept (a recorded node has none), or none of that time\n");
         return;
     }
     double best = best_of(&expected, points);

@@ -379,7 +379,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     }
     ui_put(ui, "\n");
     if (cells->count == 0)
-        ui_put(ui, "  nothing measured and nothing known (berth probe measures%s)\n", options->picked ? "; with --full the most" : "");
+        ui_put(ui, options->picked ? "  nothing that was asked for is measured or known: without --where, --size, --from and --to the table shows what is (berth probe measures, with --full the most)\n"
+                                   : "  nothing measured and nothing known (berth probe measures)\n");
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);
     else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) && cells->count > GROUPS_MOST)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request.h"
 #include "values.h"
 
 static enum berth_code parse_places(const struct graph *graph, json_t *names, bool **ret_flags, struct berth_err *err)
@@ -20,7 +21,7 @@ static enum berth_code parse_places(const struct graph *graph, json_t *names, bo
         place_id place = graph_find(graph, json_string_value(name));
         if (place == PLACE_NONE) {
             free(flags);
-            return err_no_such_place(err, json_string_value(name));
+            return request_no_such_place(graph, json_string_value(name), err);
         }
         flags[place] = true;
     }

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "query.h"
 #include "jsonify.h"
+#include "request.h"
 #include "sched.h"
 
 #define BUDGET_MAX_NS (INT64_C(86400) * 1000000000)
@@ -97,7 +98,7 @@ static enum berth_code check_names(const struct graph *graph, json_t *metrics, j
         return err->code;
     }
     json_array_foreach(places, i, name) if (graph_find(graph, json_string_value(name)) ==
-                                            PLACE_NONE) return err_no_such_place(err, json_string_value(name));
+                                            PLACE_NONE) return request_no_such_place(graph, json_string_value(name), err);
     return BERTH_OK;
 }
 

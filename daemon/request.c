@@ -87,7 +87,7 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
 }
 
 /* "this node has no place gpu9; of that kind it has gpu0 to gpu7", or "this node has no gpu, and so no gpu0; it has numa0 to numa3", the kind as the name begins; else as err_no_such_place. */
-static enum berth_code no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
+enum berth_code request_no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
 {
     char there[KIND_SIZE], others[2 * KIND_SIZE];
     size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
@@ -115,7 +115,7 @@ static enum berth_code no_such_gpu(const struct graph *graph, const char *text, 
 {
     char there[KIND_SIZE];
     if (graph_find(graph, text) == PLACE_NONE)
-        return no_such_place(graph, text, err);
+        return request_no_such_place(graph, text, err);
     list_kind(graph, "gpu", 3, there, sizeof there);
     err_text(err, 0, text);
     return err_set(err, BERTH_NO_SUCH_PLACE, "%.60s is no gpu; there %s%s", text, there[0] != '\0' ? "are " : "is none", there);
@@ -128,7 +128,7 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
         return err_invalid(err, parameter, "a place is named by a string");
     place_id id = graph_find(graph, text);
     if (id == PLACE_NONE)
-        return no_such_place(graph, text, err);
+        return request_no_such_place(graph, text, err);
     *ret = id;
     return BERTH_OK;
 }

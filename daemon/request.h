@@ -25,6 +25,9 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
 /* The place that a JSON string names; parameter is for the error. */
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err);
 
+/* NO_SUCH_PLACE, whose detail says what there is: of the kind that the name begins with, else of each kind. */
+enum berth_code request_no_such_place(const struct graph *graph, const char *text, struct berth_err *err);
+
 /* The places that the array "places" names, by place id; NULL when it is absent or empty. NO_SUCH_PLACE, INVALID_PARAMETER, NO_MEMORY. The caller frees. */
 enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err);
 

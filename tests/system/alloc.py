@@ -531,7 +531,7 @@ def a_price_says_whether_it_was_measured():
                         assert not predicted["measured"] or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
                     said = command(folder, *words)
                     table = said.split("\n\n")[0]
-                    assert table.count(", not all measured") == sum(not predicted["measured"] for predicted, _ in prices), (folder, words, said)
+                    assert table.count("(not all measured)") == sum(not predicted["measured"] for predicted, _ in prices), (folder, words, said)
             if len(gpus) > 1:
                 words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
                 reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
