@@ -94,6 +94,24 @@ static enum berth_code check_elements(const struct idl_type *type, const json_t 
     return code;
 }
 
+#define NAMES_SIZE 200
+
+/* Which there are; of the longest list as many as there is room for. */
+static enum berth_code refuse_name(const struct idl_type *type, const struct step *at, struct berth_err *err)
+{
+    char text[NAMES_SIZE] = "it must be one of";
+    for (const struct idl_name *name = type->names; name != NULL; name = name->next) {
+        size_t used = strlen(text);
+        const char *before = name == type->names ? " " : name->next == NULL ? " and " : ", ";
+        if (used + strlen(before) + strlen(name->name) + sizeof ", ..." > sizeof text) {
+            strcpy(text + used, ", ...");
+            break;
+        }
+        sprintf(text + used, "%s%s", before, name->name);
+    }
+    return refuse(at, text, err);
+}
+
 /* value NULL: it is not there. */
 static enum berth_code check(const struct idl_type *type, const json_t *value, const struct step *at, struct berth_err *err)
 {
@@ -117,7 +135,7 @@ static enum berth_code check(const struct idl_type *type, const json_t *value, c
     case IDL_ENUM:
         if (json_is_string(value) && find_name(type, json_string_value(value)) != NULL)
             return BERTH_OK;
-        return refuse(at, "it must be one of the names that the interface description lists", err);
+        return refuse_name(type, at, err);
     case IDL_STRUCT:
         return json_is_object(value) ? check_struct(type, value, at, err) : refuse(at, "it must be an object", err);
     case IDL_ARRAY:

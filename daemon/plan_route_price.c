@@ -43,9 +43,16 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
+        for (int end = 0; end < 2; end++) {
+            const struct place *place = graph_place(graph, end == 0 ? other->from : other->to);
+            if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)
+                return err_invalid(err, "meanwhile", "%s is no memory: a gpu or a NUMA node is", place->name);
+        }
         enum berth_code code = plan_ends_check_answers(work->snap, request->allowed, other->from, err);
         if (code == BERTH_OK)
             code = plan_ends_check_answers(work->snap, request->allowed, other->to, err);
+        if (code == BERTH_OK && other->from == other->to)
+            code = err_invalid(err, "meanwhile", "the bytes are in %s already", graph_place(graph, other->from)->name);
         if (code == BERTH_OK)
             code = plan_ends_check_room(graph, other->from, other->bytes, err);
         if (code == BERTH_OK)

@@ -90,6 +90,7 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
 enum berth_code request_no_such_place(const struct graph *graph, const char *text, struct berth_err *err)
 {
     char there[KIND_SIZE], others[2 * KIND_SIZE];
+    text = *text != '\0' ? text : "\"\"";
     size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
     list_kind(graph, text, letters, there, sizeof there);
     if (there[0] == '\0') {

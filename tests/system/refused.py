@@ -141,6 +141,18 @@ def places_that_are_not_there():
         node.refuses("Bind", {"tasks": 1, "allowed": {"gpus": ["gpu7777"]}}, "NoSuchPlace", *((span(node.has("gpu")),) if node.has("gpu") else ("this node has no gpu",)))
         node.refuses("Bind", {"tasks": 1, "allowed": {"memory": ["core0"]}}, "InvalidParameter", "core0 has no memory: NUMA nodes and gpus have")
         node.refuses("Route", {"from": "numa0", "to": "core0", "bytes": MIB}, "InvalidParameter", "core0 is no memory: a gpu or a NUMA node is")
+        node.refuses("Route", {"from": "", "to": "numa0", "bytes": MIB}, "NoSuchPlace", "no place \"\"; it has ")
+        for gpu in node.has("gpu")[:1]:
+            for start, said in (("core0", "core0 is no memory"), (gpu, f"the bytes are in {gpu} already")):
+                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "meanwhile": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "meanwhile: " + said)
+
+
+def words_that_are_none_of_several():
+    for node in all_nodes():
+        for method, request, said in (("Bind", {"tasks": 1, "mechanism": "teleport"}, "mechanism: it must be one of best, copy_engine and kernel"),
+                                      ("Bind", {"tasks": 1, "pattern": "star"}, "pattern: it must be one of none, pairs, ring, grid2d, grid3d, alltoall and allreduce"),
+                                      ("Allocate", {"bytes": MIB, "kinds": ["swap"]}, "kinds[0]: it must be one of system, pinned, managed and device")):
+            node.refuses(method, request, "InvalidParameter", said)
 
 
 def gpus_that_are_lost():
@@ -185,5 +197,5 @@ def a_node_whose_cores_are_not_known():
 
 if __name__ == "__main__":
     os.environ.pop("BERTH_SOCKET", None)
-    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed,
+    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed,
                              a_node_whose_cores_are_not_known]) else 0)
