@@ -16,6 +16,7 @@
 
 struct recording {
     int folder;
+    const char *path;
     size_t files;
     bool json;
 };
@@ -57,12 +58,12 @@ static int open_parent(int folder, char *path, const char **ret_last)
     return at;
 }
 
-static int write_file(int folder, const char *path, const json_t *text)
+static int write_file(const struct recording *recording, const char *path, const json_t *text)
 {
     char copy[PATH_MOST];
     const char *last;
     strcpy(copy, path);
-    int parent = open_parent(folder, copy, &last);
+    int parent = open_parent(recording->folder, copy, &last);
     int fd = parent < 0 ? -1 : openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     bool fine = fd >= 0 && cmd_file_write_all(fd, json_string_value(text), json_string_length(text));
     int number = errno;
@@ -72,7 +73,7 @@ static int write_file(int folder, const char *path, const json_t *text)
     }
     if (parent >= 0)
         close(parent);
-    return fine ? CMD_DONE : cmd_fail(CMD_IO, "cannot write %s: %s", path, strerror(number));
+    return fine ? CMD_DONE : cmd_fail(CMD_IO, "cannot write %s: %s; %s is no whole node and is to be removed", path, strerror(number), recording->path);
 }
 
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
@@ -85,7 +86,7 @@ static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char 
     else if (!is_safe(file) || !json_is_string(content))
         stream->status = cmd_fail(CMD_DATA, "the daemon sent a file that does not belong in a node folder: %.200s", file);
     else
-        stream->status = write_file(recording->folder, file, content);
+        stream->status = write_file(recording, file, content);
     recording->files++;
     return stream->status != CMD_DONE;
 }
@@ -123,7 +124,7 @@ static int run(struct cmd *cmd)
         return cmd_usage(cmd, "where to? berth record FOLDER");
     int status = cmd_connect(cmd);
     if (status == CMD_DONE && !recording.json)
-        status = open_folder(cmd->operand[0], &recording.folder);
+        status = open_folder(recording.path = cmd->operand[0], &recording.folder);
     if (status != CMD_DONE)
         return status;
     json_t *request = json_object();

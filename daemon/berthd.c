@@ -75,7 +75,8 @@ static bool parse_options(int argc, char **argv, struct options *ret_options, in
 {
     int option;
     *ret_status = 64;
-    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+    opterr = 0; /* what getopt says begins with the path that we were called by, and names no help */
+    while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         switch (option) {
         case 'c': ret_options->config_file = optarg; break;
         case 'C': ret_options->check_config = true; break;
@@ -85,7 +86,8 @@ static bool parse_options(int argc, char **argv, struct options *ret_options, in
         case 'P': ret_options->no_probe = true; break;
         case 'h': print_help(); *ret_status = 0; return false;
         case 'V': puts("berthd " BERTH_VERSION); *ret_status = 0; return false;
-        default: return false; /* getopt has said what is wrong */
+        case ':': fprintf(stderr, "berthd: %s needs a value (berthd --help)\n", argv[optind - 1]); return false;
+        default: fprintf(stderr, "berthd: no option %s (berthd --help)\n", argv[optind - 1]); return false;
         }
     }
     if (optind < argc) {

@@ -311,7 +311,8 @@ def a_recording_stays_in_its_folder():
         assert not (pathlib.Path(parent) / "evil").exists() and not pathlib.Path("/tmp/evil").exists()
         twice = pathlib.Path(tempfile.mkdtemp(dir=parent))
         with Service(lambda _: [says({"file": "a", "text": "1"}, continues=True), says({"file": "a", "text": "2"})]) as service:
-            assert berth("record", twice, socket_path=service.path)[0] == 74
+            status, _, err = berth("record", twice, socket_path=service.path)
+            assert status == 74 and err == f"berth: cannot write a: File exists; {twice} is no whole node and is to be removed\n", err
             assert (twice / "a").read_text() == "1"
 
 

@@ -429,7 +429,7 @@ def no_plugin_of_hwloc_is_loaded():
 
 
 def wrong_words_get_one_line():
-    for arguments, code, word in ((["--nonsense"], 64, "nonsense"), (["extra"], 64, "extra"), (["--config", "/nonexistent"], 78, "/nonexistent"),
+    for arguments, code, word in ((["--nonsense"], 64, "berthd: no option --nonsense (berthd --help)"), (["--config"], 64, "berthd: --config needs a value (berthd --help)"), (["extra"], 64, "extra"), (["--config", "/nonexistent"], 78, "/nonexistent"),
                                   (["--node", "/nonexistent"], 69, "/nonexistent"), (["--socket", "/" + "x" * 200], 78, "107"),
                                   (["--socket", "/nonexistent/s"], 78, "/nonexistent")):
         with tempfile.TemporaryDirectory() as folder:
