@@ -293,12 +293,6 @@ static bool fill_pairs(const struct making *making)
 
 /* ---- what was measured ---- */
 
-/* A transfer that counts for what can go through: not the sum of both directions. */
-static bool is_one_way(const struct values *values, const struct value *v)
-{
-    return v->why_not == NULL && v->value > 0 && v->source != VALUE_NOMINAL && strstr(values_axes(values, v), "direction=both") == NULL;
-}
-
 static void raise_capacity(struct resource_nominal *item, double bytes_per_s)
 {
     if (item->bytes_per_s > 0 && item->bytes_per_s < bytes_per_s)
@@ -312,16 +306,6 @@ static bool is_filled_by_one(const struct graph *graph, const struct resource_ro
     return role->part == RESOURCE_HOST_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
 }
 
-/* Where only one direction was measured, what was seen to go there counts for both, as in plan_pairs. */
-static void raise_back(const struct making *making, const struct value *v)
-{
-    struct resource_structure *structure = making->structure;
-    const char *axes = values_axes(making->values, v);
-    const struct resource_pair *back = *axes == '\0' && v->source == VALUE_MEASURED && values_find(making->values, v->metric, v->to, v->from, axes) == NULL ? pair_of(structure, v->to, v->from) : NULL;
-    for (size_t i = 0; back != NULL && i < back->use_count; i++)
-        raise_capacity(&structure->item[back->use[i]], v->value);
-}
-
 /* That is as wide as what went through it, where anything did; all is at least so wide. */
 static void look_at_values(const struct making *making, bool ports)
 {
@@ -330,9 +314,10 @@ static void look_at_values(const struct making *making, bool ports)
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
         const struct value *v;
         for (size_t left = values_range(making->values, metrics[m], PLACE_NONE, &v); left > 0; left--, v++) {
-            const struct resource_pair *pair = is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
-            if (pair != NULL && !ports)
-                raise_back(making, v);
+            const struct resource_pair *pair = values_is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
+            const struct resource_pair *back = !ports && values_stands_for_back(making->values, v) ? pair_of(structure, v->to, v->from) : NULL;
+            for (size_t i = 0; back != NULL && i < back->use_count; i++)
+                raise_capacity(&structure->item[back->use[i]], v->value);
             for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
                 struct resource_nominal *item = &structure->item[pair->use[i]];
                 if (ports && is_filled_by_one(making->graph, &item->role))

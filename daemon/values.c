@@ -323,3 +323,13 @@ bool value_source_parse(const char *name, enum value_source *ret_source)
         }
     return false;
 }
+
+bool values_is_one_way(const struct values *values, const struct value *value)
+{
+    return value->why_not == NULL && value->value > 0 && value->source != VALUE_NOMINAL && strstr(values_axes(values, value), "direction=both") == NULL;
+}
+
+bool values_stands_for_back(const struct values *values, const struct value *value)
+{
+    return values_is_one_way(values, value) && value->source == VALUE_MEASURED && *values_axes(values, value) == '\0' && values_find(values, value->metric, value->to, value->from, "") == NULL;
+}

@@ -74,3 +74,9 @@ size_t values_range_to(const struct values *values, enum metric metric, place_id
 
 const char *value_source_name(enum value_source source);
 bool value_source_parse(const char *name, enum value_source *ret_source);
+
+/* Of a transfer: whether it is what goes one way, measured or published, and not the sum of both directions. */
+bool values_is_one_way(const struct values *values, const struct value *value);
+
+/* Whether it was measured so, with all axes at their defaults, and nothing is known of the opposite direction, for which it then stands, too. */
+bool values_stands_for_back(const struct values *values, const struct value *value);

@@ -481,73 +481,11 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
         assert {kind for _, kind in options} == {"system"} and "device memory is left out" in warnings, warnings
 
 
-@contextlib.contextmanager
-def a_gpu_measured_again(slower):
-    """The four H200 where what kernels of gpu0 copy with the host takes so many times as long by a later run; what was measured together is as old as it was."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
-        path = pathlib.Path(folder) / "measurements.jsonl"
-        records = [json.loads(line) for line in path.read_text().splitlines()]
-        run = [record for record in records if record["record"] == "run"][-1]
-        ours = [record for record in records if record["record"] == "value" and record["metric"] == "host_gpu_kernel" and "gpu0" in (record["from"], record["to"]) and not record["axes"]]
-        assert len(ours) == 2, ours
-        slow = [{**record, **{key: record[key] / slower for key in ("value", "low", "high")}} for record in ours]
-        path.write_text("".join(json.dumps(record) + "\n" for record in records + [{**run, "started_at": run["started_at"] + 3600}] + slow))
-        with Daemon("--node", folder) as daemon:
-            yield daemon
-
-
-def sets_that_contradict_a_newer_value_are_told_of():
-    """As Bind and Route tell of them, where a gpu that uses the buffer and a memory that it may be in are concerned; of no others."""
-    with a_gpu_measured_again(3) as daemon:
-        for user, kinds, told in (("gpu0", ["pinned"], True), ("gpu0", ["device"], False), ("gpu1", ["pinned"], False), ("numa0", ["pinned"], False)):
-            warnings = ask(daemon, GIB, by(user, reads=GIB), kinds=kinds)[1]["warnings"]
-            said = [warning for warning in warnings if "own value" in warning]
-            assert len(said) == told and all("gpu0" in warning and "`berth probe`" in warning for warning in said), (user, kinds, warnings)
-    with Daemon("--node", NODES / "h200x4") as daemon:
-        assert not any("own value" in warning for warning in ask(daemon, GIB, by("gpu0", reads=GIB))[1]["warnings"])
-
-
-def command(folder, *words):
-    """What the berth command prints of a node."""
-    return subprocess.run([BIN / "berth", "--node", folder, *words], capture_output=True, text=True, timeout=60).stdout
-
-
-def a_price_says_whether_it_was_measured():
-    """measured stands for nothing but measured values in why; the command marks all other prices, in tables, of a step and in reasons."""
-    seen = set()
-    with recorded_nodes() as nodes:
-        for folder, daemon in nodes:
-            gpus = [place["name"] for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]
-            for user in gpus[:2] + ["numa0"]:
-                for words in [["alloc", "1G", "--by", user + ":reads=1G"]] + [["route", gpu, user, "1G"] for gpu in gpus[:3] if gpu != user]:
-                    asked = command(folder, "--json", *words)
-                    if asked == "":
-                        continue  # refused: nothing to price
-                    reply = json.loads(asked)
-                    prices = [(option["predicted"], option["why"]) for option in reply["options"] if option["predicted"] is not None]
-                    for predicted, why in prices:
-                        seen.add((words[0], predicted["measured"]))
-                        assert not predicted["measured"] or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
-                    said = command(folder, *words)
-                    table = said.split("\n\n")[0]
-                    assert table.count("(not all measured)") == sum(not predicted["measured"] for predicted, _ in prices), (folder, words, said)
-            if len(gpus) > 1:
-                words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
-                reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
-                seen.add(("bind", reply["predicted"]["measured"]))
-                step = next(line for line in said.splitlines() if line.startswith("Time of a step"))
-                assert ("not all measured" in step) == (not reply["predicted"]["measured"] or not reply["baseline"]["measured"]), (folder, said)
-                assert not reply["predicted"]["measured"] or "(not measured)" not in said.split("Note")[0], (folder, said)
-    assert seen == {(method, measured) for method in ("alloc", "route", "bind") for measured in (True, False)}, seen
-
-
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
          on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first,
          what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it, a_gpu_in_mig_mode_is_none_and_its_slices_are,
-         sets_that_contradict_a_newer_value_are_told_of, a_price_says_whether_it_was_measured,
          bad_input_gets_a_named_error_that_says_what_there_is]
 
 if __name__ == "__main__":

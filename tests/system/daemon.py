@@ -165,33 +165,6 @@ def status_tells_of_no_problem_where_there_is_none():
         assert status["problems"] == [] and status["last_probe_at_s"] >= status["started_at_s"], status
 
 
-def gpus_without_a_probe_are_a_finding():
-    """This machine as another one's topology describes it, with gpus, and no berth-probe-gpu, or one that cannot be executed: status, health, the log and who has it measured are told, and cores are measured all the same."""
-    value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
-    end = '{"record":"end","status":"complete","elapsed_ns":1}'
-    skips = "".join(f"""echo '{{"record":"skip","metric":"{metric}","from":"core0","to":"core1","why":"none"}}'\n""" for metric in ("cpu_pingpong", "cpu_copy", "cpu_queue"))
-    skips += """echo '{"record":"skip","metric":"memory_bandwidth","from":"numa0","to":"numa0","why":"none"}'\n"""
-    machine = {"HWLOC_XMLFILE": str(NODES / "h200x4/topology.xml"), "HWLOC_THISSYSTEM": "1"}
-    with fake_probe(f"echo '{RUN}'\necho '{value}'\n{skips}echo '{end}'\n") as folder:
-        for why in ("No such file or directory", "Permission denied"):
-            with Daemon(config=f"probe_dir = {folder}\n", environment=machine) as daemon:
-                daemon.wait_ready()
-                assert len([place for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]) == 4
-                found, problems = findings(daemon), daemon.status()["problems"]
-                assert found["gpu-facts"]["severity"] == "warning" and found["gpu-facts"]["text"].endswith(f"/berth-probe-gpu: {why}"), found
-                assert found["probe-failed"]["text"] == f"berth-probe-gpu could not be started ({why})", found
-                assert sorted(problem.split()[0] for problem in problems) == ["gpu-facts", "probe-failed"], problems
-                assert f"berth-probe-gpu: {why}" in daemon.said() and [cell["value"] for cell in cells(daemon, "memory_latency")] == [90.5]
-                asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "probe", "--full", "host_gpu_kernel"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
-                assert asked.returncode == 75 and asked.stdout == f"0 values measured, 0 left out:\n  berth-probe-gpu could not be started ({why})\n", asked
-                # The next start measures nothing again for a program that is not there, and tells of it.
-                daemon.stop()
-                with Daemon(directory=daemon.directory, config=f"probe_dir = {folder}\n", environment=machine) as again:
-                    again.wait_ready()
-                    assert until(lambda: "gpu-facts" in findings(again)) and "measured since this boot already" in again.said(), again.said()
-            (pathlib.Path(folder) / "berth-probe-gpu").write_text("#!/bin/sh\n")
-
-
 def values_measured_before_a_crash_are_kept():
     value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
     with fake_probe(f"echo '{RUN}'\necho '{value}'\nkill -SEGV $$\n") as folder, Daemon(config=f"probe_dir = {folder}\n") as daemon:
@@ -477,7 +450,6 @@ TESTS = [
     a_gigabyte_of_output_is_cut,
     a_missing_probe_is_a_finding, who_asks_is_told_why_nothing_was_measured,
     status_tells_of_no_problem_where_there_is_none,
-    gpus_without_a_probe_are_a_finding,
     values_measured_before_a_crash_are_kept,
     probes_can_be_asked_for_followed_and_cancelled,
     what_was_measured_and_what_was_left_out_are_counted_apart,

@@ -1,5 +1,6 @@
 """What the GPU drivers say: berth-probe-gpu --facts, and what a daemon answers of a node that has its records. Prints TAP."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, NODES  # noqa: E402
+from berthd import BIN, cells, Daemon, fake_probe, findings, NODES, RUN, until  # noqa: E402
 from varlink import Connection  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -102,7 +103,34 @@ def places_have_what_was_said_and_health_judges_it():
             assert [json.loads(line) for line in files["facts.jsonl"].splitlines()] == records
 
 
-TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it]
+def gpus_without_a_probe_are_a_finding():
+    """This machine as another one's topology describes it, with gpus, and no berth-probe-gpu, or one that cannot be executed: status, health, the log and who has it measured are told, and cores are measured all the same."""
+    value = '{"record":"value","metric":"memory_latency","from":"numa0","to":"numa0","value":90.5,"low":90,"high":91,"n":9}'
+    end = '{"record":"end","status":"complete","elapsed_ns":1}'
+    skips = "".join(f"""echo '{{"record":"skip","metric":"{metric}","from":"core0","to":"core1","why":"none"}}'\n""" for metric in ("cpu_pingpong", "cpu_copy", "cpu_queue"))
+    skips += """echo '{"record":"skip","metric":"memory_bandwidth","from":"numa0","to":"numa0","why":"none"}'\n"""
+    machine = {"HWLOC_XMLFILE": str(NODES / "h200x4/topology.xml"), "HWLOC_THISSYSTEM": "1"}
+    with fake_probe(f"echo '{RUN}'\necho '{value}'\n{skips}echo '{end}'\n") as folder:
+        for why in ("No such file or directory", "Permission denied"):
+            with Daemon(config=f"probe_dir = {folder}\n", environment=machine) as daemon:
+                daemon.wait_ready()
+                assert len([place for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]) == 4
+                found, problems = findings(daemon), daemon.status()["problems"]
+                assert found["gpu-facts"]["severity"] == "warning" and found["gpu-facts"]["text"].endswith(f"/berth-probe-gpu: {why}"), found
+                assert found["probe-failed"]["text"] == f"berth-probe-gpu could not be started ({why})", found
+                assert sorted(problem.split()[0] for problem in problems) == ["gpu-facts", "probe-failed"], problems
+                assert f"berth-probe-gpu: {why}" in daemon.said() and [cell["value"] for cell in cells(daemon, "memory_latency")] == [90.5]
+                asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "probe", "--full", "host_gpu_kernel"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+                assert asked.returncode == 75 and asked.stdout == f"0 values measured, 0 left out:\n  berth-probe-gpu could not be started ({why})\n", asked
+                # The next start measures nothing again for a program that is not there, and tells of it.
+                daemon.stop()
+                with Daemon(directory=daemon.directory, config=f"probe_dir = {folder}\n", environment=machine) as again:
+                    again.wait_ready()
+                    assert until(lambda: "gpu-facts" in findings(again)) and "measured since this boot already" in again.said(), again.said()
+            (pathlib.Path(folder) / "berth-probe-gpu").write_text("#!/bin/sh\n")
+
+
+TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, gpus_without_a_probe_are_a_finding]
 
 
 if __name__ == "__main__":

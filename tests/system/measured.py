@@ -1,0 +1,84 @@
+"""What of a price was measured, and what sets of transfers contradict: as Allocate, Bind and Route say it, and the command. Prints TAP."""
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+GIB = 1 << 30
+
+
+def ask(daemon, user, **request):
+    """Where to allocate what that one reads once."""
+    return daemon.call("io.berth.Placement.Allocate", {"bytes": GIB, "allowed": {}, "accesses": [{"by": user, "reads_bytes": GIB, "writes_bytes": 0}], **request})
+
+
+@contextlib.contextmanager
+def a_gpu_measured_again(slower):
+    """The four H200 where what kernels of gpu0 copy with the host takes so many times as long by a later run; what was measured together is as old as it was."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
+        path = pathlib.Path(folder) / "measurements.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        run = [record for record in records if record["record"] == "run"][-1]
+        ours = [record for record in records if record["record"] == "value" and record["metric"] == "host_gpu_kernel" and "gpu0" in (record["from"], record["to"]) and not record["axes"]]
+        assert len(ours) == 2, ours
+        slow = [{**record, **{key: record[key] / slower for key in ("value", "low", "high")}} for record in ours]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records + [{**run, "started_at": run["started_at"] + 3600}] + slow))
+        with Daemon("--node", folder) as daemon:
+            yield daemon
+
+
+def sets_that_contradict_a_newer_value_are_told_of():
+    """As Bind and Route tell of them, where a gpu that uses the buffer and a memory that it may be in are concerned; of no others."""
+    with a_gpu_measured_again(3) as daemon:
+        for user, kinds, told in (("gpu0", ["pinned"], True), ("gpu0", ["device"], False), ("gpu1", ["pinned"], False), ("numa0", ["pinned"], False)):
+            warnings = ask(daemon, user, kinds=kinds)["warnings"]
+            said = [warning for warning in warnings if "own value" in warning]
+            assert len(said) == told and all("gpu0" in warning and "`berth probe`" in warning for warning in said), (user, kinds, warnings)
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        assert not any("own value" in warning for warning in ask(daemon, "gpu0")["warnings"])
+
+
+def command(folder, *words):
+    """What the berth command prints of a node."""
+    return subprocess.run([BIN / "berth", "--node", folder, *words], capture_output=True, text=True, timeout=60).stdout
+
+
+def a_price_says_whether_it_was_measured():
+    """measured stands for nothing but measured values in why; the command marks all other prices, in tables, of a step and in reasons."""
+    seen = set()
+    for folder in sorted(path for path in NODES.iterdir() if path.is_dir() and not path.name.startswith("broken")):
+        with Daemon("--node", folder) as daemon:
+            gpus = [place["name"] for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]
+            for user in gpus[:2] + ["numa0"]:
+                for words in [["alloc", "1G", "--by", user + ":reads=1G"]] + [["route", gpu, user, "1G"] for gpu in gpus[:3] if gpu != user]:
+                    asked = command(folder, "--json", *words)
+                    if asked == "":
+                        continue  # refused: nothing to price
+                    reply = json.loads(asked)
+                    prices = [(option["predicted"], option["why"]) for option in reply["options"] if option["predicted"] is not None]
+                    for predicted, why in prices:
+                        seen.add((words[0], predicted["measured"]))
+                        assert not predicted["measured"] or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
+                    said = command(folder, *words)
+                    table = said.split("\n\n")[0]
+                    assert table.count("(not all measured)") == sum(not predicted["measured"] for predicted, _ in prices), (folder, words, said)
+            if len(gpus) > 1:
+                words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
+                reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
+                seen.add(("bind", reply["predicted"]["measured"]))
+                step = next(line for line in said.splitlines() if line.startswith("Time of a step"))
+                assert ("not all measured" in step) == (not reply["predicted"]["measured"] or not reply["baseline"]["measured"]), (folder, said)
+                assert not reply["predicted"]["measured"] or "(not measured)" not in said.split("Note")[0], (folder, said)
+    assert seen == {(method, measured) for method in ("alloc", "route", "bind") for measured in (True, False)}, seen
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([sets_that_contradict_a_newer_value_are_told_of, a_price_says_whether_it_was_measured]) > 0)
