@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plan_alike.h"
+#include "plan_step.h"
 #include "spread.h"
 
 /* Room for one more item; the room doubles. */
@@ -79,13 +80,6 @@ static bool find_network(const struct load_table *table, const struct resource_s
     return true;
 }
 
-/* What a call takes beyond a queued transfer is its launch and the sight of its end: nothing tells them apart, and half stands for the launch. */
-static double launch_of(const struct move *move, double start_ns)
-{
-    double queue_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
-    return isnan(move->t0_call_ns) ? queue_ns : fmin(queue_ns, fmax(move->t0_call_ns - start_ns, 0) / 2);
-}
-
 static void find_ride(struct load_table *table, const struct resource_structure *structure, enum move_by by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
@@ -102,7 +96,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
         plan_alike_take(&ride->move, pair->alike);
     ride->known = known_of(&ride->move);
     ride->start_ns = plan_move_start_ns(&ride->move);
-    ride->launch_ns = launch_of(&ride->move, ride->start_ns);
+    ride->launch_ns = plan_step_launch_ns(&ride->move);
     ride->kind = network ? RESOURCE_NETWORK : plan_move_kind(graph, &ride->move);
     (void)resource_structure_width(structure, from, to, &ride->several);
 }

@@ -76,8 +76,8 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
     return BERTH_OK;
 }
 
-/* How many times as long a hop takes beside what moves meanwhile over the same lanes, which carry what was seen to go over them and not what they are said to; 1 where that is not known. */
-static double crowded(const struct route_work *work, const struct pair *pair, double rate, double bytes)
+/* How many times as long a hop, begun launch_ns later, takes beside what moves meanwhile over the same lanes, which carry what was seen to go over them and not what they are said to; 1 where that is not known. */
+static double crowded(const struct route_work *work, const struct pair *pair, double rate, double bytes, double launch_ns)
 {
     double slower = 1;
     for (size_t w = 0; pair != NULL && w < LANES_WORDS; w++)
@@ -86,10 +86,11 @@ static double crowded(const struct route_work *work, const struct pair *pair, do
             for (size_t i = 0; i < work->request.meanwhile_count; i++) {
                 const struct move *move = &work->meanwhile[i];
                 const struct pair *other = plan_pairs_find(work->ends.pairs, move->from, move->to, move->by);
-                if (other == NULL || (other->lanes->bit[w] & bits & -bits) == 0)
+                double left = (double)work->request.meanwhile[i].bytes - plan_way_hop_rate(move) * launch_ns / 1e9;
+                if (other == NULL || (other->lanes->bit[w] & bits & -bits) == 0 || left <= 0)
                     continue;
                 others += plan_way_hop_rate(move);
-                their_bytes += (double)work->request.meanwhile[i].bytes;
+                their_bytes += left;
                 users++;
             }
             if (rate + others <= lane)
@@ -145,6 +146,7 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
     struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX], back[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
     const struct pair *pair[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
     size_t own = 0;
+    double launch_ns = request->meanwhile_count > 0 ? plan_step_launch_ns(&option->way[0].hop[0]) : 0; /* what moves meanwhile is there when this is called */
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
             hop[own] = &option->way[w].hop[i];
@@ -152,7 +154,7 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
             pair[own] = option->way[w].pair[i];
             alone[own] = *hop[own];
             alone[own].slowdown *= fmax(plan_way_hop_rate(hop[own]) / plan_way_rate(&option->way[w]), 1);
-            flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes};
+            flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes, .begin_ns = launch_ns};
         }
     size_t count = own;
     for (size_t i = 0; i < request->meanwhile_count; i++)
@@ -162,7 +164,7 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
         back[i] = alone[i];
         back[i].from = alone[i].to;
         back[i].to = alone[i].from;
-        flows[count++] = (struct step_flow){.move = &back[i], .bytes = flows[i].bytes};
+        flows[count++] = (struct step_flow){.move = &back[i], .bytes = flows[i].bytes, .begin_ns = launch_ns};
     }
     enum berth_code code = plan_step(work->snap, flows, count, err);
     double most = 1, sooner = 1, later = 1;
@@ -170,7 +172,7 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
         double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
         double at_most = at_their_part(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9);
-        double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes);
+        double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes, launch_ns);
         double by_parts = too_small(work, option, hop[i]);
         bool is_by_lanes = by_lanes > slower;
         slower = fmax(slower, by_lanes) * by_parts;

@@ -90,7 +90,7 @@ static void prepare(struct work *work)
         const struct move *move = work->flow[i].move;
         struct load_stream *stream = &work->stream[i];
         double bytes = work->flow[i].bytes, time_ns = plan_move_queued(move, bytes).time_ns, start_ns = fmin(plan_move_start_ns(move), time_ns);
-        *stream = (struct load_stream){.start_ns = bytes > 0 ? start_ns : time_ns, .bytes = bytes, .bytes_per_s = 1, .use = use, .kind = plan_move_kind(work->snap->graph, move)};
+        *stream = (struct load_stream){.start_ns = (bytes > 0 ? start_ns : time_ns) + work->flow[i].begin_ns, .begin_ns = work->flow[i].begin_ns, .bytes = bytes, .bytes_per_s = 1, .use = use, .kind = plan_move_kind(work->snap->graph, move)};
         if (bytes > 0)
             stream->bytes_per_s = bytes / fmax(time_ns - start_ns, 1e-3) * 1e9;
         stream->use_count = use_found(work, move, stream->kind, use);
@@ -114,8 +114,8 @@ static void look_at_order(struct work *work)
         load_share_run(work->share, work->limit, work->stream, work->count);
         for (size_t i = 0; i < work->count; i++) {
             struct step_flow *flow = &work->flow[i];
-            flow->soonest_ns = fmin(flow->soonest_ns, work->stream[i].end_ns);
-            flow->latest_ns = fmax(flow->latest_ns, work->stream[i].end_ns);
+            flow->soonest_ns = fmin(flow->soonest_ns, work->stream[i].end_ns - flow->begin_ns);
+            flow->latest_ns = fmax(flow->latest_ns, work->stream[i].end_ns - flow->begin_ns);
         }
     }
 }
@@ -130,9 +130,15 @@ static void take(struct work *work)
         size_t found = work->model->found_count;
         flow->is_nominal = limit != NULL && stream->shared >= found;
         flow->shared = limit != NULL ? name_of(work, stream->shared) : NULL;
-        flow->time = load_interval_one(fmax(stream->end_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
+        flow->time = load_interval_one(fmax(stream->end_ns - flow->begin_ns, alone.time_ns), &alone, limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
                                        agree_of(work->model->agree, stream->kind));
     }
+}
+
+double plan_step_launch_ns(const struct move *move)
+{
+    double queue_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    return isnan(move->t0_call_ns) ? queue_ns : fmin(queue_ns, fmax(move->t0_call_ns - plan_move_start_ns(move), 0) / 2);
 }
 
 enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count, struct berth_err *err)

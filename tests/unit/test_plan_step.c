@@ -81,6 +81,36 @@ static void those_that_share_a_port_slow_each_other(void **state)
     end(&f);
 }
 
+/* The first has the port to itself until then; what the other takes counts from when it begins. */
+static void one_that_begins_later_shares_what_is_left(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    struct step_flow port[] = {{.move = &f.move[0], .bytes = GB}, {.move = &f.move[1], .bytes = GB, .begin_ns = 25e6}};
+    assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
+    assert_near(port[0].time.time_ns, 75e6);
+    assert_near(port[1].time.time_ns, 10e3 + 75e6);
+    port[1].begin_ns = 60e6; /* the first has ended */
+    assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
+    assert_near(port[0].time.time_ns, 50e6);
+    assert_near(port[1].time.time_ns, 10e3 + 50e6);
+    assert_null(port[1].shared);
+    end(&f);
+}
+
+static void launching_is_half_of_what_a_call_costs_more(void **state)
+{
+    (void)state;
+    struct move move = {.t0_queue_ns = 4000, .t0_call_ns = 10000, .bytes_per_s = GB, .slowdown = 1};
+    assert_near(plan_step_launch_ns(&move), 3000);
+    move.t0_call_ns = 20000;
+    assert_near(plan_step_launch_ns(&move), 4000);
+    move.t0_call_ns = NAN;
+    assert_near(plan_step_launch_ns(&move), 4000);
+    move.t0_queue_ns = NAN;
+    assert_near(plan_step_launch_ns(&move), 0);
+}
+
 static void nothing_is_faster_than_alone(void **state)
 {
     (void)state;
@@ -134,6 +164,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_share_a_port_slow_each_other),
+        cmocka_unit_test(one_that_begins_later_shares_what_is_left),
+        cmocka_unit_test(launching_is_half_of_what_a_call_costs_more),
         cmocka_unit_test(nothing_is_faster_than_alone),
         cmocka_unit_test(a_route_weighs_what_moves_meanwhile),
     };
