@@ -22,34 +22,44 @@ static bool all_known(const struct route_answer *answer, double bytes)
 /* The first ways of a split without its last ones, which fewer bytes go faster by: as slow as they are together then. */
 struct fewer {
     struct way way[ROUTE_WAYS_MAX][ROUTE_WAYS_MAX];
+    struct split split[ROUTE_WAYS_MAX]; /* of these */
     bool may_lead[ROUTE_WAYS_MAX]; /* by number of ways less 1 */
     double rate[ROUTE_WAYS_MAX], least_ns[ROUTE_WAYS_MAX]; /* bytes / rate and least_ns is no more than they take */
 };
 
 struct sizes {
     struct route_answer *answer;
-    const struct fewer *fewer;
+    struct fewer fewer;
+    struct split split[ROUTE_OPTIONS_MAX]; /* begun when an option is first looked at */
 };
 
 struct looked {
     double bytes[ROUTE_OPTIONS_MAX], time_ns[ROUTE_OPTIONS_MAX]; /* 0 bytes: not yet */
 };
 
-static double time_of(const struct route_option *option, double bytes, double rival_ns) { return plan_split_time_ns(option->way, option->way_count, bytes, rival_ns); }
-
-static double look(const struct sizes *sizes, size_t i, double bytes, double rival_ns, struct looked *looked)
+static double time_of(struct sizes *sizes, size_t i, double bytes, double rival_ns)
 {
     const struct route_option *option = &sizes->answer->option[i];
-    double time_ns = time_of(option, bytes, rival_ns);
+    struct split *split = &sizes->split[i];
+    if (split->count == 0)
+        plan_split_begin(option->way, option->way_count, split);
+    return plan_split_again_ns(split, bytes, rival_ns);
+}
+
+static double look(struct sizes *sizes, size_t i, double bytes, double rival_ns, struct looked *looked)
+{
+    const struct route_option *option = &sizes->answer->option[i];
+    struct fewer *fewer = &sizes->fewer;
+    double time_ns = time_of(sizes, i, bytes, rival_ns);
     for (size_t count = 2; count < option->way_count; count++)
-        if (sizes->fewer->may_lead[count - 1] && bytes / sizes->fewer->rate[count - 1] * 1e9 + sizes->fewer->least_ns[count - 1] < time_ns)
-            time_ns = fmin(time_ns, plan_split_time_ns(sizes->fewer->way[count - 1], count, bytes, rival_ns));
+        if (fewer->may_lead[count - 1] && bytes / fewer->rate[count - 1] * 1e9 + fewer->least_ns[count - 1] < time_ns)
+            time_ns = fmin(time_ns, plan_split_again_ns(&fewer->split[count - 1], bytes, rival_ns));
     looked->bytes[i] = bytes;
     return looked->time_ns[i] = time_ns;
 }
 
 /* Of those that may lead. What takes several transfers takes long to price, too: only where it matters. */
-static size_t fastest(const struct sizes *sizes, double bytes, struct looked *looked)
+static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
 {
     const struct route_answer *answer = sizes->answer;
     double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns, best_ns = INFINITY, least_ns = INFINITY;
@@ -83,7 +93,7 @@ static size_t fastest(const struct sizes *sizes, double bytes, struct looked *lo
 }
 
 /* Where the winner changes, to within a hundredth; not where something is known of some only. */
-static void find_crossovers(const struct sizes *sizes)
+static void find_crossovers(struct sizes *sizes)
 {
     struct route_answer *answer = sizes->answer;
     struct looked looked = {{0}, {0}};
@@ -119,8 +129,9 @@ static void find_crossovers(const struct sizes *sizes)
 #define B80_STEPS 9
 
 /* The size from which on the option gets 80 % of what it gets for very many bytes; NAN when what starting it costs is not known. */
-static double b80(const struct route_option *option)
+static double b80(struct sizes *sizes)
 {
+    const struct route_option *option = &sizes->answer->option[0];
     double top = 0, bytes = LEAST_BYTES;
     for (size_t w = 0; w < option->way_count; w++) {
         top += plan_way_rate(&option->way[w]);
@@ -129,7 +140,7 @@ static double b80(const struct route_option *option)
                 return NAN;
     }
     for (int step = 0; step < B80_STEPS; step++) {
-        double before = bytes, start_ns = fmax(time_of(option, bytes, INFINITY) - bytes / top * 1e9, 0);
+        double before = bytes, start_ns = fmax(time_of(sizes, 0, bytes, INFINITY) - bytes / top * 1e9, 0);
         bytes = 4 * start_ns * 1e-9 * top;
         if (fabs(bytes - before) <= 5e-3 * bytes)
             return bytes;
@@ -157,13 +168,18 @@ static void find_fewer(const struct way_ends *ends, const struct route_answer *a
             ret->may_lead[count - 1] = plan_share_ways(ends, way, count, &shared) && ROUTE_WORTH * plan_split_rate(way, count) > direct;
             ret->rate[count - 1] = plan_split_rate(way, count);
             ret->least_ns[count - 1] = plan_chain_least_ns(way, count);
+            if (ret->may_lead[count - 1])
+                plan_split_begin(way, count, &ret->split[count - 1]);
         }
 }
 
 void plan_route_sizes(const struct way_ends *ends, struct route_answer *answer)
 {
-    struct fewer fewer;
-    find_fewer(ends, answer, &fewer);
-    find_crossovers(&(struct sizes){answer, &fewer});
-    answer->b80_bytes = b80(&answer->option[0]);
+    struct sizes sizes; /* it is large: only what is read is set */
+    sizes.answer = answer;
+    for (size_t i = 0; i < ROUTE_OPTIONS_MAX; i++)
+        sizes.split[i].count = 0;
+    find_fewer(ends, answer, &sizes.fewer);
+    find_crossovers(&sizes);
+    answer->b80_bytes = b80(&sizes);
 }

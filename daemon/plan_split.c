@@ -10,20 +10,7 @@
 #define ROUGH_ENOUGH 0.01
 #define FAR          0.2 /* from a rival's time: then the first estimate says which is less */
 
-/* What goes by one of the ways. */
-struct part {
-    struct way_hops hops;
-    double rate, launch_ns; /* bytes per second of very many; of each piece */
-    double behind_ns;       /* what each piece costs all: by so much begin those behind it later */
-    double least_bytes;     /* fewer count as so many */
-    unsigned queue;         /* bits of the ways before it whose first copies go before its own */
-    double queue_rate;      /* bytes per second of its own first hop alone */
-    double bytes, chunk;
-    double before_ns;       /* until it begins */
-    double end_ns;
-};
-
-static double pieces_of(const struct part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
+static double pieces_of(const struct split_part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
 
 /* Copies to other gpus that one gpu's engine makes over the same lane go one after the other, as they were started. */
 static unsigned queue_of(const struct way *way, size_t index)
@@ -40,7 +27,7 @@ static unsigned queue_of(const struct way *way, size_t index)
 }
 
 /* Those of the ways before, as far ahead as there are buffers for them. */
-static double queued_before_ns(const struct part *part, size_t index)
+static double queued_before_ns(const struct split_part *part, size_t index)
 {
     double ns = 0;
     for (size_t i = 0; i < index && part[index].queue >> i != 0; i++)
@@ -50,7 +37,7 @@ static double queued_before_ns(const struct part *part, size_t index)
 }
 
 /* The end of each, and of the sum of their rates' shares. */
-static double measure(size_t count, double sum, struct part *part)
+static double measure(size_t count, double sum, struct split_part *part)
 {
     double before_ns = 0, together_ns = 0;
     for (size_t i = 0; i < count; i++) {
@@ -64,14 +51,12 @@ static double measure(size_t count, double sum, struct part *part)
     return together_ns;
 }
 
-/* Rough where rival_ns is given (INFINITY: no rival), and then no further than to know which is less. Gives when all ends, as far as is known. */
-static double find_shares(const struct way *way, size_t count, double bytes, const double *rival_ns, struct part *part)
+/* What does not depend on the bytes. */
+static void prepare(const struct way *way, size_t count, struct split_part *part)
 {
-    bool is_rough = rival_ns != NULL;
-    double end_ns = 0;
-    double sum = 0, behind = 0;
+    double behind = 0;
     for (size_t i = count; i-- > 0;) {
-        part[i].hops = plan_way_hops(&way[i]);
+        plan_way_hops(&way[i], &part[i].hops);
         part[i].rate = plan_way_rate(&way[i]);
         part[i].launch_ns = part[i].hops.launch_ns;
         part[i].behind_ns = part[i].hops.behind_ns = part[i].launch_ns * behind / part[i].rate;
@@ -80,7 +65,17 @@ static double find_shares(const struct way *way, size_t count, double bytes, con
         part[i].queue_rate = plan_way_hop_rate(&way[i].pair[0]->move);
         behind += part[i].rate;
     }
-    sum = behind;
+}
+
+/* Rough where rival_ns is given (INFINITY: no rival), and then no further than to know which is less. Gives when all ends, as far as is known. */
+static double find_shares(struct split_part *part, size_t count, double bytes, const double *rival_ns)
+{
+    bool is_rough = rival_ns != NULL;
+    double end_ns = 0, sum = 0;
+    for (size_t i = count; i-- > 0;) {
+        part[i].hops.from = PAIRS_CHUNKS;
+        sum += part[i].rate;
+    }
     for (size_t i = 0; i < count; i++)
         part[i].bytes = bytes * part[i].rate / sum;
     for (int step = 0; step <= (is_rough ? ROUGH_STEPS : STEPS); step++) {
@@ -118,11 +113,13 @@ static double high_shared_ns(const struct way *way, size_t count, size_t index, 
 
 struct prediction plan_split_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
 {
-    struct part part[SPLIT_WAYS_MAX] = {{.bytes = bytes}};
+    struct split_part part[SPLIT_WAYS_MAX] = {{.bytes = bytes}};
     struct prediction all = {0, 0, 0};
     double more_ns = plan_chain_waiting_ns(way, count);
-    if (count > 1)
-        (void)find_shares(way, count, bytes, NULL, part);
+    if (count > 1) {
+        prepare(way, count, part);
+        (void)find_shares(part, count, bytes, NULL);
+    }
     for (size_t i = 0; i < count; i++) {
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
         double counted = is_direct || !is_known ? part[i].bytes : plan_way_counted(&way[i], part[i].bytes);
@@ -142,13 +139,30 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
     return all;
 }
 
+void plan_split_begin(const struct way *way, size_t count, struct split *ret)
+{
+    ret->way = way;
+    ret->count = count;
+    if (count == 1)
+        return;
+    ret->waiting_ns = plan_chain_waiting_ns(way, count);
+    prepare(way, count, ret->part);
+}
+
+double plan_split_again_ns(struct split *split, double bytes, double rival_ns)
+{
+    const struct way *way = split->way;
+    if (split->count == 1)
+        return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
+    double rival_end_ns = fmax(rival_ns - split->waiting_ns, 0);
+    return find_shares(split->part, split->count, bytes, &rival_end_ns) + split->waiting_ns;
+}
+
 double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns)
 {
-    struct part part[SPLIT_WAYS_MAX];
-    if (count == 1)
-        return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
-    double waiting_ns = plan_chain_waiting_ns(way, count), rival_end_ns = fmax(rival_ns - waiting_ns, 0);
-    return find_shares(way, count, bytes, &rival_end_ns, part) + waiting_ns;
+    struct split split;
+    plan_split_begin(way, count, &split);
+    return plan_split_again_ns(&split, bytes, rival_ns);
 }
 
 bool plan_split_is_enough(const double *share, size_t count, double bytes)
@@ -170,13 +184,15 @@ double plan_split_rate(const struct way *way, size_t count)
 /* The time of the set for so many bytes, if every share is large enough and it is less than limit_ns; else INFINITY. */
 static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
 {
-    struct part part[SPLIT_WAYS_MAX];
-    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0), time_ns = find_shares(way, set->count, bytes, &limit_end_ns, part) + set->waiting_ns;
+    struct split_part part[SPLIT_WAYS_MAX];
+    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0), time_ns;
+    prepare(way, set->count, part);
+    time_ns = find_shares(part, set->count, bytes, &limit_end_ns) + set->waiting_ns;
     if (time_ns >= limit_ns)
         return INFINITY;
     if (limit_ns < INFINITY) { /* it may have been enough to know that it is less */
         double none_ns = INFINITY;
-        time_ns = find_shares(way, set->count, bytes, &none_ns, part) + set->waiting_ns;
+        time_ns = find_shares(part, set->count, bytes, &none_ns) + set->waiting_ns;
     }
     for (size_t i = 0; i < set->count; i++)
         if (part[i].bytes < SPLIT_LEAST)

@@ -19,6 +19,33 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
 /* The same to within some percent, without an interval, several times cheaper; cheaper still where it is far from rival_ns (INFINITY: none) and only which is less matters. */
 double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns);
 
+/* What goes by one of several ways. */
+struct split_part {
+    struct way_hops hops;
+    double rate, launch_ns; /* bytes per second of very many; of each piece */
+    double behind_ns;       /* what each piece costs all: by so much begin those behind it later */
+    double least_bytes;     /* fewer count as so many */
+    unsigned queue;         /* bits of the ways before it whose first copies go before its own */
+    double queue_rate;      /* bytes per second of its own first hop alone */
+    double bytes, chunk;
+    double before_ns;       /* until it begins */
+    double end_ns;
+};
+
+/* Ways whose time is asked for many sizes. */
+struct split {
+    const struct way *way;
+    size_t count; /* 0: not begun */
+    double waiting_ns;
+    struct split_part part[SPLIT_WAYS_MAX];
+};
+
+/* The ways have to stay. */
+void plan_split_begin(const struct way *way, size_t count, struct split *ret);
+
+/* plan_split_time_ns of them. */
+double plan_split_again_ns(struct split *split, double bytes, double rival_ns);
+
 /* Whether each of several ways has SPLIT_LEAST bytes or more with these shares of all; one takes what there is. */
 bool plan_split_is_enough(const double *share, size_t count, double bytes);
 

@@ -4,8 +4,21 @@
 
 #define BETWEEN_MAX 256 /* memories that are looked at */
 
+/* What is worked out of pieces is left as it is until somebody asks for it. */
+static void begin_hops(struct way_hops *hops)
+{
+    hops->launch_ns = hops->more_ns = hops->behind_ns = hops->most_ns_per_byte = hops->sum_ns_per_byte = 0;
+    hops->least_chunk = hops->count = 0;
+    hops->from = PAIRS_CHUNKS;
+    hops->worked_out = 0;
+}
+
 static void add_pair(struct way_hops *hops, const struct pair *pair, double slowdown)
 {
+    double ns_per_byte = pair->least_ns_per_byte * slowdown;
+    hops->most_ns_per_byte = ns_per_byte > hops->most_ns_per_byte ? ns_per_byte : hops->most_ns_per_byte;
+    hops->sum_ns_per_byte += ns_per_byte;
+    hops->least_chunk = pair->least_chunk > hops->least_chunk ? pair->least_chunk : hops->least_chunk;
     hops->launch_ns = hops->count > 0 ? hops->launch_ns + pair->behind_launch_ns : pair->launch_ns;
     hops->more_ns = hops->count > 0 ? hops->more_ns + pair->behind_more_ns : pair->more_ns;
     hops->pair[hops->count] = pair;
@@ -46,63 +59,85 @@ static struct prediction pipelined(const struct way *way, double bytes, double c
 /* What so many bytes take that take so long alone: starting them does not take longer because they do. */
 static double slowed_ns(const struct way_hops *hops, size_t i, double alone_ns)
 {
-    return alone_ns + fmax(alone_ns - hops->pair[i]->start_ns, 0) * (hops->slowdown[i] - 1);
+    double moving_ns = alone_ns - hops->pair[i]->start_ns;
+    return hops->slowdown[i] > 1 && moving_ns > 0 ? alone_ns + moving_ns * (hops->slowdown[i] - 1) : alone_ns;
 }
 
-/* The time in pieces of one size, with what they cost others. ret_rest_ns: what no larger piece can take less than, besides moving the bytes over the slowest hop; ret_floor_ns: what no smaller one can. */
-static double in_pieces_ns(const struct way_hops *hops, double bytes, size_t k, double *ret_rest_ns, double *ret_floor_ns)
+static double size_of(size_t k) { return (double)((int64_t)PAIRS_CHUNK_LEAST << k); }
+
+/* How many sizes of pieces are smaller than so many bytes. */
+static size_t smaller_than(double bytes)
 {
-    double chunk = (double)((uint64_t)PAIRS_CHUNK_LEAST << k), first_ns = hops->more_ns, slowest_ns = 0, most_ns = 0, pieces = bytes / chunk;
-    double floor_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
+    size_t count = 0;
+    while (count < PAIRS_CHUNKS && size_of(count) < bytes)
+        count++;
+    return count;
+}
+
+static void work_out(struct way_hops *hops, size_t k)
+{
+    double first_ns = hops->more_ns, slowest_ns = 0, most_ns = 0;
     for (size_t i = 0; i < hops->count; i++) {
-        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), all_ns = hops->pair[i]->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + hops->pair[i]->start_ns * pieces, chain_ns = hops->pair[i]->chain_ns;
+        double one_ns = slowed_ns(hops, i, hops->pair[i]->queued_ns[k]), chained_ns = one_ns + hops->pair[i]->chain_ns;
         first_ns += one_ns;
         most_ns = one_ns > most_ns ? one_ns : most_ns;
-        slowest_ns = one_ns + chain_ns > slowest_ns ? one_ns + chain_ns : slowest_ns;
-        all_ns += (pieces - 1) * chain_ns;
-        floor_ns = all_ns > floor_ns ? all_ns : floor_ns;
+        slowest_ns = chained_ns > slowest_ns ? chained_ns : slowest_ns;
     }
-    *ret_rest_ns = first_ns - most_ns;
-    *ret_floor_ns = floor_ns;
-    return first_ns + (pieces - 1) * ((slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns);
+    hops->piece[k].first_ns = first_ns;
+    hops->piece[k].rest_ns = first_ns - most_ns;
+    hops->piece[k].each_ns = (slowest_ns > hops->launch_ns ? slowest_ns : hops->launch_ns) + hops->behind_ns;
+    hops->worked_out |= 1U << k;
+}
+
+/* The time in pieces of one size, with what they cost others. */
+static double in_pieces_ns(struct way_hops *hops, double bytes, size_t k)
+{
+    if ((hops->worked_out >> k & 1) == 0)
+        work_out(hops, k);
+    return hops->piece[k].first_ns + (bytes / size_of(k) - 1) * hops->piece[k].each_ns;
+}
+
+/* What no smaller pieces can take less than. */
+static double floor_ns(const struct way_hops *hops, double bytes, size_t k)
+{
+    double pieces = bytes / size_of(k), most_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
+    for (size_t i = 0; i < hops->count; i++) {
+        const struct pair *pair = hops->pair[i];
+        double all_ns = pair->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + pair->start_ns * pieces + (pieces - 1) * pair->chain_ns;
+        most_ns = all_ns > most_ns ? all_ns : most_ns;
+    }
+    return most_ns;
 }
 
 /* The best size of pieces, from what pairs have of each; 0: in one piece, which takes whole_ns. It looks from the one before, or the middle, to both sides, as far as the bounds allow a better one. */
 static double best_chunk(struct way_hops *hops, double bytes, double whole_ns, double *ret_time_ns)
 {
-    size_t first = 0, end = PAIRS_CHUNKS, best = PAIRS_CHUNKS;
-    double least_ns = 0, rest_ns, floor_ns;
-    for (size_t i = 0; i < hops->count; i++) {
-        double all_ns = hops->pair[i]->least_ns_per_byte * hops->slowdown[i] * bytes;
-        first = hops->pair[i]->least_chunk > first ? hops->pair[i]->least_chunk : first;
-        least_ns = all_ns > least_ns ? all_ns : least_ns;
-    }
-    while (end > first && (double)((uint64_t)PAIRS_CHUNK_LEAST << (end - 1)) >= bytes)
-        end--;
+    size_t first = hops->least_chunk, below = smaller_than(bytes), end = below > first ? below : first, best = PAIRS_CHUNKS;
+    double least_ns = hops->most_ns_per_byte * bytes;
     size_t middle = hops->from >= first && hops->from < end ? hops->from : first + (end - first) / 2;
     for (size_t k = middle; k < end; k++) {
-        double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
+        double time_ns = in_pieces_ns(hops, bytes, k);
         if (time_ns < whole_ns) {
             whole_ns = time_ns;
             best = k;
         }
-        if (least_ns + rest_ns >= whole_ns)
+        if (least_ns + hops->piece[k].rest_ns >= whole_ns) /* all bytes over the slowest hop, and the first piece over the others, which are no faster by larger pieces */
             break;
     }
     for (size_t k = middle; k-- > first;) {
-        double time_ns = in_pieces_ns(hops, bytes, k, &rest_ns, &floor_ns);
+        double time_ns = in_pieces_ns(hops, bytes, k);
         if (time_ns <= whole_ns) {
             whole_ns = time_ns;
             best = k;
         }
-        if (floor_ns >= whole_ns)
+        if (floor_ns(hops, bytes, k) >= whole_ns)
             break;
     }
     *ret_time_ns = whole_ns;
     if (best == PAIRS_CHUNKS)
         return 0;
     hops->from = best;
-    return (double)((uint64_t)PAIRS_CHUNK_LEAST << best);
+    return size_of(best);
 }
 
 static double in_one_piece_ns(const struct way_hops *hops, double bytes)
@@ -113,23 +148,17 @@ static double in_one_piece_ns(const struct way_hops *hops, double bytes)
     return time_ns;
 }
 
-struct way_hops plan_way_hops(const struct way *way)
+void plan_way_hops(const struct way *way, struct way_hops *ret)
 {
-    struct way_hops hops;
-    hops.count = 0;
-    hops.behind_ns = 0;
-    hops.from = PAIRS_CHUNKS;
+    begin_hops(ret);
     for (size_t i = 0; i < way->hop_count; i++)
-        add_pair(&hops, way->pair[i], way->hop[i].slowdown);
-    return hops;
+        add_pair(ret, way->pair[i], way->hop[i].slowdown);
 }
 
 double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk)
 {
-    double time_ns = INFINITY, chunk = hops->count > 1 ? best_chunk(hops, bytes, INFINITY, &time_ns) : 0, least_ns = hops->more_ns;
-    for (size_t i = 0; i < hops->count; i++)
-        least_ns += hops->pair[i]->least_ns_per_byte * hops->slowdown[i] * bytes;
-    double whole_ns = least_ns <= time_ns ? in_one_piece_ns(hops, bytes) : INFINITY;
+    double time_ns = INFINITY, chunk = hops->count > 1 ? best_chunk(hops, bytes, INFINITY, &time_ns) : 0;
+    double whole_ns = hops->more_ns + hops->sum_ns_per_byte * bytes <= time_ns ? in_one_piece_ns(hops, bytes) : INFINITY;
     if (whole_ns <= time_ns) {
         time_ns = whole_ns;
         chunk = 0;
@@ -156,7 +185,8 @@ double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, d
     if (is_nominal(way)) {
         time_ns = pipelined(way, bytes, bytes).time_ns;
     } else {
-        struct way_hops hops = plan_way_hops(way);
+        struct way_hops hops;
+        plan_way_hops(way, &hops);
         hops.behind_ns = behind_ns;
         time_ns = plan_way_hops_time_ns(&hops, bytes, &chunk);
     }
@@ -187,7 +217,11 @@ double plan_way_rate(const struct way *way)
 
 double plan_way_launch_ns(const struct way *way)
 {
-    return is_nominal(way) ? 0 : plan_way_hops(way).launch_ns;
+    struct way_hops hops;
+    if (is_nominal(way))
+        return 0;
+    plan_way_hops(way, &hops);
+    return hops.launch_ns;
 }
 
 bool plan_way_knows_both(const struct way *way)
@@ -281,11 +315,8 @@ bool plan_way_fits(const struct way_ends *ends, const struct way *way, const str
 
 static bool finds_room(const struct search *search, const struct way_hops *hops)
 {
-    double ns_per_byte = 0;
-    for (size_t i = 0; i < hops->count; i++)
-        ns_per_byte = fmax(ns_per_byte, hops->pair[i]->least_ns_per_byte * hops->slowdown[i]);
     for (size_t i = 0; i < hops->count && search->room != NULL; i++)
-        if (!fits(hops->pair[i], 1e9 / ns_per_byte, search->room))
+        if (!fits(hops->pair[i], 1e9 / hops->most_ns_per_byte, search->room))
             return false;
     return true;
 }
@@ -306,9 +337,7 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     for (size_t i = 0; i < count; i++)
         bytes = pairs[i]->least_bytes > bytes ? pairs[i]->least_bytes : bytes;
     struct way_hops hops;
-    hops.count = 0;
-    hops.behind_ns = 0;
-    hops.from = PAIRS_CHUNKS;
+    begin_hops(&hops);
     double least_ns = 0, starts_ns = 0, most_start_ns = 0;
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;

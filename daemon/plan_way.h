@@ -46,11 +46,17 @@ struct way_hops {
     const struct pair *pair[WAY_HOPS_MAX];
     double slowdown[WAY_HOPS_MAX];
     double launch_ns, more_ns; /* of each piece, for the thread that starts them; of the first one, to what its hops take when they are queued */
-    double behind_ns;          /* as plan_way_time has it */
+    double behind_ns;          /* as plan_way_time has it; set before anything is priced */
+    double most_ns_per_byte, sum_ns_per_byte; /* least_ns_per_byte, slowed: of the slowest hop, of all */
+    size_t least_chunk; /* the first piece of whose size something is known of all */
     size_t count;
     size_t from; /* the piece at which the search for the best begins: that which was best last; PAIRS_CHUNKS: none was */
+    uint32_t worked_out; /* bits of the sizes of which piece says what they cost whatever the bytes: the first one all the way, each further one, and the first over all but the slowest hop */
+    struct {
+        double first_ns, each_ns, rest_ns;
+    } piece[PAIRS_CHUNKS];
 };
-struct way_hops plan_way_hops(const struct way *way);
+void plan_way_hops(const struct way *way, struct way_hops *ret);
 
 /* plan_way_time_ns of them. */
 double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk);
