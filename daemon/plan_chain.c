@@ -47,8 +47,9 @@ struct chain {
     struct way first;
     struct chain_set *set; /* owned */
     size_t count, room;
-    unsigned tried; /* sets of gpus left out */
-    bool is_short;  /* of memory */
+    unsigned tried;   /* sets of gpus left out */
+    bool is_complete; /* none of them was given up */
+    bool is_short;    /* of memory */
 };
 
 static double rate_of(const struct way *way, size_t count)
@@ -192,7 +193,11 @@ static void search(struct chain *chain, struct gpus kept)
     chain->tried++;
     if (follow(chain, false, &between))
         (void)follow(chain, true, &between);
-    for (size_t i = kept.count; i < between.count && chain->tried < TRIES && !chain->is_short && chain->ends.without_count < WITHOUT_MAX; i++) {
+    for (size_t i = kept.count; i < between.count && !chain->is_short; i++) {
+        if (chain->tried == TRIES || chain->ends.without_count == WITHOUT_MAX) {
+            chain->is_complete = false;
+            return;
+        }
         chain->without[chain->ends.without_count++] = between.gpu[i];
         search(chain, kept);
         chain->ends.without_count--;
@@ -200,23 +205,45 @@ static void search(struct chain *chain, struct gpus kept)
     }
 }
 
-static struct chain_list *make(const struct way_ends *ends, bool kernels, const struct way *first)
+/* Beside that direct way. */
+static void search_beside(struct chain *chain, const struct way *first, bool kernels)
+{
+    chain->ends.both_is_known = chain->ends.both && plan_way_knows_both(first);
+    chain->first = *first;
+    chain->kernels = kernels;
+    chain->tried = 0;
+    search(chain, (struct gpus){.count = 0});
+}
+
+/* By copy engines alone, also where kernels may copy, so that these are no loss; and with kernels beside the faster direct way, but rather one of which both directions are known. */
+static void search_all(struct chain *chain, bool kernels)
+{
+    struct way engine, kernel;
+    bool by_engine = plan_way_direct(&chain->ends, MOVE_COPY_ENGINE, &engine), by_kernel = kernels && plan_way_direct(&chain->ends, MOVE_KERNEL, &kernel);
+    if (by_engine)
+        search_beside(chain, &engine, false);
+    bool knows_both = by_engine && by_kernel && chain->ends.both && plan_way_knows_both(&engine) != plan_way_knows_both(&kernel);
+    bool is_kernel = by_kernel && (!by_engine || (knows_both ? plan_way_knows_both(&kernel) : plan_way_rate(&kernel) > plan_way_rate(&engine)));
+    if (kernels && (by_engine || by_kernel))
+        search_beside(chain, is_kernel ? &kernel : &engine, true);
+}
+
+static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed, bool kernels)
 {
     struct chain chain;
     chain.ends = *ends; /* places to be left out need not be anything yet */
+    chain.ends.allowed = allowed;
     chain.ends.bytes = MANY_BYTES;
     chain.ends.without = chain.without;
-    chain.ends.both_is_known = ends->both && plan_way_knows_both(first);
-    chain.kernels = kernels;
-    chain.first = *first;
     chain.set = NULL;
     chain.count = chain.room = 0;
-    chain.tried = 0;
+    chain.is_complete = true;
     chain.is_short = false;
-    search(&chain, (struct gpus){.count = 0});
+    search_all(&chain, kernels);
     struct chain_list *list = chain.is_short ? NULL : malloc(sizeof *list + chain.count * sizeof *list->set);
     if (list != NULL) {
         list->is_kept = false;
+        list->is_complete = chain.is_complete;
         list->count = chain.count;
         if (chain.count > 0)
             memcpy(list->set, chain.set, chain.count * sizeof *list->set);
@@ -225,25 +252,29 @@ static struct chain_list *make(const struct way_ends *ends, bool kernels, const 
     return list;
 }
 
-/* Whether the request leaves nothing out that ways might use. */
-static bool is_whole(const struct way_ends *ends)
+/* Whether the request leaves out none of the memories of that kind. */
+static bool has_all(const struct way_ends *ends, enum place_kind kind)
 {
     const place_id *memory;
     size_t count = plan_pairs_memories(ends->pairs, &memory);
-    bool whole = ends->without_count == 0 && ends->busy_count == 0;
-    for (size_t m = 0; m < count && whole; m++)
-        whole = graph_place(ends->graph, memory[m])->kind == PLACE_GPU ? plan_allows_gpu(ends->allowed, memory[m]) : plan_allows_memory(ends->allowed, memory[m]);
-    return whole;
+    for (size_t m = 0; m < count; m++) {
+        bool is_allowed = kind == PLACE_GPU ? plan_allows_gpu(ends->allowed, memory[m]) : plan_allows_memory(ends->allowed, memory[m]);
+        if (graph_place(ends->graph, memory[m])->kind == kind && !is_allowed)
+            return false;
+    }
+    return true;
 }
 
-const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels, const struct way *first)
+/* With all gpus. */
+static const struct chain_list *list_of_all(const struct way_ends *ends, bool kernels)
 {
-    unsigned number = (ends->both ? 4 : 0) + (kernels ? 2 : 0) + (first->hop[0].by == MOVE_KERNEL ? 1 : 0);
-    void **slot = is_whole(ends) ? plan_pairs_slot(ends->pairs, ends->from, ends->to, number) : NULL, *others = NULL;
+    struct allowed all = {.given = true, .memory = ends->allowed->memory};
+    bool may_keep = ends->without_count == 0 && ends->busy_count == 0 && has_all(ends, PLACE_NUMA);
+    void **slot = may_keep ? plan_pairs_slot(ends->pairs, ends->from, ends->to, (ends->both ? 2 : 0) + (kernels ? 1 : 0)) : NULL, *others = NULL;
     struct chain_list *list = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
     if (list != NULL)
         return list;
-    list = make(ends, kernels, first);
+    list = make(ends, &all, kernels);
     if (list == NULL || slot == NULL)
         return list;
     list->is_kept = true;
@@ -253,6 +284,24 @@ const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kerne
     }
     free(list); /* somebody was faster */
     return others;
+}
+
+const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels)
+{
+    const struct chain_list *list = list_of_all(ends, kernels);
+    if (list == NULL || list->is_complete || has_all(ends, PLACE_GPU))
+        return list;
+    plan_chain_done(list);
+    return make(ends, ends->allowed, kernels);
+}
+
+bool plan_chain_may(const struct way_ends *ends, const struct chain_set *set)
+{
+    for (size_t w = 0; w < set->count; w++)
+        for (size_t i = 1; i < set->way[w].hop_count; i++)
+            if (!plan_way_may_pass(ends, set->way[w].pair[i]->move.from))
+                return false;
+    return true;
 }
 
 void plan_chain_done(const struct chain_list *list)

@@ -1,11 +1,12 @@
 /**
- * Which ways can be taken at once beside a direct one: a list of sets of ways, whatever the bytes. What plan_split.h chooses from.
+ * Which ways can be taken at once beside a direct one, by either mechanism: a list of sets of ways, whatever the bytes. What plan_split.h chooses from.
  *
  * Ways are taken one after the other, each time the one with the highest rate of those that find room beside the ones before (plan_share.h), as long as very many bytes get CHAIN_WORTH faster by
  * that; the first two, three, ... of these are a set each. Where one goes through two gpus, the same is tried with such last; and all that without each set of the gpus that are in the way of
- * others, up to six of them and 64 sets, so that one gpu more is no loss (but for what the times compared are off).
+ * others, up to six of them and 64 sets, so that the list has what any part of the gpus would find, too: it is one list of all gpus, from which a request takes what it may (plan_chain_may). Only
+ * where there were more sets than that a part of the gpus has a list of its own. With kernels it has what it has without them, and more.
  *
- * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out a memory or something moves meanwhile. Pure; any thread.
+ * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out memory of the host or something moves meanwhile. Pure; any thread.
  */
 #pragma once
 #include "plan_share.h"
@@ -31,13 +32,13 @@ struct chain_set {
 
 struct chain_list {
     struct snapshot_kept kept; /* first: of the snapshot */
-    bool is_kept;
+    bool is_kept, is_complete; /* no part of the gpus would find other sets */
     size_t count;
     struct chain_set set[]; /* in the order in which they are found */
 };
 
-/* Beside that direct way, which is as slow as both directions make it; only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is not needed any more. */
-const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels, const struct way *first);
+/* Only by copy engines when kernels are false. NULL when out of memory. plan_chain_done when it is not needed any more. */
+const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels);
 void plan_chain_done(const struct chain_list *list); /* NULL is fine */
 
 /* What the caller waits for the end of each way that is not the first: what seeing the end of one more stream was measured to take; where it was not, a call's time. */
@@ -45,6 +46,9 @@ double plan_chain_waiting_ns(const struct way *way, size_t count);
 
 /* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */
 double plan_chain_least_ns(const struct way *way, size_t count);
+
+/* Whether the request lets bytes take all ways of a set. */
+bool plan_chain_may(const struct way_ends *ends, const struct chain_set *set);
 
 /* The ways of a set as they are priced. */
 void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret);

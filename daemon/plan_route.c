@@ -10,6 +10,8 @@
 #include "plan_doubt.h"
 #include "plan_ends.h"
 #include "plan_links.h"
+#include "plan_route_beside.h"
+#include "plan_route_option.h"
 #include "plan_route_order.h"
 #include "plan_route_price.h"
 #include "plan_route_say.h"
@@ -21,36 +23,16 @@ static double rate_of(const struct route_option *option) { return plan_split_rat
 
 static bool is_direct(const struct route_option *option) { return plan_route_answer_is_direct(option) && !option->is_guess; }
 
-/* Without a price. */
-static struct route_option *new_option(struct route_work *work, const struct way *ways, size_t count, const char *shared)
-{
-    struct route_option *option = &work->answer->option[work->answer->count++];
-    option->way_count = count;
-    option->shared = shared;
-    memset(option->beside, 0, sizeof option->beside);
-    option->is_guess = option->is_by_links = option->is_in_way = option->is_clear = false;
-    option->knows_both = true;
-    memcpy(option->way, ways, count * sizeof *ways);
-    for (size_t i = 0; i < count && work->request.both; i++)
-        option->knows_both = option->knows_both && plan_way_knows_both(&ways[i]);
-    option->is_known = false;
-    return option;
-}
-
 static struct route_option *add_option(struct route_work *work, const struct way *ways, size_t count, const char *shared)
 {
-    struct route_option *option = new_option(work, ways, count, shared);
-    option->is_known = ways[0].pair[0] != NULL && (!plan_route_answer_is_direct(option) || plan_way_knows(&ways[0], work->ends.bytes));
-    plan_route_price(option, work->ends.bytes);
+    struct route_option *option = &work->answer->option[work->answer->count++];
+    plan_route_option_begin(work, ways, count, shared, option);
     return option;
 }
 
-/* To be compared with a direct way by links. */
 static void add_by_links(struct route_work *work, const struct way *ways, size_t count)
 {
-    struct route_option *option = new_option(work, ways, count, NULL);
-    option->is_guess = option->is_by_links = true;
-    plan_route_price(option, work->ends.bytes);
+    plan_route_option_begin_by_links(work, ways, count, &work->answer->option[work->answer->count++]);
 }
 
 /* Through another memory, and the faster of the splits by one mechanism. */
@@ -147,178 +129,116 @@ static struct route_option *add_way(struct route_work *work, struct way *way)
     return add_option(work, way, 1, shared);
 }
 
-/* Through other memories by that mechanism, of those for which there is room. Two gpus between are worth a word only where they are faster than one. */
-static void add_around(struct route_work *work, enum move_by by, const struct way_room *room)
+/* The fastest of those that may lead, else the fastest. */
+static bool find_through(const struct route_work *work, enum way_through through, enum move_by by, double limit_ns, struct way *ret)
+{
+    const struct route_option *direct = plan_route_order_direct(work->answer);
+    struct way_ends ends = work->ends;
+    ends.least_rate = direct != NULL ? rate_of(direct) / ROUTE_WORTH : INFINITY;
+    double lead_ns = direct != NULL ? direct->predicted.time_ns / (1 + ROUTE_DOUBT) : 0;
+    return plan_way_through(&ends, through, by, NULL, fmin(lead_ns, limit_ns), ret) || plan_way_through(&work->ends, through, by, NULL, limit_ns, ret);
+}
+
+/* Through other memories by that mechanism. Two gpus between are worth a word only where they are faster than one. */
+static void add_around(struct route_work *work, enum move_by by)
 {
     struct way way;
     double limit_ns = INFINITY;
-    if (by == MOVE_COPY_ENGINE && plan_way_through(&work->ends, WAY_HOST, by, room, INFINITY, &way))
+    if (by == MOVE_COPY_ENGINE && find_through(work, WAY_HOST, by, INFINITY, &way))
         add_way(work, &way);
-    if (plan_way_through(&work->ends, WAY_GPU, by, room, INFINITY, &way))
+    if (find_through(work, WAY_GPU, by, INFINITY, &way))
         limit_ns = add_way(work, &way)->predicted.time_ns;
-    if (plan_way_through(&work->ends, WAY_TWO_GPUS, by, room, limit_ns, &way))
+    if (find_through(work, WAY_TWO_GPUS, by, limit_ns, &way))
         add_way(work, &way);
 }
 
 /* What several ways would get if no bytes went the other way, where nobody measured what they get when as many do. False when out of memory. */
-static bool find_left_out(struct route_work *work, const struct route_option *direct)
+static bool find_left_out(struct route_work *work)
 {
     struct way_ends ends = work->ends;
     struct way ways[ROUTE_WAYS_MAX];
     const char *shared;
     size_t found;
+    const struct route_option *direct = plan_route_order_direct(work->answer);
     ends.both = false;
-    if (!plan_way_direct(&ends, direct->way[0].hop[0].by, &ways[0]))
+    ends.busy_count = 0;
+    if (direct == NULL || !plan_way_direct(&ends, direct->way[0].hop[0].by, &ways[0]))
         return true;
     double alone = plan_way_rate(&ways[0]);
-    if (!plan_split_find(&ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, &found, &shared))
+    if (!plan_split_find(&ends, !work->request.overlap, plan_route_order_firsts(work->answer), alone / ROUTE_WORTH, ways, &found, &shared))
         return false;
     double together = plan_split_rate(ways, found);
-    if (found > 1 && ROUTE_WORTH * together > alone)
+    if (found > 0 && ROUTE_WORTH * together > alone)
         work->answer->left_out = (struct route_left_out){found, together, alone};
     return true;
 }
 
-static bool is_same_way(const struct way *a, const struct way *b)
-{
-    bool same = a->hop_count == b->hop_count;
-    for (size_t i = 0; i < a->hop_count && same; i++)
-        same = a->pair[i] == b->pair[i];
-    return same;
-}
-
-/* Whether an option has the same ways, in whatever order. */
-static bool is_there(const struct route_answer *answer, const struct way *ways, size_t count)
-{
-    for (size_t o = 0; o < answer->count; o++) {
-        const struct route_option *option = &answer->option[o];
-        size_t same = 0;
-        for (size_t w = 0; w < count && option->way_count == count; w++)
-            for (size_t v = 0; v < count; v++)
-                same += is_same_way(&option->way[v], &ways[w]);
-        if (same == count)
-            return true;
-    }
-    return false;
-}
-
-/* That way with others beside it. ret_found: how many there are. False when out of memory. */
-static bool add_beside(struct route_work *work, const struct way_ends *ends, const struct route_option *direct, size_t *ret_found)
+/* Several ways at once, where they are faster than the direct ones. False when out of memory. */
+static bool add_split(struct route_work *work)
 {
     struct route_answer *answer = work->answer;
     struct way ways[ROUTE_WAYS_MAX];
+    const struct route_option *direct = plan_route_order_direct(answer);
+    unsigned firsts = plan_route_order_firsts(answer);
     const char *shared = NULL;
-    ways[0] = direct->way[0];
-    if (!plan_split_find(ends, !work->request.overlap, 1 / ROUTE_WORTH, ways, ret_found, &shared))
+    double direct_ns = INFINITY;
+    size_t found;
+    if (direct == NULL || firsts == 0)
+        return true;
+    for (size_t i = 0; i < answer->count; i++)
+        if (is_direct(&answer->option[i]))
+            direct_ns = fmin(direct_ns, answer->option[i].predicted.time_ns);
+    if (!plan_split_find(&work->ends, !work->request.overlap, firsts, rate_of(direct) / ROUTE_WORTH, ways, &found, &shared))
         return false;
-    bool is_busy = work->ends.busy_count > 0; /* then the direct way is not as fast as it seems yet */
-    if (*ret_found > 1 && !is_there(answer, ways, *ret_found) && (is_busy || plan_split_time_ns(ways, *ret_found, ends->bytes, direct->predicted.time_ns) < direct->predicted.time_ns))
-        add_option(work, ways, *ret_found, shared)->is_in_way = ends->busy_count < work->ends.busy_count;
+    if (found > 0 && add_option(work, ways, found, shared)->predicted.time_ns >= direct_ns)
+        answer->count--;
     return true;
 }
 
-/* Through as many memories of the same kind by the same mechanism. */
-static bool is_same_sort(const struct graph *graph, const struct route_option *a, const struct route_option *b)
-{
-    const struct way *x = &a->way[0], *y = &b->way[0];
-    return a->way_count == 1 && b->way_count == 1 && x->hop_count > 1 && x->hop_count == y->hop_count && x->hop[0].by == y->hop[0].by &&
-           graph_place(graph, x->hop[1].from)->kind == graph_place(graph, y->hop[1].from)->kind;
-}
-
-/* Beside what moves meanwhile: of each sort the fastest, several ways where they are faster than the direct one, and what is in the way of the others where it is worth that. */
-static bool is_worth_it(const struct graph *graph, const struct route_answer *answer, size_t index)
-{
-    const struct route_option *option = &answer->option[index];
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct route_option *other = &answer->option[i];
-        double other_ns = other->predicted.time_ns, its_ns = option->predicted.time_ns;
-        bool is_before = other_ns < its_ns || (other_ns == its_ns && i < index);
-        if (i != index && ((is_same_sort(graph, option, other) && is_before) || (option->way_count > 1 && is_direct(other) && is_before) || (option->is_in_way && its_ns > CHAIN_WORTH * other_ns)))
-            return false;
-    }
-    return true;
-}
-
-/* Also: no split of which what its ways share leaves one of them less than is worth it. What was slowed by nothing was found with shares that are large enough. */
+/* No split by links of which what its ways share leaves one of them less than is worth it. */
 static void leave_worthy(const struct route_work *work)
 {
     struct route_answer *answer = work->answer;
-    bool is_beside = work->request.meanwhile_count > 0;
     for (size_t i = answer->count; i-- > 0;) {
         const struct route_option *option = &answer->option[i];
-        bool is_enough = !(is_beside || option->is_by_links) || plan_split_is_enough(option->share, option->way_count, work->ends.bytes);
-        if (!is_enough || (is_beside && !is_worth_it(work->snap->graph, answer, i)))
+        if (option->is_by_links && !plan_split_is_enough(option->share, option->way_count, work->ends.bytes))
             memmove(&answer->option[i], &answer->option[i + 1], (--answer->count - i) * sizeof *answer->option);
     }
 }
 
-/* The fastest way through another memory that keeps off what moves meanwhile; NULL none. */
-static const struct route_option *fastest_beside(const struct route_work *work, const struct way_room *room)
+/* What there is through other memories, and several ways at once. NO_MEMORY. */
+static enum berth_code add_others(struct route_work *work, struct berth_err *err)
 {
-    const struct route_option *best = NULL;
-    for (size_t i = 0; i < work->answer->count; i++) {
-        const struct route_option *option = &work->answer->option[i];
-        if (option->way[0].hop_count > 1 && plan_way_fits(&work->ends, &option->way[0], room) && (best == NULL || option->predicted.time_ns < best->predicted.time_ns))
-            best = option;
-    }
-    return best;
+    enum berth_code code = work->request.meanwhile_count > 0 ? plan_route_beside(work, err) : BERTH_OK;
+    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL) && work->request.meanwhile_count == 0; by++)
+        add_around(work, (enum move_by)by);
+    bool has_room = work->request.meanwhile_count > 0 || add_split(work), splits = false;
+    for (size_t i = 0; i < work->answer->count; i++)
+        splits = splits || work->answer->option[i].way_count > 1;
+    if (code == BERTH_OK && has_room && work->request.both && !splits)
+        has_room = find_left_out(work);
+    return code != BERTH_OK || has_room ? code : err_set(err, BERTH_NO_MEMORY, "no memory for ways");
 }
 
-/* The direct way with the highest rate, which is one of the first count options, with others beside it. Where something moves meanwhile: with what finds room beside that; with what would be taken if nothing
- * moved, slowed by what it then shares; and, because the direct way may be what is slowed most, those beside the fastest that is not. False when out of memory. */
-static bool add_split(struct route_work *work, size_t count, const struct way_room *room)
-{
-    struct route_answer *answer = work->answer;
-    const struct route_option *direct = NULL;
-    struct way_ends alone = work->ends;
-    size_t found;
-    for (size_t i = 0; i < count; i++) {
-        const struct route_option *option = &answer->option[i];
-        if (option->is_known && option->way[0].pair[0] != NULL && (direct == NULL || (option->knows_both && !direct->knows_both) || (option->knows_both == direct->knows_both && rate_of(option) > rate_of(direct))))
-            direct = option;
-    }
-    const struct route_option *other = work->ends.busy_count > 0 ? fastest_beside(work, room) : NULL;
-    if (direct == NULL)
-        return true;
-    if (!add_beside(work, &work->ends, direct, &found) || (other != NULL && !add_beside(work, &work->ends, other, &found)))
-        return false;
-    if (found == 1 && work->request.both && other == NULL && !find_left_out(work, direct))
-        return false;
-    alone.busy_count = 0;
-    return work->ends.busy_count == 0 || add_beside(work, &alone, direct, &found);
-}
-
-/* False when out of memory. */
-static bool add_options(struct route_work *work)
+/* The direct ways; where nothing is known of them also others, by links. ret_is_known: whether something is known of one for such a size. */
+static void add_direct(struct route_work *work, bool *ret_is_known)
 {
     struct route_answer *answer = work->answer;
     struct way way;
-    bool is_known = false;
     const struct graph *graph = work->snap->graph;
     place_id from = work->ends.from, to = work->ends.to;
+    *ret_is_known = false;
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to)) {
         add_between_vendors(work);
-        return true;
+        return;
     }
     for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++)
         if (plan_way_direct(&work->ends, (enum move_by)by, &way))
-            is_known = add_option(work, &way, 1, NULL)->is_known || is_known;
+            *ret_is_known = add_option(work, &way, 1, NULL)->is_known || *ret_is_known;
     if (answer->count == 0)
         add_nominal(work);
     else if (!work->request.overlap)
         add_kernel_by_links(work);
-    size_t direct = answer->count;
-    if (!is_known)
-        return true;
-    struct way_room room;
-    if (work->ends.busy_count > 0)
-        plan_share_room(&work->ends, NULL, 0, &room);
-    for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL); by++) {
-        add_around(work, (enum move_by)by, NULL);
-        if (work->ends.busy_count > 0)
-            add_around(work, (enum move_by)by, &room);
-    }
-    return add_split(work, direct, &room);
 }
 
 /* ---- the answer ---- */
@@ -410,14 +330,16 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
         code = plan_route_price_meanwhile(work, err);
     if (code != BERTH_OK)
         return code;
-    if (!add_options(work))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for ways");
+    bool is_known;
+    add_direct(work, &is_known);
     if (answer->count == 0)
         return not_measured(work, err);
     for (size_t i = 0; code == BERTH_OK && i < answer->count; i++)
         if (request->meanwhile_count > 0 || answer->option[i].is_by_links)
             code = plan_route_price_shared(work, &answer->option[i], err);
     leave_worthy(work);
+    if (code == BERTH_OK && is_known)
+        code = add_others(work, err);
     plan_route_order(answer);
     if (code == BERTH_OK)
         code = cite_all(work, err);

@@ -8,9 +8,8 @@
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
 #define ROUTE_OPTIONS_MAX   16  /* two direct (a kernel's maybe by its links), through the host, by each mechanism through one gpu and through two; these also beside what moves meanwhile; splits */
-#define ROUTE_WORTH         0.8 /* of the time that the best direct way takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
-#define ROUTE_DOUBT         0.04 /* of a time: what takes several transfers leads where it takes less than the direct way by more, where an interval is unknown */
-#define ROUTE_DOUBT_MOST    0.1  /* and that much where they are known to no better than that */
+#define ROUTE_WORTH         0.8 /* of the time that the direct way it is compared with (plan_route_order.h) takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
+#define ROUTE_DOUBT         0.04 /* of its time: by so much more must that direct way take for the size asked for */
 #define ROUTE_MEANWHILE_MAX (STEP_FLOWS_MAX - ROUTE_WAYS_MAX * WAY_HOPS_MAX)
 
 struct route_transfer {
@@ -37,10 +36,9 @@ struct route_option {
     bool is_known;            /* for such a size; else starting it counts as nothing */
     bool is_by_links;         /* beside a direct way by links, and by links, too (plan_links.h): a guess */
     bool is_at_least;         /* so few bytes by what says nothing of starting them: predicted is a lower bound */
-    bool is_in_way;           /* several ways as they would be taken if nothing moved meanwhile */
     bool is_guess;            /* by links beside what is better known (plan_pairs_is_guess): may not lead */
     bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else plan_pairs.h has what stands for it */
-    bool is_clear;            /* direct and no guess, or for very many bytes better than the best such by ROUTE_WORTH, whatever the size asked for */
+    bool is_clear;            /* direct and no guess, or for very many bytes better by ROUTE_WORTH than the direct way it is compared with, whatever the size asked for */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     uint8_t beside[ROUTE_WAYS_MAX][WAY_HOPS_MAX]; /* kernels of what moves meanwhile on the gpu of each hop that is one, too */
@@ -61,12 +59,11 @@ struct route_left_out {
 
 struct route_answer {
     struct route_left_out left_out; /* where both directions are asked for, and nobody measured what these get then */
-    struct route_option *option; /* owned, ROUTE_OPTIONS_MAX at most; what is known for such a size before what is not; the first is the fastest clear one of these, or the direct one where that is not clearly better (plan_route_order.h); the others follow as they are fast */
+    struct route_option *option; /* owned, ROUTE_OPTIONS_MAX at most; what is known for such a size before what is not; the first is the fastest that may lead (plan_route_order.h); the others follow as they are fast */
     size_t count;
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;
     double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or something moves meanwhile */
-    double doubt;                /* what takes several transfers leads where the direct way takes longer by more than this, as a fraction; 0 where there is nothing to choose */
     struct plan_evidence evidence;
     struct plan_warnings warnings;
     struct plan_warnings reasons; /* sentences: what decided */

@@ -1,9 +1,20 @@
 /**
  * Which of an answer's options goes first, and in what order the others follow. Route's own (plan_route.c), while it makes an answer.
+ *
+ * Each option is judged by itself, against one direct way that every request for the same transfer has in common: so that what is allowed besides, gpus or kernels, never makes what leads take longer.
  */
 #pragma once
 #include "plan_route_answer.h"
 
-/* By what is known, and then by time. What takes several transfers leads where it is clear (is_clear, which this finds) and better than a direct way by more than the answer's doubt, which is how
- * far their intervals go, ROUTE_DOUBT_MOST at most; ROUTE_DOUBT where one is unknown. */
+/* The direct way that others are compared with: by copy engine, or by kernel where nothing is known for such a size of the other. NULL: none but a guess. */
+const struct route_option *plan_route_order_direct(const struct route_answer *answer);
+
+/* By which mechanisms there is a direct way of which something is known for such a size, a bit for each: what other ways may be taken beside. */
+unsigned plan_route_order_firsts(const struct route_answer *answer);
+
+/* Whether an option may go first: a direct way that is no guess; or what takes several transfers, if it is better than the direct way that it is compared with by ROUTE_WORTH for very many bytes
+ * (is_clear, which this finds), and by ROUTE_DOUBT for these. Both options are priced. direct is of that answer. */
+bool plan_route_order_may_lead(struct route_option *option, const struct route_option *direct);
+
+/* By what is known, and then by time; first what may lead. */
 void plan_route_order(struct route_answer *answer);

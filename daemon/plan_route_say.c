@@ -1,4 +1,5 @@
 #include "plan_ends.h"
+#include "plan_route_order.h"
 #include "plan_route_say.h"
 #include "plan_text.h"
 
@@ -235,7 +236,7 @@ static void say_starting(const struct route_said *said, const struct route_optio
 /* It is faster, and not the first. */
 static void say_passed_over(const struct route_said *said, const struct route_option *option, const char *name)
 {
-    const struct route_option *best = &said->answer->option[0];
+    const struct route_option *best = &said->answer->option[0], *direct = plan_route_order_direct(said->answer);
     double times = option->predicted.time_ns / best->predicted.time_ns;
     if (option->is_by_links)
         plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long by what links are said to carry, but what several transfers cost was not measured", name,
@@ -245,8 +246,8 @@ static void say_passed_over(const struct route_said *said, const struct route_op
     else if (option->is_known && option->is_clear)
         plan_warn(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: one transfer goes first", name, 100 * (1 - times));
     else if (option->is_known)
-        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than 1.25 times what the best single transfer does", name, times,
-                  plan_split_rate(option->way, option->way_count) / 1e9);
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than %.2f times what one transfer by %s does", name, times,
+                  plan_split_rate(option->way, option->way_count) / 1e9, 1 / ROUTE_WORTH, direct != NULL && direct->way[0].hop[0].by == MOVE_KERNEL ? "kernel" : "copy engine");
     else
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but what so few bytes take there was not measured", name, times);
 }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan_route_order.h"
+
 #define LEAST_BYTES 4096.0
 #define MOST_BYTES  17179869184.0 /* where crossovers are looked for: 4 KiB to 16 GiB */
 
@@ -29,6 +31,7 @@ struct fewer {
 
 struct sizes {
     struct route_answer *answer;
+    const struct route_option *direct; /* what others are compared with */
     struct fewer fewer;
     struct split split[ROUTE_OPTIONS_MAX]; /* begun when an option is first looked at */
 };
@@ -62,26 +65,34 @@ static double look(struct sizes *sizes, size_t i, double bytes, double rival_ns,
 static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
 {
     const struct route_answer *answer = sizes->answer;
-    double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns, best_ns = INFINITY, least_ns = INFINITY;
+    double low_ns[ROUTE_OPTIONS_MAX] = {0}, high_ns[ROUTE_OPTIONS_MAX], best_ns = INFINITY, least_ns = INFINITY, enough_ns = INFINITY;
     size_t best = 0, least = 0, rivals = 0;
     for (size_t i = 0; i < answer->count; i++) {
-        bool is_direct = plan_route_answer_is_direct(&answer->option[i]);
-        low_ns[i] = high_ns = INFINITY;
-        if (answer->option[i].is_clear && is_direct) {
-            low_ns[i] = high_ns = look(sizes, i, bytes, INFINITY, looked) / (1 + answer->doubt); /* so much is given away for one transfer */
-            best = high_ns < best_ns ? i : best;
-            best_ns = fmin(best_ns, high_ns);
-        } else if (answer->option[i].is_clear) {
+        const struct route_option *option = &answer->option[i];
+        low_ns[i] = high_ns[i] = INFINITY;
+        if (!option->is_clear || !plan_route_answer_is_direct(option))
+            continue;
+        low_ns[i] = high_ns[i] = look(sizes, i, bytes, INFINITY, looked);
+        best = high_ns[i] < best_ns ? i : best;
+        best_ns = fmin(best_ns, high_ns[i]);
+        if (option == sizes->direct)
+            enough_ns = high_ns[i] / (1 + ROUTE_DOUBT);
+    }
+    for (size_t i = 0; i < answer->count; i++) {
+        if (answer->option[i].is_clear && !plan_route_answer_is_direct(&answer->option[i])) {
             low_ns[i] = ROUGH * looked->time_ns[i];
-            high_ns = looked->bytes[i] > 0 ? looked->time_ns[i] * bytes / looked->bytes[i] / ROUGH : INFINITY;
+            high_ns[i] = looked->bytes[i] > 0 ? looked->time_ns[i] * bytes / looked->bytes[i] / ROUGH : INFINITY;
+            low_ns[i] = low_ns[i] < enough_ns ? low_ns[i] : INFINITY;
+            high_ns[i] = high_ns[i] < enough_ns ? high_ns[i] : INFINITY;
         }
-        least = high_ns < least_ns ? i : least;
-        least_ns = fmin(least_ns, high_ns);
+        least = high_ns[i] < least_ns ? i : least;
+        least_ns = fmin(least_ns, high_ns[i]);
     }
     for (size_t i = 0; i < answer->count; i++)
         rivals += i != least && low_ns[i] < least_ns;
     if (rivals == 0 && least_ns < INFINITY)
         return least;
+    best_ns = fmin(best_ns, enough_ns);
     for (size_t i = 0; i < answer->count; i++) {
         if (plan_route_answer_is_direct(&answer->option[i]) || low_ns[i] >= best_ns)
             continue;
@@ -153,13 +164,11 @@ static double b80(struct sizes *sizes)
 /* An answer has one split at most. */
 static void find_fewer(const struct way_ends *ends, const struct route_answer *answer, struct fewer *ret)
 {
-    double direct = 0;
+    const struct route_option *compared = plan_route_order_direct(answer);
+    double direct = compared != NULL ? plan_way_rate(&compared->way[0]) : 0;
     memset(ret->may_lead, 0, sizeof ret->may_lead);
     memset(ret->rate, 0, sizeof ret->rate);
     memset(ret->least_ns, 0, sizeof ret->least_ns);
-    for (size_t i = 0; i < answer->count; i++)
-        if (plan_route_answer_is_direct(&answer->option[i]) && answer->option[i].is_clear)
-            direct = fmax(direct, plan_way_rate(&answer->option[i].way[0]));
     for (size_t i = 0; i < answer->count; i++)
         for (size_t count = 2; count < answer->option[i].way_count && !answer->option[i].is_by_links; count++) {
             const char *shared;
@@ -177,6 +186,7 @@ void plan_route_sizes(const struct way_ends *ends, struct route_answer *answer)
 {
     struct sizes sizes; /* it is large: only what is read is set */
     sizes.answer = answer;
+    sizes.direct = plan_route_order_direct(answer);
     for (size_t i = 0; i < ROUTE_OPTIONS_MAX; i++)
         sizes.split[i].count = 0;
     find_fewer(ends, answer, &sizes.fewer);

@@ -8,6 +8,7 @@
 #define ENOUGH       0.001
 #define ROUGH_STEPS  2
 #define ROUGH_ENOUGH 0.01
+#define ROUGHLY      1.1 /* a rough estimate is no more than so much of the time */
 #define FAR          0.2 /* from a rival's time: then the first estimate says which is less */
 
 static double pieces_of(const struct split_part *part) { return part->chunk > 0 ? ceil(part->bytes / part->chunk) : 1; }
@@ -71,7 +72,7 @@ static void prepare(const struct way *way, size_t count, struct split_part *part
 static double find_shares(struct split_part *part, size_t count, double bytes, const double *rival_ns)
 {
     bool is_rough = rival_ns != NULL;
-    double end_ns = 0, sum = 0;
+    double best_ns = INFINITY, best[SPLIT_WAYS_MAX] = {0}, sum = 0;
     for (size_t i = count; i-- > 0;) {
         part[i].hops.from = PAIRS_CHUNKS;
         sum += part[i].rate;
@@ -79,13 +80,24 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
     for (size_t i = 0; i < count; i++)
         part[i].bytes = bytes * part[i].rate / sum;
     for (int step = 0; step <= (is_rough ? ROUGH_STEPS : STEPS); step++) {
-        double together_ns = measure(count, sum, part), apart_ns = 0, total = 0;
-        for (size_t i = 0; i < count; i++)
+        double together_ns = measure(count, sum, part), apart_ns = 0, total = 0, end_ns = 0;
+        for (size_t i = 0; i < count; i++) {
             apart_ns = fmax(apart_ns, fabs(part[i].end_ns - together_ns));
-        if (is_rough && *rival_ns < INFINITY && fabs(together_ns - *rival_ns) > FAR * *rival_ns)
+            end_ns = fmax(end_ns, part[i].end_ns);
+        }
+        for (size_t i = 0; i < count && end_ns < best_ns; i++)
+            best[i] = part[i].bytes;
+        bool is_best = end_ns <= best_ns;
+        best_ns = fmin(best_ns, end_ns);
+        if (rival_ns != NULL && *rival_ns < INFINITY && fabs(together_ns - *rival_ns) > FAR * *rival_ns)
             return together_ns;
-        if (step == (is_rough ? ROUGH_STEPS : STEPS) || apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns)
+        if (step == (is_rough ? ROUGH_STEPS : STEPS) || apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns) {
+            for (size_t i = 0; i < count && !is_best; i++) /* a piece more or less may be worth more than that all end together */
+                part[i].bytes = best[i];
+            if (!is_best)
+                (void)measure(count, sum, part);
             break;
+        }
         for (size_t i = 0; i < count; i++) {
             part[i].bytes = fmax(part[i].bytes + (together_ns - part[i].end_ns) * 1e-9 * part[i].rate, 1);
             total += part[i].bytes;
@@ -93,9 +105,7 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
         for (size_t i = 0; i < count; i++)
             part[i].bytes *= bytes / total;
     }
-    for (size_t i = 0; i < count; i++)
-        end_ns = fmax(end_ns, part[i].end_ns);
-    return end_ns;
+    return best_ns;
 }
 
 /* Whether kernels that share a gpu get all that they get alone nobody measured: it may be as little as their parts of its blocks. */
@@ -181,30 +191,39 @@ double plan_split_rate(const struct way *way, size_t count)
     return rate;
 }
 
-/* The time of the set for so many bytes, if every share is large enough and it is less than limit_ns; else INFINITY. */
+/* Of a set, as plan_split_time has it, if every share is large enough and it is less than limit_ns; else INFINITY. */
 static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
 {
     struct split_part part[SPLIT_WAYS_MAX];
-    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0), time_ns;
+    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0);
     prepare(way, set->count, part);
-    time_ns = find_shares(part, set->count, bytes, &limit_end_ns) + set->waiting_ns;
-    if (time_ns >= limit_ns)
+    if (limit_ns < INFINITY && find_shares(part, set->count, bytes, &limit_end_ns) + set->waiting_ns >= ROUGHLY * limit_ns)
         return INFINITY;
-    if (limit_ns < INFINITY) { /* it may have been enough to know that it is less */
-        double none_ns = INFINITY;
-        time_ns = find_shares(part, set->count, bytes, &none_ns) + set->waiting_ns;
-    }
+    double time_ns = find_shares(part, set->count, bytes, NULL) + set->waiting_ns;
     for (size_t i = 0; i < set->count; i++)
         if (part[i].bytes < SPLIT_LEAST)
             return INFINITY;
     return time_ns < limit_ns ? time_ns : INFINITY;
 }
 
+/* What the sets are chosen for. */
+struct wanted {
+    const struct way_ends *ends;
+    unsigned firsts;
+    double enough;
+};
+
+static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, bool is_enough)
+{
+    enum move_by first = set->way[0].pair[0]->move.by;
+    return (set->rate > wanted->enough) == is_enough && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> first & 1) != 0 && plan_chain_may(wanted->ends, set);
+}
+
 /* The fastest of those that very many bytes get enough by, or of those that they do not; no bytes take less than a set's least, and those with the least of it are looked at first. */
-static const struct chain_set *fastest(const struct chain_list *list, bool both, double bytes, double enough, bool is_enough, struct way *ret)
+static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted, bool is_enough, struct way *ret)
 {
     const struct chain_set *best = NULL;
-    double best_ns = INFINITY, before_ns = -INFINITY;
+    double best_ns = INFINITY, before_ns = -INFINITY, bytes = wanted->ends->bytes;
     size_t before = 0;
     for (size_t looked = 0; looked < list->count; looked++) {
         const struct chain_set *next = NULL;
@@ -213,7 +232,7 @@ static const struct chain_set *fastest(const struct chain_list *list, bool both,
             const struct chain_set *set = &list->set[i];
             double least_ns = bytes / set->rate * 1e9 + set->least_ns;
             bool is_left = least_ns > before_ns || (least_ns == before_ns && i > before);
-            if (is_left && least_ns < next_ns && (set->rate > enough) == is_enough && bytes >= (double)set->count * SPLIT_LEAST) {
+            if (is_left && least_ns < next_ns && is_wanted(wanted, set, is_enough)) {
                 next_ns = least_ns;
                 next = set;
             }
@@ -223,7 +242,7 @@ static const struct chain_set *fastest(const struct chain_list *list, bool both,
         before_ns = next_ns;
         before = (size_t)(next - list->set);
         struct way way[SPLIT_WAYS_MAX];
-        plan_chain_ways(next, both, way);
+        plan_chain_ways(next, wanted->ends->both, way);
         double time_ns = time_of(next, way, bytes, best_ns);
         if (time_ns < best_ns) {
             best_ns = time_ns;
@@ -234,16 +253,16 @@ static const struct chain_set *fastest(const struct chain_list *list, bool both,
     return best;
 }
 
-bool plan_split_find(const struct way_ends *ends, bool kernels, double least, struct way *way, size_t *ret_count, const char **ret_shared)
+bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough, struct way *way, size_t *ret_count, const char **ret_shared)
 {
-    const struct chain_list *list = plan_chain_list(ends, kernels, way);
-    double enough = least * plan_way_rate(way);
+    const struct chain_list *list = plan_chain_list(ends, kernels);
+    const struct wanted wanted = {ends, firsts, enough};
     if (list == NULL)
         return false;
-    const struct chain_set *best = fastest(list, ends->both, ends->bytes, enough, true, way);
+    const struct chain_set *best = fastest(list, &wanted, true, way);
     if (best == NULL)
-        best = fastest(list, ends->both, ends->bytes, enough, false, way);
-    *ret_count = best != NULL ? best->count : 1;
+        best = fastest(list, &wanted, false, way);
+    *ret_count = best != NULL ? best->count : 0;
     *ret_shared = best != NULL ? best->shared : NULL;
     plan_chain_done(list);
     return true;

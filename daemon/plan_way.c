@@ -330,6 +330,8 @@ bool plan_way_may_pass(const struct way_ends *ends, place_id via)
     return plan_pairs_passes(ends->pairs, via) && (is_gpu ? plan_allows_gpu(ends->allowed, via) : plan_allows_memory(ends->allowed, via));
 }
 
+static bool is_too_slow(const struct way_ends *ends, const struct pair *pair) { return ends->least_rate > 0 && plan_way_hop_rate(ends->both ? &pair->both : &pair->move) <= ends->least_rate; }
+
 /* A way that could be faster than the best one so far is looked at closely. */
 static void consider(struct search *search, const struct pair *const *pairs, size_t count)
 {
@@ -341,7 +343,7 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
     double least_ns = 0, starts_ns = 0, most_start_ns = 0;
     for (size_t i = 0; i < count; i++) {
         double slowdown = search->ends->both ? pairs[i]->both.slowdown : 1;
-        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || (search->room != NULL && !counts_both(search->ends, pairs[i])))
+        if (pairs[i]->least_ns_per_byte * slowdown * bytes >= search->best_ns || is_too_slow(search->ends, pairs[i]) || (search->room != NULL && !counts_both(search->ends, pairs[i])))
             return;
         add_pair(&hops, pairs[i], slowdown);
         least_ns = fmax(least_ns, pairs[i]->least_ns_per_byte * slowdown * bytes);

@@ -23,6 +23,7 @@ struct way_ends {
     double bytes;
     struct snapshot *snap;
     bool both;                     /* as many bytes go the other way meanwhile */
+    double least_rate;             /* only ways through other memories that move more bytes per second; 0: all */
     bool both_is_known;            /* ways that are taken together lead only over hops of which that was measured, or of which that of others of the mechanism stands for it */
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */

@@ -443,7 +443,7 @@ static void properties_hold_on_random_nodes(void **state)
                 const struct route_option *option = &f.answer.option[i];
                 assert_true(option->is_clear || !plan_route_answer_is_direct(option));
                 bool is_direct = plan_route_answer_is_direct(option), is_first_direct = plan_route_answer_is_direct(&f.answer.option[0]);
-                assert_true(option->predicted.time_ns * (1 + (is_first_direct && !is_direct ? f.answer.doubt : 0)) >= best_ns * (1 - 1e-12) || !option->is_clear);
+                assert_true(option->predicted.time_ns * (1 + (is_first_direct && !is_direct ? ROUTE_DOUBT : 0)) >= best_ns * (1 - 1e-12) || !option->is_clear);
                 assert_true(i < 2 || option->predicted.time_ns >= f.answer.option[i - 1].predicted.time_ns);
                 splits += option->way_count > 1;
                 twos += option->way[0].hop_count == 3;

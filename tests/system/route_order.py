@@ -1,0 +1,166 @@
+"""What holds for every answer of Route, whatever is asked: random requests of all test nodes, each asked again with fewer gpus and less memory, and with overlap. Prints TAP.
+
+ROUTE_REQUESTS=N asks so many of each node, ROUTE_SEED=N others, ROUTE_NODES=FOLDER of the folders in that one; BERTH_NODES names the folder of more nodes."""
+import collections
+import os
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon, NODES  # noqa: E402
+from varlink import Connection  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+SHARED = pathlib.Path(os.environ.get("BERTH_NODES", NODES.parent.parent.parent / "shared/nodes"))
+REQUESTS, SEED = int(os.environ.get("ROUTE_REQUESTS", "40")), os.environ.get("ROUTE_SEED", "1")
+SHOWN = int(os.environ.get("ROUTE_SHOWN", "5"))  # of what does not hold
+SIZES = [64 << 10, 200_000, 500_000, 1 << 20, 3_000_000, 8 << 20, 20_000_000, 64 << 20, 200_000_000, 1 << 30, 4 << 30]
+LITTLE_SLACK = 1 + 1e-9
+# What a reason says of an option that is faster than the first one.
+PASSED_OVER = ("but what several transfers cost was not measured", "but nothing was measured of it", "which is no more than these numbers are known to", "what one transfer by", "what so few bytes take there was not measured")
+
+
+class Node:
+    """A daemon over a node folder, and what its answers are not to be."""
+
+    def __init__(self, folder, broken):
+        self.name, self.broken = folder.name, broken
+        self.daemon = Daemon("--node", folder)
+        self.peer = Connection(self.daemon.socket, timeout=60)
+        places = self.daemon.call("io.berth.Fabric.GetNode")["places"]
+        self.gpus = sorted((place["name"] for place in places if place["kind"] == "gpu"), key=lambda name: int(name[3:]))
+        self.numas = sorted((place["name"] for place in places if place["kind"] == "numa"), key=lambda name: int(name[4:]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.socket.close()
+        self.daemon.__exit__()
+
+    def route(self, request, part):
+        """None where it is refused; else what leads, is sound and has the prices that other parts of the node have."""
+        error, answer = self.peer.call("io.berth.Placement.Route", {**request, "allowed": {"gpus": part[0], "memory": part[1]}})
+        return None if error is not None else answer
+
+    def breaks(self, what, request, *more):
+        self.broken[f"{self.name}: {what}"].append((request, *more))
+
+
+def drawn(draw, node):
+    """Any two ends and what may move meanwhile; at least one end of each transfer is a gpu."""
+    def transfer(size):
+        start = draw.choice(node.gpus)
+        target = draw.choice([place for place in node.gpus + node.numas[:4] if place != start])
+        start, target = draw.choice([(start, target), (target, start)])
+        return {"from": start, "to": target, "bytes": size}
+    size = draw.choice(SIZES)
+    request = transfer(size)
+    if draw.random() < 0.3:
+        request["both_directions"] = True
+    if draw.random() < 0.5:
+        request["meanwhile"] = [transfer(draw.choice([size, size, draw.choice(SIZES)])) for _ in range(draw.randint(1, 3))]
+    return request
+
+
+def parts_of(draw, node, request):
+    """Parts of the node that have all ends, each with more gpus than the one before, and with all of the host's memory or the same part of it."""
+    ends = {transfer[key] for transfer in [request, *request.get("meanwhile", [])] for key in ("from", "to")}
+    memory = [numa for numa in node.numas if numa in ends or draw.random() < 0.5] if draw.random() < 0.2 else node.numas
+    more = [gpu for gpu in node.gpus if gpu not in ends]
+    draw.shuffle(more)
+    counts = sorted({*draw.sample(range(len(more) + 1), min(3, len(more) + 1)), len(more)})
+    return [([gpu for gpu in node.gpus if gpu in ends or gpu in more[:count]], memory) for count in counts]
+
+
+def time_of(option):
+    return option["predicted"]["time_ns"]
+
+
+def is_at_least(option):
+    return option["predicted"]["high_ns"] is None and option["predicted"]["low_ns"] == time_of(option)
+
+
+def is_nominal(option):
+    return any(value["source"] == "nominal" for value in option["why"])
+
+
+def is_ordered(answer):
+    """What is known for such a size as it is fast, then the others as they are."""
+    times = [time_of(option) for option in answer["options"][1:]]
+    return sum(later < before for before, later in zip(times, times[1:])) <= 1
+
+
+def is_explained(answer):
+    first = time_of(answer["options"][0])
+    return sum(time_of(option) * LITTLE_SLACK < first for option in answer["options"][1:]) <= sum(any(words in reason for words in PASSED_OVER) for reason in answer["reasons"])
+
+
+def ask_all(node, draw):
+    """One request of all parts, and what it shows."""
+    request = drawn(draw, node)
+    prices, shown = {}, 0
+    strict_before = lax_before = part_before = None
+    for part in parts_of(draw, node, request):
+        lax, strict = node.route(request, part), node.route({**request, "overlap": True}, part)
+        for answer in filter(None, (lax, strict)):
+            shown += 1
+            if not is_ordered(answer):
+                node.breaks("alternatives are not in the order of their times", request, part)
+            if not is_explained(answer):
+                node.breaks("nothing says why a slower one leads", request, part)
+            for option in answer["options"]:
+                way = tuple((segment["mechanism"], *segment["via"]) for segment in option["segments"])
+                if prices.setdefault(way, (option["predicted"], option["segments"])) != (option["predicted"], option["segments"]):
+                    node.breaks("one way has two prices", request, part, way, prices[way][0], option["predicted"])
+        for before, after in ((lax_before, lax), (strict_before, strict)):
+            if before and after and time_of(after["options"][0]) > time_of(before["options"][0]) * LITTLE_SLACK:
+                node.breaks("with more gpus it takes longer", request, part_before, part, after is strict, time_of(before["options"][0]), time_of(after["options"][0]))
+        if lax and strict and time_of(lax["options"][0]) > time_of(strict["options"][0]) * LITTLE_SLACK:
+            what = "a lower bound" if is_at_least(strict["options"][0]) else "nominal" if is_nominal(strict["options"][0]) and not is_nominal(lax["options"][0]) else "less"
+            node.breaks(f"with overlap it takes {what}", request, part, time_of(lax["options"][0]), time_of(strict["options"][0]))
+        lax_before, strict_before, part_before = lax, strict, part
+    return shown
+
+
+def folders():
+    named = os.environ.get("ROUTE_NODES")
+    if named:
+        return sorted(folder for folder in pathlib.Path(named).iterdir() if (folder / "node.json").exists())
+    return sorted(folder for parent in (NODES, SHARED) if parent.is_dir() for folder in parent.iterdir() if (folder / "node.json").exists())
+
+
+def what_holds_for_every_answer():
+    broken, asked = collections.defaultdict(list), 0
+    for folder in folders():
+        try:
+            node = Node(folder, broken)
+        except AssertionError:
+            continue  # a folder that is refused
+        with node:
+            draw = random.Random(f"{SEED} {folder.name}")
+            shown = sum(ask_all(node, draw) for _ in range(REQUESTS)) if node.gpus and len(node.gpus + node.numas) > 1 else 0
+            asked += shown
+            if os.environ.get("ROUTE_REQUESTS"):
+                print(f"# {folder.name}: {shown} answers", flush=True)
+    for what, found in broken.items():
+        print(f"# {what}: {len(found)} times, as in", *(f"\n#   {one}" for one in found[:SHOWN]), flush=True)
+    assert not broken, f"{sum(map(len, broken.values()))} of {asked} answers"
+    assert asked >= 500, asked
+
+
+def what_did_not_hold_once():
+    """A gpu more, over which the fastest split alone leads, which is slow beside what moves meanwhile; and copy engines that beat one kernel by less than a fifth."""
+    with Node(NODES / "mi250x", {}) as node:
+        def lead(start, target, size, gpus, **more):
+            answer = node.route({"from": f"gpu{start}", "to": f"gpu{target}", "bytes": size, **more}, ([f"gpu{g}" for g in gpus], node.numas))
+            return time_of(answer["options"][0])
+        beside = {"meanwhile": [{"from": "gpu5", "to": "gpu7", "bytes": 64 << 20}]}
+        times = [lead(5, 3, 64 << 20, gpus, **beside) for gpus in ((0, 3, 5, 6, 7), (0, 1, 3, 5, 6, 7), range(8))]
+        assert times == sorted(times, reverse=True), times
+        assert lead(6, 0, 1 << 30, range(8)) <= lead(6, 0, 1 << 30, range(8), overlap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([what_did_not_hold_once, what_holds_for_every_answer]) > 0)
