@@ -2,7 +2,7 @@
  * Ways by what links are said to carry, beside a direct one of which nothing was measured or published: through another memory, and several at once. They are there to be compared with it and may not
  * lead, because nothing says what several transfers cost who starts them.
  *
- * Each hop gets what plan_pairs_move has of it. What starts a piece counts as nothing, so that pieces are no smaller than those whose rate says all (MOVE_LARGE_BYTES). Pure; any thread.
+ * Each hop gets what plan_pairs_move has of it; what they cost is plan_links_time.h's. Pure; any thread.
  */
 #pragma once
 #include "plan_split.h"
@@ -20,6 +20,3 @@ const struct way *plan_links_fastest(const struct way_ends *ends, const struct w
 
 /* Behind way[0], the direct one, puts as many of those, the widest first, as have no lane in common (plan_lanes.h), are worth it and get SPLIT_LEAST bytes; room for SPLIT_WAYS_MAX is in way. Gives how many there are with it. */
 size_t plan_links_beside(const struct way_ends *ends, const struct way *ways, size_t count, struct way *way);
-
-/* As plan_split_time has it, without an interval. */
-struct prediction plan_links_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk);

@@ -10,6 +10,7 @@
 #include "plan_doubt.h"
 #include "plan_ends.h"
 #include "plan_links.h"
+#include "plan_links_time.h"
 #include "plan_route_beside.h"
 #include "plan_route_option.h"
 #include "plan_route_order.h"

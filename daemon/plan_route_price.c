@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "plan_ends.h"
-#include "plan_links.h"
+#include "plan_links_time.h"
 
 /* ---- the time of one option ---- */
 

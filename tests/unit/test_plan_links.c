@@ -3,6 +3,7 @@
 
 #include "discover.h"
 #include "plan_links.h"
+#include "plan_links_time.h"
 
 static struct fixture on(const char *folder)
 {
