@@ -269,7 +269,7 @@ static bool has_all(const struct way_ends *ends, enum place_kind kind)
 static const struct chain_list *list_of_all(const struct way_ends *ends, bool kernels)
 {
     struct allowed all = {.given = true, .memory = ends->allowed->memory};
-    bool may_keep = ends->without_count == 0 && ends->busy_count == 0 && has_all(ends, PLACE_NUMA);
+    bool may_keep = ends->without_count == 0 && has_all(ends, PLACE_NUMA);
     void **slot = may_keep ? plan_pairs_slot(ends->pairs, ends->from, ends->to, (ends->both ? 2 : 0) + (kernels ? 1 : 0)) : NULL, *others = NULL;
     struct chain_list *list = slot != NULL ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : NULL;
     if (list != NULL)

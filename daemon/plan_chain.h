@@ -6,7 +6,7 @@
  * others, up to six of them and 64 sets, so that the list has what any part of the gpus would find, too: it is one list of all gpus, from which a request takes what it may (plan_chain_may). Only
  * where there were more sets than that a part of the gpus has a list of its own. With kernels it has what it has without them, and more.
  *
- * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out memory of the host or something moves meanwhile. Pure; any thread.
+ * The list of a pair of memories is made by whoever asks first and kept with the snapshot, unless the request leaves out memory of the host. Pure; any thread.
  */
 #pragma once
 #include "plan_share.h"

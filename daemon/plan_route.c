@@ -162,7 +162,6 @@ static bool find_left_out(struct route_work *work)
     size_t found;
     const struct route_option *direct = plan_route_order_direct(work->answer);
     ends.both = false;
-    ends.busy_count = 0;
     if (direct == NULL || !plan_way_direct(&ends, direct->way[0].hop[0].by, &ways[0]))
         return true;
     double alone = plan_way_rate(&ways[0]);

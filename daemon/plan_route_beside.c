@@ -225,9 +225,7 @@ static void find_sets(struct beside *beside, const struct chain_list *list, unsi
 /* Sets of ways as they would be taken if nothing moved meanwhile; because the direct way may be what is slowed most, also without it. */
 static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
 {
-    struct way_ends alone = beside->work->ends;
-    alone.busy_count = 0;
-    const struct chain_list *list = plan_chain_list(&alone, !beside->work->request.overlap);
+    const struct chain_list *list = plan_chain_list(&beside->work->ends, !beside->work->request.overlap);
     if (list == NULL) {
         beside->code = beside->code != BERTH_OK ? beside->code : err_set(beside->err, BERTH_NO_MEMORY, "no memory for ways");
         return;

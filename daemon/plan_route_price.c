@@ -68,11 +68,7 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
         bool may = by_kernel && !plan_pairs_is_guess(pairs, other->from, other->to, MOVE_KERNEL) && (kernel.rate != NULL || move->rate != NULL || plan_move_is_own(&kernel));
         if (may && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))
             *move = kernel;
-        const struct pair *pair = plan_pairs_find(pairs, move->from, move->to, move->by);
-        if (pair != NULL)
-            work->busy[work->ends.busy_count++] = pair;
     }
-    work->ends.busy = work->busy;
     return BERTH_OK;
 }
 

@@ -11,7 +11,6 @@ struct route_work {
     struct way_ends ends;
     struct route_answer *answer;
     struct move meanwhile[ROUTE_MEANWHILE_MAX];
-    const struct pair *busy[ROUTE_MEANWHILE_MAX]; /* those of which something is measured or published */
 };
 
 /* The time of so many bytes by it, in what shares and pieces. */

@@ -8,7 +8,7 @@
 #define HOPS   (SHARE_WAYS_MAX * WAY_HOPS_MAX)
 #define LIMITS (HOPS * PAIRS_LIMITS_MAX)
 
-_Static_assert(HOPS + WAY_BUSY_MAX <= WAY_ROOM_HOPS, "each hop has its place in what is taken");
+_Static_assert(HOPS <= WAY_ROOM_HOPS, "each hop has its place in what is taken");
 
 /* Something shared that cannot carry all of what uses it. */
 struct limit {
@@ -309,32 +309,6 @@ static void take_room(const struct way_ends *ends, const struct pair *pair, doub
         }
 }
 
-/* Of a lane that is busy others get what is left, or as much as each of those that use it then. */
-static void leave_fair(const struct way_ends *ends, struct way_room *room)
-{
-    for (size_t i = 0; i < ends->busy_count; i++) {
-        const struct pair *pair = ends->busy[i];
-        room->taken[room->taken_count++] = pair;
-        for (size_t b = 0; b < LANES_WORDS; b++)
-            for (uint64_t bits = pair->lanes->bit[b]; bits != 0; bits &= bits - 1) {
-                size_t lane = 64 * b + (size_t)__builtin_ctzll(bits), users = 1;
-                double all = plan_pairs_lane(ends->pairs, lane), busy = 0;
-                bool is_first = true;
-                for (size_t j = 0; j < ends->busy_count; j++)
-                    if ((ends->busy[j]->lanes->bit[b] & bits & -bits) != 0) {
-                        is_first = is_first && j >= i;
-                        busy += 1e9 / ends->busy[j]->least_ns_per_byte;
-                        users++;
-                    }
-                if (!is_first)
-                    continue;
-                double left = (room->used.bit[b] & bits & -bits) != 0 ? room->left[lane] : all;
-                room->left[lane] = left - fmin(busy, all - all / (double)users);
-                room->used.bit[b] |= bits & -bits;
-            }
-    }
-}
-
 void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count, struct way_room *ret)
 {
     ret->used = (struct lanes){.is_known = true};
@@ -344,5 +318,4 @@ void plan_share_room(const struct way_ends *ends, const struct way *way, size_t 
             take_room(ends, way[w].pair[i], plan_way_rate(&way[w]), ret);
             ret->used.is_known = ret->used.is_known && way[w].pair[i]->lanes->is_known;
         }
-    leave_fair(ends, ret);
 }

@@ -19,5 +19,5 @@
  * too narrow, or more than two ways with the host of which nobody measured both directions; the hops' slowdowns are then anything. ret_shared: what slows the one that is slowed most, of the snapshot; NULL nothing. */
 bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count, const char **ret_shared);
 
-/* What other ways may use beside these, which plan_share_ways has weighed, and beside what is busy. */
+/* What other ways may use beside these, which plan_share_ways has weighed. */
 void plan_share_room(const struct way_ends *ends, const struct way *way, size_t count, struct way_room *ret);

@@ -7,7 +7,6 @@
 #include "plan_pairs.h"
 
 #define WAY_HOPS_MAX 3
-#define WAY_BUSY_MAX SETS_FLOWS_MAX
 
 struct way {
     const struct pair *pair[WAY_HOPS_MAX]; /* of the snapshot; NULL: nothing is measured or published of the hop */
@@ -28,8 +27,6 @@ struct way_ends {
     const struct allowed *allowed; /* ways lead through nothing else */
     const place_id *without;       /* nor through these of them; NULL when there are none */
     size_t without_count;
-    const struct pair *const *busy; /* what moves meanwhile leaves only the rest of its lanes to ways that are taken together, and its kernels count with theirs; NULL when there is nothing */
-    size_t busy_count;             /* at most WAY_BUSY_MAX */
 };
 
 /* What each piece costs the thread that starts all of them: a launch for each hop with its events; where nobody measured that, a launch and as much again for each hop that waits for another's end. 0 not known. */
@@ -81,12 +78,12 @@ bool plan_way_knows_both(const struct way *way);
 /* How many kernels that gpu runs at once for those ways. */
 size_t plan_way_kernels(const struct way *way, size_t count, place_id gpu);
 
-#define WAY_ROOM_HOPS (24 + WAY_BUSY_MAX)
+#define WAY_ROOM_HOPS 24
 
 /* What ways that are taken leave of the lanes that they use. */
 struct way_room {
     const struct pair *taken[WAY_ROOM_HOPS]; /* their hops, which no other way may have, too */
-    size_t taken_count; /* first those of the ways, then what moves meanwhile */
+    size_t taken_count;
     struct lanes used;
     double left[64 * LANES_WORDS]; /* bytes per second, by lane; of those that are used */
 };
@@ -103,5 +100,5 @@ bool plan_way_through(const struct way_ends *ends, enum way_through through, enu
 /* Whether the request lets bytes that go elsewhere stop there. */
 bool plan_way_may_pass(const struct way_ends *ends, place_id via);
 
-/* Whether it finds room for all that it gets alone, and no gpu in it copies by more than WAY_KERNELS_MAX kernels at once, with those of what moves meanwhile. */
+/* Whether it finds room for all that it gets alone, and no gpu in it copies by more than WAY_KERNELS_MAX kernels at once. */
 bool plan_way_fits(const struct way_ends *ends, const struct way *way, const struct way_room *room);
