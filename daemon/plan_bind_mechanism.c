@@ -226,7 +226,7 @@ static bool say_order(const struct bind_price *price, struct snapshot *snap, str
     bool meet, apart;
     if (!find_order(price, snap, answer->task_count, &meet, &apart))
         return false;
-    if (meet && !apart)
+    if (meet && !apart && plan_bind_price_is_round(price))
         plan_warn(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
     if (apart && !knows_apart(snap))
         plan_warn(&answer->warnings, "what copies by one gpu's engines to several gpus at once do to each other was not measured: they count as sharing links and nothing else");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "load_interval.h"
+#include "plan_bind_turns.h"
 
 #define LACK_MARGIN 4
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
@@ -91,54 +92,19 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     }
 }
 
-/* Of what a task begins: to the next task, to the one after that, and so on round all of them; then with the host or a nic. */
-static int compare_turns(const void *a, const void *b, void *data)
-{
-    const struct bind_price *price = data;
-    size_t each = price->request.each, tasks = price->request.tasks, key[2], task[2];
-    const size_t index[] = {*(const uint32_t *)a, *(const uint32_t *)b};
-    for (int i = 0; i < 2; i++) {
-        const struct search_flow *flow = &price->flow[index[i]];
-        task[i] = (size_t)flow->from / each;
-        key[i] = flow->to < 0 ? tasks : ((size_t)flow->to / each + tasks - task[i]) % tasks;
-    }
-    if (task[0] != task[1])
-        return task[0] < task[1] ? -1 : 1;
-    return key[0] != key[1] ? (key[0] < key[1] ? -1 : 1) : (index[0] > index[1]) - (index[0] < index[1]);
-}
-
-/* A task begins one after the other. Copies that one gpu drives go one after the other, too: if all tasks began with the same one's they would wait for that, and take up to
- * twice as long. */
-static bool take_turns(struct bind_price *price)
-{
-    uint32_t *order = calloc(price->flow_count + 1, sizeof *order);
-    for (size_t f = 0; order != NULL && f < price->flow_count; f++)
-        order[f] = (uint32_t)f;
-    if (order != NULL)
-        qsort_r(order, price->flow_count, sizeof *order, compare_turns, price);
-    for (size_t i = 1; order != NULL && i < price->flow_count; i++) {
-        bool same = price->flow[order[i]].from / (int32_t)price->request.each == price->flow[order[i - 1]].from / (int32_t)price->request.each;
-        price->turn[order[i]] = same ? (uint16_t)(price->turn[order[i - 1]] + (price->turn[order[i - 1]] < UINT16_MAX)) : 0;
-    }
-    bool ok = order != NULL;
-    free(order);
-    return ok;
-}
-
 static bool find_flows(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
     size_t most = request->traffic->count * request->each * request->each;
     price->flow = calloc(most + 1, sizeof *price->flow);
     price->bytes = calloc(most + 1, sizeof *price->bytes);
-    price->turn = calloc(most + 1, sizeof *price->turn);
     price->load = calloc(most + 1, sizeof *price->load);
     price->part = calloc(most + 1, sizeof *price->part);
-    if (price->flow == NULL || price->bytes == NULL || price->turn == NULL || price->load == NULL || price->part == NULL)
+    if (price->flow == NULL || price->bytes == NULL || price->load == NULL || price->part == NULL)
         return false;
     for (size_t i = 0; i < request->traffic->count; i++)
         add_flow(price, &request->traffic->flow[i]);
-    return take_turns(price);
+    return true;
 }
 
 /* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
@@ -213,6 +179,8 @@ enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_pri
     enum berth_code code = find_places(price) && find_flows(price) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK)
         code = plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
+    if (code == BERTH_OK && !plan_bind_turns_find(price))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK && (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK) {
@@ -236,7 +204,7 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->nic);
     free(price->flow);
     free(price->bytes);
-    free(price->turn);
+    free(price->order);
     free(price->load);
     free(price->part);
     free(price->arc);
@@ -264,9 +232,9 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
             price->unpriced_one = load;
         if (!known && !unpriced && unknown++ == 0)
             price->unknown = load;
-        load.turn = price->turn[f];
         price->load[f] = known ? load : (struct load_flow){.bytes = 0};
     }
+    plan_bind_turns_take(price);
     if (price->lacking > 0 && moving == 0) { /* the price of nothing is none */
         price->unknown = price->unpriced_one;
         unknown += price->unpriced;
@@ -274,6 +242,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
     }
     return unknown;
 }
+
+bool plan_bind_price_is_round(const struct bind_price *price) { return price->is_round; }
 
 bool plan_bind_price_has_host(const struct bind_price *price)
 {

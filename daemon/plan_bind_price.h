@@ -66,6 +66,9 @@ struct bind_priced {
 /* Whether anything is moved to or from the tasks' memory: else it makes no difference which that is. */
 bool plan_bind_price_has_host(const struct bind_price *price);
 
+/* Whether prices are of tasks that each begin with what is for the next one, and so on round all of them; else with what is for the lowest. */
+bool plan_bind_price_is_round(const struct bind_price *price);
+
 /* Whether some transfer could lack a price (may_lack): beside what gpus send each other; where that is all that moves it decides. */
 bool plan_bind_price_could_lack(const struct bind_price *price);
 

@@ -23,8 +23,9 @@ struct bind_price {
     uint16_t *memory, *nic;   /* by gpu: index of place; NOWHERE */
     struct search_flow *flow; /* traffic by berth */
     double *bytes;            /* by flow */
-    uint16_t *turn;           /* by flow: how many its task begins before it */
     size_t flow_count;
+    uint32_t *order;          /* flows as their tasks begin them, task by task */
+    bool is_round;            /* each task begins with what is for the next one */
     struct kind kind[KINDS_MAX + OUTSIDES];
     size_t kind_count;
     bool is_rounded;          /* flows are of kinds with fewer bytes */
