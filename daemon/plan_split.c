@@ -1,6 +1,7 @@
 #include "plan_split.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Newton's method: times are nearly straight lines over bytes where splitting is worth it. Ways end together to a thousandth of the time, or a hundredth in a rough estimate. */
@@ -68,18 +69,34 @@ static void prepare(const struct way *way, size_t count, struct split_part *part
     }
 }
 
-/* Rough where rival_ns is given (INFINITY: no rival), and then no further than to know which is less. Gives when all ends, as far as is known. */
-static double find_shares(struct split_part *part, size_t count, double bytes, const double *rival_ns)
+/* What shares are looked for with. */
+struct aim {
+    int steps;
+    double enough;
+    double rival_ns; /* no further than to know which is less; INFINITY: no rival */
+    double limit_ns; /* what takes as long is given up as soon as that is seen; INFINITY: nothing is */
+    double rough_ns; /* likewise, what takes so long by a rough estimate */
+};
+
+/* Other shares would be more for one of the ways: but for what pieces cost those behind them, all takes no less than the first to end. */
+static double first_end(const struct split_part *part, size_t count)
 {
-    bool is_rough = rival_ns != NULL;
-    double best_ns = INFINITY, best[SPLIT_WAYS_MAX] = {0}, sum = 0;
-    for (size_t i = count; i-- > 0;) {
-        part[i].hops.from = PAIRS_CHUNKS;
+    double first_ns = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        first_ns = part[i].end_ns < first_ns ? part[i].end_ns : first_ns;
+    return first_ns;
+}
+
+/* Gives when all ends, as far as is known; INFINITY where that is given up. */
+static double find_shares(struct split_part *part, size_t count, double bytes, const struct aim *aim)
+{
+    double best_ns = INFINITY, best[SPLIT_WAYS_MAX] = {0}, sum = 0, limit_ns = aim->limit_ns;
+    bool is_near = false; /* a rough estimate has said that it may take less than the limit */
+    for (size_t i = count; i-- > 0;)
         sum += part[i].rate;
-    }
     for (size_t i = 0; i < count; i++)
         part[i].bytes = bytes * part[i].rate / sum;
-    for (int step = 0; step <= (is_rough ? ROUGH_STEPS : STEPS); step++) {
+    for (int step = 0; step <= aim->steps; step++) {
         double together_ns = measure(count, sum, part), apart_ns = 0, total = 0, end_ns = 0;
         for (size_t i = 0; i < count; i++) {
             apart_ns = fmax(apart_ns, fabs(part[i].end_ns - together_ns));
@@ -89,9 +106,13 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
             best[i] = part[i].bytes;
         bool is_best = end_ns <= best_ns;
         best_ns = fmin(best_ns, end_ns);
-        if (rival_ns != NULL && *rival_ns < INFINITY && fabs(together_ns - *rival_ns) > FAR * *rival_ns)
+        if (aim->rival_ns < INFINITY && fabs(together_ns - aim->rival_ns) > FAR * aim->rival_ns)
             return together_ns;
-        if (step == (is_rough ? ROUGH_STEPS : STEPS) || apart_ns < (is_rough ? ROUGH_ENOUGH : ENOUGH) * together_ns) {
+        bool is_far = fabs(together_ns - limit_ns) > FAR * limit_ns, is_said = is_far || step == ROUGH_STEPS || apart_ns < ROUGH_ENOUGH * together_ns;
+        if (limit_ns < INFINITY && (first_end(part, count) >= limit_ns || (!is_near && is_said && (is_far ? together_ns : best_ns) >= aim->rough_ns)))
+            return INFINITY;
+        is_near = is_near || is_said;
+        if (step == aim->steps || apart_ns < aim->enough * together_ns) {
             for (size_t i = 0; i < count && !is_best; i++) /* a piece more or less may be worth more than that all end together */
                 part[i].bytes = best[i];
             if (!is_best)
@@ -128,7 +149,7 @@ struct prediction plan_split_time(const struct way *way, size_t count, double by
     double more_ns = plan_chain_waiting_ns(way, count);
     if (count > 1) {
         prepare(way, count, part);
-        (void)find_shares(part, count, bytes, NULL);
+        (void)find_shares(part, count, bytes, &(struct aim){STEPS, ENOUGH, INFINITY, INFINITY, INFINITY});
     }
     for (size_t i = 0; i < count; i++) {
         bool is_direct = count == 1 && way->hop_count == 1, is_known = way[i].pair[0] != NULL;
@@ -164,8 +185,8 @@ double plan_split_again_ns(struct split *split, double bytes, double rival_ns)
     const struct way *way = split->way;
     if (split->count == 1)
         return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
-    double rival_end_ns = fmax(rival_ns - split->waiting_ns, 0);
-    return find_shares(split->part, split->count, bytes, &rival_end_ns) + split->waiting_ns;
+    const struct aim rough = {ROUGH_STEPS, ROUGH_ENOUGH, fmax(rival_ns - split->waiting_ns, 0), INFINITY, INFINITY};
+    return find_shares(split->part, split->count, bytes, &rough) + split->waiting_ns;
 }
 
 double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns)
@@ -195,11 +216,9 @@ double plan_split_rate(const struct way *way, size_t count)
 static double time_of(const struct chain_set *set, const struct way *way, double bytes, double limit_ns)
 {
     struct split_part part[SPLIT_WAYS_MAX];
-    double limit_end_ns = fmax(limit_ns - set->waiting_ns, 0);
     prepare(way, set->count, part);
-    if (limit_ns < INFINITY && find_shares(part, set->count, bytes, &limit_end_ns) + set->waiting_ns >= ROUGHLY * limit_ns)
-        return INFINITY;
-    double time_ns = find_shares(part, set->count, bytes, NULL) + set->waiting_ns;
+    const struct aim aim = {STEPS, ENOUGH, INFINITY, fmax(limit_ns - set->waiting_ns, 0), ROUGHLY * limit_ns - set->waiting_ns};
+    double time_ns = find_shares(part, set->count, bytes, &aim) + set->waiting_ns;
     for (size_t i = 0; i < set->count; i++)
         if (part[i].bytes < SPLIT_LEAST)
             return INFINITY;
@@ -219,49 +238,55 @@ static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, 
     return (set->rate > wanted->enough) == is_enough && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> first & 1) != 0 && plan_chain_may(wanted->ends, set);
 }
 
-/* The fastest of those that very many bytes get enough by, or of those that they do not; no bytes take less than a set's least, and those with the least of it are looked at first. */
-static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted, bool is_enough, struct way *ret)
+/* What each set takes at least; INFINITY: it is not wanted. */
+static void find_least(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *ret_least_ns)
+{
+    for (size_t i = 0; i < list->count; i++)
+        ret_least_ns[i] = is_wanted(wanted, &list->set[i], is_enough) ? wanted->ends->bytes / list->set[i].rate * 1e9 + list->set[i].least_ns : INFINITY;
+}
+
+/* The fastest of those that very many bytes get enough by, or of those that they do not; those with the least of all are looked at first, and none that takes no less than the best anyway. least_ns: room. */
+static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *least_ns, struct way *ret)
 {
     const struct chain_set *best = NULL;
-    double best_ns = INFINITY, before_ns = -INFINITY, bytes = wanted->ends->bytes;
-    size_t before = 0;
-    for (size_t looked = 0; looked < list->count; looked++) {
-        const struct chain_set *next = NULL;
-        double next_ns = INFINITY;
-        for (size_t i = 0; i < list->count; i++) {
-            const struct chain_set *set = &list->set[i];
-            double least_ns = bytes / set->rate * 1e9 + set->least_ns;
-            bool is_left = least_ns > before_ns || (least_ns == before_ns && i > before);
-            if (is_left && least_ns < next_ns && is_wanted(wanted, set, is_enough)) {
-                next_ns = least_ns;
-                next = set;
+    double best_ns = INFINITY;
+    find_least(list, wanted, is_enough, least_ns);
+    for (;;) {
+        size_t next = list->count;
+        double next_ns = best_ns;
+        for (size_t i = 0; i < list->count; i++)
+            if (least_ns[i] < next_ns) {
+                next_ns = least_ns[i];
+                next = i;
             }
-        }
-        if (next == NULL || next_ns >= best_ns)
-            break;
-        before_ns = next_ns;
-        before = (size_t)(next - list->set);
+        if (next == list->count)
+            return best;
+        const struct chain_set *set = &list->set[next];
+        least_ns[next] = INFINITY;
         struct way way[SPLIT_WAYS_MAX];
-        plan_chain_ways(next, wanted->ends->both, way);
-        double time_ns = time_of(next, way, bytes, best_ns);
+        plan_chain_ways(set, wanted->ends->both, way);
+        double time_ns = time_of(set, way, wanted->ends->bytes, best_ns);
         if (time_ns < best_ns) {
             best_ns = time_ns;
-            best = next;
-            memcpy(ret, way, next->count * sizeof *way);
+            best = set;
+            memcpy(ret, way, set->count * sizeof *way);
         }
     }
-    return best;
 }
 
 bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough, struct way *way, size_t *ret_count, const char **ret_shared)
 {
     const struct chain_list *list = plan_chain_list(ends, kernels);
     const struct wanted wanted = {ends, firsts, enough};
-    if (list == NULL)
+    double *least_ns = list != NULL ? malloc((list->count + 1) * sizeof *least_ns) : NULL;
+    if (least_ns == NULL) {
+        plan_chain_done(list);
         return false;
-    const struct chain_set *best = fastest(list, &wanted, true, way);
+    }
+    const struct chain_set *best = fastest(list, &wanted, true, least_ns, way);
     if (best == NULL)
-        best = fastest(list, &wanted, false, way);
+        best = fastest(list, &wanted, false, least_ns, way);
+    free(least_ns);
     *ret_count = best != NULL ? best->count : 0;
     *ret_shared = best != NULL ? best->shared : NULL;
     plan_chain_done(list);

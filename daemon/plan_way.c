@@ -65,13 +65,21 @@ static double slowed_ns(const struct way_hops *hops, size_t i, double alone_ns)
 
 static double size_of(size_t k) { return (double)((int64_t)PAIRS_CHUNK_LEAST << k); }
 
+/* What part of a piece of each size a byte is: sizes are powers of two, so that a product with it is the quotient by the size to the last bit, and takes less. */
+static const double pieces_per_byte[] = {0x1p-16, 0x1p-17, 0x1p-18, 0x1p-19, 0x1p-20, 0x1p-21, 0x1p-22, 0x1p-23, 0x1p-24, 0x1p-25, 0x1p-26, 0x1p-27, 0x1p-28, 0x1p-29, 0x1p-30};
+
+_Static_assert(PAIRS_CHUNK_LEAST == 1 << 16 && sizeof pieces_per_byte / sizeof *pieces_per_byte == PAIRS_CHUNKS, "each size of pieces has its own");
+
 /* How many sizes of pieces are smaller than so many bytes. */
 static size_t smaller_than(double bytes)
 {
-    size_t count = 0;
-    while (count < PAIRS_CHUNKS && size_of(count) < bytes)
-        count++;
-    return count;
+    if (!(bytes > PAIRS_CHUNK_LEAST))
+        return 0;
+    if (bytes > size_of(PAIRS_CHUNKS - 1))
+        return PAIRS_CHUNKS;
+    int64_t whole = (int64_t)bytes, below = (double)whole < bytes ? whole : whole - 1; /* the largest number that is smaller */
+    size_t smaller = (size_t)(63 - __builtin_clzll((uint64_t)below)) - (size_t)__builtin_ctzll(PAIRS_CHUNK_LEAST) + 1;
+    return smaller < PAIRS_CHUNKS ? smaller : PAIRS_CHUNKS;
 }
 
 static void work_out(struct way_hops *hops, size_t k)
@@ -94,13 +102,13 @@ static double in_pieces_ns(struct way_hops *hops, double bytes, size_t k)
 {
     if ((hops->worked_out >> k & 1) == 0)
         work_out(hops, k);
-    return hops->piece[k].first_ns + (bytes / size_of(k) - 1) * hops->piece[k].each_ns;
+    return hops->piece[k].first_ns + (bytes * pieces_per_byte[k] - 1) * hops->piece[k].each_ns;
 }
 
 /* What no smaller pieces can take less than. */
 static double floor_ns(const struct way_hops *hops, double bytes, size_t k)
 {
-    double pieces = bytes / size_of(k), most_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
+    double pieces = bytes * pieces_per_byte[k], most_ns = (pieces - 1) * (hops->launch_ns + hops->behind_ns);
     for (size_t i = 0; i < hops->count; i++) {
         const struct pair *pair = hops->pair[i];
         double all_ns = pair->floor_ns_per_byte[k] * hops->slowdown[i] * bytes + pair->start_ns * pieces + (pieces - 1) * pair->chain_ns;
@@ -354,6 +362,7 @@ static void consider(struct search *search, const struct pair *const *pairs, siz
         return;
     if (!finds_room(search, &hops))
         return;
+    hops.from = search->best.from; /* what suits one way suits others, mostly */
     double time_ns = plan_way_hops_time_ns(&hops, bytes, NULL);
     if (!(time_ns < search->best_ns))
         return;
@@ -411,6 +420,7 @@ bool plan_way_through(const struct way_ends *ends, enum way_through through, enu
     search.room = room;
     search.best_ns = limit_ns;
     search.best.count = 0;
+    search.best.from = PAIRS_CHUNKS;
     size_t count = find_between(&search, through == WAY_HOST ? PLACE_NUMA : PLACE_GPU, between);
     if (through == WAY_TWO_GPUS)
         consider_two(&search, between, count);
