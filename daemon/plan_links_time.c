@@ -17,34 +17,41 @@ static double first_ns(const struct way *way, bool in_pieces)
     return in_pieces ? MOVE_LARGE_BYTES * (1e9 / rate_of(way, false) - 1e9 / rate_of(way, true)) : 0;
 }
 
-/* The time in which all end together; false where a way would not have one large piece. */
-static bool share_out(const struct way *way, size_t count, double bytes, bool in_pieces, double *ret_time_ns, double *ret_part)
+/* The time in which all end together. */
+static double share_out(const struct way *way, size_t count, double bytes, const bool *in_pieces, double *ret_part)
 {
     double rate = 0, before = 0;
-    bool suffices = true;
     for (size_t i = 0; i < count; i++) {
-        rate += rate_of(&way[i], in_pieces);
-        before += rate_of(&way[i], in_pieces) * first_ns(&way[i], in_pieces) * 1e-9;
+        rate += rate_of(&way[i], in_pieces[i]);
+        before += rate_of(&way[i], in_pieces[i]) * first_ns(&way[i], in_pieces[i]) * 1e-9;
     }
-    *ret_time_ns = (bytes + before) / rate * 1e9;
-    for (size_t i = 0; i < count; i++) {
-        ret_part[i] = rate_of(&way[i], in_pieces) * (*ret_time_ns - first_ns(&way[i], in_pieces)) * 1e-9;
-        suffices = suffices && (way[i].hop_count == 1 || ret_part[i] > MOVE_LARGE_BYTES);
-    }
-    return suffices;
+    double time_ns = (bytes + before) / rate * 1e9;
+    for (size_t i = 0; i < count; i++)
+        ret_part[i] = rate_of(&way[i], in_pieces[i]) * (time_ns - first_ns(&way[i], in_pieces[i])) * 1e-9;
+    return time_ns;
 }
 
+/* Ways that would not have more than one large piece take their part in one. They carry more then, so that all end sooner, and others may have too little, too. */
 struct prediction plan_links_time(const struct way *way, size_t count, double bytes, double *ret_share, double *ret_chunk)
 {
-    double part[SPLIT_WAYS_MAX], time_ns;
-    bool in_pieces = share_out(way, count, bytes, true, &time_ns, part);
-    if (!in_pieces)
-        (void)share_out(way, count, bytes, false, &time_ns, part);
+    double part[SPLIT_WAYS_MAX], time_ns = 0;
+    bool in_pieces[SPLIT_WAYS_MAX], is_changed = true;
+    for (size_t i = 0; i < count; i++)
+        in_pieces[i] = way[i].hop_count > 1;
+    while (is_changed) {
+        time_ns = share_out(way, count, bytes, in_pieces, part);
+        is_changed = false;
+        for (size_t i = 0; i < count; i++)
+            if (in_pieces[i] && part[i] <= MOVE_LARGE_BYTES) {
+                in_pieces[i] = false;
+                is_changed = true;
+            }
+    }
     for (size_t i = 0; i < count; i++) {
         if (ret_share != NULL)
             ret_share[i] = part[i] / bytes;
         if (ret_chunk != NULL)
-            ret_chunk[i] = in_pieces && way[i].hop_count > 1 ? MOVE_LARGE_BYTES : 0;
+            ret_chunk[i] = in_pieces[i] ? MOVE_LARGE_BYTES : 0;
     }
     return (struct prediction){time_ns, NAN, NAN};
 }

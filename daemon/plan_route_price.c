@@ -5,6 +5,8 @@
 #include "plan_ends.h"
 #include "plan_links_time.h"
 
+#define SAME 1e-9 /* times as long: such a difference is the numbers' */
+
 /* ---- the time of one option ---- */
 
 /* Whether so few bytes are moved that starting them matters, of which nothing is known. */
@@ -134,7 +136,27 @@ static bool is_mixed(const struct route_work *work, const struct move *hop)
     return false;
 }
 
-/* Each hop takes as much longer as it does when what moves meanwhile begins with it. The hops of a way move as fast as the slowest of them. */
+/* The flows of an option's hops, and each as it is alone; how many. Those of a way move as fast as the slowest of them where its pieces follow each other. In one piece each begins when the one
+ * before has ended, and shares nothing with it, unless as much comes back: then the last hop there is the first one back, and all are used at once. */
+static size_t add_hops(const struct route_work *work, const struct route_option *option, double launch_ns, bool comes_back, struct move *alone, struct step_flow *flows)
+{
+    size_t count = 0;
+    for (size_t w = 0; w < option->way_count; w++) {
+        const struct way *way = &option->way[w];
+        bool at_once = option->chunk_bytes[w] > 0 || comes_back;
+        double begin_ns = launch_ns, bytes = option->share[w] * work->ends.bytes;
+        for (size_t i = 0; i < way->hop_count; i++, count++) {
+            alone[count] = way->hop[i];
+            if (at_once)
+                alone[count].slowdown *= fmax(plan_way_hop_rate(&way->hop[i]) / plan_way_rate(way), 1);
+            flows[count] = (struct step_flow){.move = &alone[count], .bytes = bytes, .begin_ns = begin_ns};
+            begin_ns += at_once ? 0 : plan_move_queued_ns(&alone[count], bytes);
+        }
+    }
+    return count;
+}
+
+/* Each hop takes as much longer as it does when what moves meanwhile begins with the first. */
 enum berth_code plan_route_price_shared(struct route_work *work, struct route_option *option, struct berth_err *err)
 {
     const struct route_request *request = &work->request;
@@ -148,14 +170,11 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
             hop[own] = &option->way[w].hop[i];
             option->beside[w][i] = (uint8_t)kernels_beside(work, hop[own]);
             pair[own] = option->way[w].pair[i];
-            alone[own] = *hop[own];
-            alone[own].slowdown *= fmax(plan_way_hop_rate(hop[own]) / plan_way_rate(&option->way[w]), 1);
-            flows[own] = (struct step_flow){.move = &alone[own], .bytes = option->share[w] * work->ends.bytes, .begin_ns = launch_ns};
         }
-    size_t count = own;
+    bool comes_back = option->is_by_links && request->both && 2 * own + request->meanwhile_count <= STEP_FLOWS_MAX; /* elsewhere the ways have what both directions share already */
+    size_t count = add_hops(work, option, launch_ns, comes_back, alone, flows);
     for (size_t i = 0; i < request->meanwhile_count; i++)
         flows[count++] = (struct step_flow){.move = &work->meanwhile[i], .bytes = (double)request->meanwhile[i].bytes};
-    bool comes_back = option->is_by_links && request->both && count + own <= STEP_FLOWS_MAX; /* elsewhere the ways have what both directions share already */
     for (size_t i = 0; i < own && comes_back; i++) {
         back[i] = alone[i];
         back[i].from = alone[i].to;
@@ -168,11 +187,11 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
         double start_ns = plan_move_start_ns(&alone[i]), alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
         double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
         double at_most = at_their_part(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9);
-        double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes, launch_ns);
+        double by_lanes = crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes, flows[i].begin_ns);
         double by_parts = too_small(work, option, hop[i]);
         bool is_by_lanes = by_lanes > slower;
         slower = fmax(slower, by_lanes) * by_parts;
-        if (slower > 1)
+        if (slower > 1 + SAME)
             hop[i]->slowdown = alone[i].slowdown * slower;
         hop[i]->is_slowed_by_guess = hop[i]->is_slowed_by_guess || (slower > 1.001 && (flows[i].shared == NULL || flows[i].is_nominal || is_by_lanes || by_parts > 1));
         sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);

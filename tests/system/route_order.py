@@ -17,6 +17,8 @@ REQUESTS, SEED = int(os.environ.get("ROUTE_REQUESTS", "40")), os.environ.get("RO
 SHOWN = int(os.environ.get("ROUTE_SHOWN", "5"))  # of what does not hold
 SIZES = [64 << 10, 200_000, 500_000, 1 << 20, 3_000_000, 8 << 20, 20_000_000, 64 << 20, 200_000_000, 1 << 30, 4 << 30]
 LITTLE_SLACK = 1 + 1e-9
+JUMP = 1.06  # what is further from the price of up to five bytes less is no rounding
+SHARES_SLACK = 1.001  # several ways end together to a thousandth
 # What a reason says of an option that is faster than the first one.
 PASSED_OVER = ("but what several transfers cost was not measured", "but nothing was measured of it", "which is no more than these numbers are known to", "what one transfer by", "what so few bytes take there was not measured")
 
@@ -131,6 +133,11 @@ def folders():
     return sorted(folder for parent in (NODES, SHARED) if parent.is_dir() for folder in parent.iterdir() if (folder / "node.json").exists())
 
 
+def say(broken):
+    for what, found in broken.items():
+        print(f"# {what}: {len(found)} times, as in", *(f"\n#   {one}" for one in found[:SHOWN]), flush=True)
+
+
 def what_holds_for_every_answer():
     broken, asked = collections.defaultdict(list), 0
     for folder in folders():
@@ -144,9 +151,49 @@ def what_holds_for_every_answer():
             asked += shown
             if os.environ.get("ROUTE_REQUESTS"):
                 print(f"# {folder.name}: {shown} answers", flush=True)
-    for what, found in broken.items():
-        print(f"# {what}: {len(found)} times, as in", *(f"\n#   {one}" for one in found[:SHOWN]), flush=True)
+    say(broken)
     assert not broken, f"{sum(map(len, broken.values()))} of {asked} answers"
+    assert asked >= 500, asked
+
+
+def sizes_near(draw):
+    """A few bytes more, and many more; ways in pieces begin at 16 MiB."""
+    size = draw.choice([int(2 ** draw.uniform(4, 33)), int(2 ** draw.uniform(4, 33)), 1 << draw.randint(4, 32), (16 << 20) * draw.randint(1, 3)])
+    return sorted({size, size + 1, size + 2, size + 5, size + size // 20, size + size // 2, 3 * size})
+
+
+def ask_near(node, draw):
+    """One request of sizes near each other; what each way that is listed takes, which is no less for more bytes, and for a few bytes more about as long."""
+    request = {**drawn(draw, node), "meanwhile": [], "overlap": draw.random() < 0.2}
+    prices, shown = {}, 0
+    for size in sizes_near(draw):
+        answer = node.route({**request, "bytes": size}, (node.gpus, node.numas))
+        for option in answer["options"] if answer else []:
+            way = tuple((segment["mechanism"], *segment["via"]) for segment in option["segments"])
+            prices.setdefault(way, []).append((size, time_of(option)))
+            shown += 1
+    for way, its in prices.items():
+        slack = SHARES_SLACK if len(way) > 1 else LITTLE_SLACK
+        for (less, sooner), (more, later) in zip(its, its[1:]):
+            if later * slack < sooner:
+                node.breaks("more bytes take less by the same way", request, way, (less, sooner), (more, later))
+            if more - less < 6 and later > JUMP * sooner * more / less:
+                node.breaks("a few bytes more take much longer by the same way", request, way, (less, sooner), (more, later))
+    return shown
+
+
+def what_a_way_takes_follows_its_bytes():
+    broken, asked = collections.defaultdict(list), 0
+    for folder in folders():
+        try:
+            node = Node(folder, broken)
+        except AssertionError:
+            continue  # a folder that is refused
+        with node:
+            draw = random.Random(f"near {SEED} {folder.name}")
+            asked += sum(ask_near(node, draw) for _ in range(REQUESTS)) if node.gpus and len(node.gpus + node.numas) > 1 else 0
+    say(broken)
+    assert not broken, f"{sum(map(len, broken.values()))} of {asked} prices"
     assert asked >= 500, asked
 
 
@@ -163,4 +210,4 @@ def what_did_not_hold_once():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([what_did_not_hold_once, what_holds_for_every_answer]) > 0)
+    sys.exit(run_tests([what_did_not_hold_once, what_a_way_takes_follows_its_bytes, what_holds_for_every_answer]) > 0)
