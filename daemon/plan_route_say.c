@@ -53,8 +53,8 @@ static void warn_of_both(const struct route_said *said, const struct move *hop)
     if (pair != NULL && pair->both_is_others)
         plan_warn(&said->answer->warnings, "what both directions get at once was not measured for every way here: those count as slowed as others are, at most");
     else if (slowdown > 1.001)
-        plan_warn(&said->answer->warnings, "what both directions between %s and %s get at once was not measured: bytes count as %.2f times as long, as structure has both share what is on the way",
-                  hop->from < hop->to ? from : to, hop->from < hop->to ? to : from, slowdown);
+        plan_warn(&said->answer->warnings, "what both directions between %s and %s %s get at once was not measured: bytes count as %.2f times as long, as structure has both share what is on the way",
+                  hop->from < hop->to ? from : to, hop->from < hop->to ? to : from, hop->by == MOVE_KERNEL ? "by kernel" : "by copy engine", slowdown);
     else
         plan_warn(&said->answer->warnings, "what both directions get at once was not measured for every way here: where structure shows nothing that both share, each counts as alone");
 }
