@@ -35,6 +35,8 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     default:
         break;
     }
+    if (status == BERTH_ERROR_NOT_MEASURED && cmd->node != NULL)
+        return CMD_DATA; /* what a recording does not have it will not have later */
     const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
     for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
         if (strcmp(last == NULL ? name : last + 1, exits[i].wire) == 0)
@@ -47,13 +49,13 @@ static const struct cmd_option *option_of(const struct cmd *cmd, const char *det
 {
     static const char missing[] = ": it is missing";
     char name[40];
-    const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_");
-    if (length >= sizeof name || detail[length] != ':')
+    const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_"), item = detail[length] == '[' ? strcspn(detail + length, "]") + 1 : 0; /* which of several */
+    if (length >= sizeof name || length + item > strlen(detail) || detail[length + item] != ':')
         return NULL;
     for (size_t i = 0; i < length; i++)
         name[i] = detail[i] == '_' ? '-' : detail[i];
     name[length] = '\0';
-    *ret_rest = detail + length;
+    *ret_rest = detail + length + item;
     for (size_t i = 0; i < cmd->command->option_count; i++) {
         const struct cmd_option *option = &cmd->command->options[i];
         if (strcmp(option->name, name) == 0)

@@ -8,21 +8,27 @@ enum { OVERLAP, BOTH, MEANWHILE, CPUS, GPUS, OPTIONS };
 static const struct cmd_option options[] = {
     [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
     [BOTH] = {.name = "both", .help = "as many bytes go the other way at the same time"},
-    [MEANWHILE] = {.name = "meanwhile", .value = "FROM,TO,SIZE", .help = "what begins to move at the same time; may be repeated"},
+    [MEANWHILE] = {.name = "meanwhile", .value = "FROM:TO:SIZE", .help = "what begins to move at the same time, for example gpu1:numa0:64M; may be repeated"},
     [CPUS] = {.name = "cpus", .value = "LIST", .help = "for a caller on these cpus; default those this command may run on"},
     [GPUS] = {.name = "gpus", .value = "LIST", .help = "for a caller with these gpus; default those this command may open"},
 };
 
+#define LINE_BYTES 256 /* what is longer is no such thing */
+
 static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
 {
     int64_t bytes;
-    json_t *parts = cmd_list(text);
+    char spaced[LINE_BYTES];
+    snprintf(spaced, sizeof spaced, "%s", text);
+    for (char *c = spaced; *c != '\0'; c++)
+        *c = *c == ':' ? ',' : *c; /* either may stand between */
+    json_t *parts = cmd_list(spaced);
     if (parts == NULL)
         return cmd_fail_memory();
     const char *size = json_string_value(json_array_get(parts, 2));
     int status = CMD_DONE;
     if (json_array_size(parts) != 3 || size == NULL || !cmd_parse_size(size, &bytes))
-        status = cmd_usage(cmd, "--meanwhile takes FROM,TO,SIZE, such as gpu1,numa0,64M, not %.60s", text);
+        status = cmd_usage(cmd, "--meanwhile takes FROM:TO:SIZE, such as gpu1:numa0:64M, not %.60s", text);
     else if (json_array_append_new(transfers, json_pack("{s:O,s:O,s:I}", "from", json_array_get(parts, 0), "to", json_array_get(parts, 1), "bytes",
                                                         (json_int_t)bytes)) != 0)
         status = cmd_fail_memory();

@@ -88,20 +88,35 @@ static void put_call(struct ui *ui, const char *title, const json_t *option)
     ui_done(&line);
 }
 
-static void put_calls(struct ui *ui, const json_t *options)
+static bool is_direct(const json_t *option)
 {
-    const json_t *option;
+    const json_t *segments = json_object_get(option, "segments");
+    return json_array_size(segments) == 1 && json_array_size(json_object_get(json_array_get(segments, 0), "via")) == 0;
+}
+
+/* The best that needs no start anew: of what may go first, else of direct ways, else of any. NULL: none is. */
+static const json_t *find_running(const json_t *options)
+{
+    const json_t *option, *direct = NULL, *other = NULL;
     size_t i;
-    put_call(ui, "Call", json_array_get(options, 0));
-    if (!json_is_true(json_object_get(json_array_get(options, 0), "needs_restart")))
-        return;
     json_array_foreach(options, i, option)
     {
-        if (!json_is_true(json_object_get(option, "needs_restart"))) {
-            put_call(ui, "In a program that runs already", option);
-            return;
-        }
+        if (json_is_true(json_object_get(option, "needs_restart")))
+            continue;
+        if (json_is_true(json_object_get(option, "may_lead")))
+            return option;
+        direct = direct == NULL && is_direct(option) ? option : direct;
+        other = other == NULL ? option : other;
     }
+    return direct != NULL ? direct : other;
+}
+
+static void put_calls(struct ui *ui, const json_t *options)
+{
+    const json_t *first = json_array_get(options, 0), *running = find_running(options);
+    put_call(ui, "Call", first);
+    if (running != NULL && json_is_true(json_object_get(first, "needs_restart")))
+        put_call(ui, "In a program that runs already", running);
 }
 
 static void put_sizes(struct ui *ui, const json_t *reply)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,4 +95,17 @@ enum berth_code err_invalid(struct berth_err *err, const char *parameter, const 
     va_end(args);
     err_text(err, 0, parameter);
     return err_set(err, BERTH_INVALID_PARAMETER, "%s: %s", parameter, why);
+}
+
+void err_in_item(struct berth_err *err, const char *array, size_t index)
+{
+    if (err == NULL || err->code != BERTH_INVALID_PARAMETER)
+        return;
+    char named[sizeof err->arg[0].text], detail[sizeof err->detail];
+    size_t length = strlen(err->arg[0].text);
+    bool is_array = strcmp(err->arg[0].text, array) == 0;
+    snprintf(named, sizeof named, "%s[%zu]%s%.60s", array, index, is_array ? "" : ".", is_array ? "" : err->arg[0].text);
+    snprintf(detail, sizeof detail, "%s%.200s", named, strlen(err->detail) > length ? err->detail + length : "");
+    memcpy(err->detail, detail, sizeof detail);
+    memcpy(err->arg[0].text, named, sizeof named);
 }

@@ -7,6 +7,7 @@
  * error's parameters. The first cause wins: setting an error that is already set changes nothing.
  */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 enum berth_code {
@@ -60,3 +61,6 @@ enum berth_code err_no_such_place(struct berth_err *err, const char *place);
 
 /* Another: InvalidParameter for a value that makes no sense, with the parameter's name, which the detail begins with. */
 enum berth_code err_invalid(struct berth_err *err, const char *parameter, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Of an INVALID_PARAMETER that the reader of one item of an array found: with the item's place before the name, "accesses[2].reads_bytes", or "accesses[2]" where it named the array. Anything else stays. err may be NULL. */
+void err_in_item(struct berth_err *err, const char *array, size_t index);

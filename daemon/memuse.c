@@ -32,7 +32,7 @@ static enum berth_code gone(const struct snapshot *snap, place_id gpu, const cha
     return err_set(err, BERTH_UNAVAILABLE, "%s %s; %s%s", graph_place(graph, gpu)->name, why, there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
 }
 
-static enum berth_code gpu_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, struct memuse *use, struct berth_err *err)
+static enum berth_code gpu_init(const struct memkind_node *node, const struct snapshot *snap, const struct memuse_access *access, const struct allowed *allowed, struct memuse *use, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
     if (access->cores > 0)
@@ -41,6 +41,9 @@ static enum berth_code gpu_init(const struct memkind_node *node, const struct sn
         return gone(snap, access->by, "stopped answering (gpu-lost)", err);
     if (plan_ends_is_cut(graph, access->by))
         return gone(snap, access->by, plan_ends_cut_text(graph, access->by), err);
+    enum berth_code code = plan_ends_check_allowed(snap, allowed, access->by, err); /* whoever asks could not run on it, nor call its driver */
+    if (code != BERTH_OK)
+        return code;
     use->gpu = use->near = access->by;
     memkind_gpu(node, snap, use->gpu, &use->reached);
     return BERTH_OK;
@@ -87,7 +90,7 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
                          .write_bytes = (double)access->writes_bytes,
                          .random = access->random};
     bool is_gpu = access->by != PLACE_NONE && graph_place(snap->graph, access->by)->kind == PLACE_GPU;
-    enum berth_code code = is_gpu ? gpu_init(node, snap, access, &use, err) : cores_init(snap->graph, access, allowed, &use, err);
+    enum berth_code code = is_gpu ? gpu_init(node, snap, access, allowed, &use, err) : cores_init(snap->graph, access, allowed, &use, err);
     if (code == BERTH_OK)
         *ret = use;
     else

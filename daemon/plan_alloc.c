@@ -25,8 +25,11 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
         return err_set(err, BERTH_NO_MEMORY, "no memory for accesses");
     for (; work->use_count < count; work->use_count++) {
         enum berth_code code = memuse_init(&work->answer.node, work->snap, &access[work->use_count], request->allowed, &work->use[work->use_count], err);
-        if (code != BERTH_OK)
+        if (code != BERTH_OK) {
+            if (request->access_count > 0)
+                err_in_item(err, "accesses", work->use_count);
             return code;
+        }
         work->has_cores |= work->use[work->use_count].gpu == PLACE_NONE;
         work->has_gpus |= work->use[work->use_count].gpu != PLACE_NONE;
     }
@@ -158,8 +161,6 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
     const struct graph *graph = work->snap->graph;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         bool is_one = memkind_is_one(&work->answer.node, g);
-        if (is_used_by(work, g) && wants(work, MEMKIND_DEVICE) && !plan_allows_gpu(work->request->allowed, g))
-            plan_warn(&work->answer.warnings, "%s uses the buffer, but nothing may be allocated on it (allowed.gpus)", name_of(work, g));
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
         if (!allows_device(work, g) || (is_one && !plan_allows_memory(work->request->allowed, memory)))
             continue;

@@ -149,7 +149,7 @@ static void say_engines(struct snapshot *snap, const struct sort *peers, struct 
     if (engine.engine->gfx != NULL)
         plan_warn(&answer->reasons, "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)", engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
     else
-        plan_warn(&answer->reasons, "by links alone kernels and copy engines take as long: kernels go first, because engines of an AMD gpu (gfx90a) are known not to fill such links");
+        plan_warn(&answer->reasons, "by links alone kernels and copy engines take as long: kernels go first, because the engines of another model of AMD's (gfx90a) are known not to fill such links, and of these nothing is known");
 }
 
 /* A kernel that fills a gpu keeps the next one waiting, and both together take twice what is predicted. */

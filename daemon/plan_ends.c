@@ -164,18 +164,24 @@ enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struc
     return BERTH_OK;
 }
 
-static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
-    if (place->kind != PLACE_NUMA && !is_gpu)
+    if (is_gpu ? plan_allows_gpu(allowed, end) : plan_allows_memory(allowed, end))
+        return BERTH_OK;
+    return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
+}
+
+static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed, place_id end, const char *name, int64_t bytes, struct berth_err *err)
+{
+    const struct place *place = graph_place(snap->graph, end);
+    if (place->kind != PLACE_NUMA && place->kind != PLACE_GPU)
         return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
     enum berth_code code = plan_ends_check_answers(snap, allowed, end, err);
-    if (code != BERTH_OK)
-        return code;
-    if (is_gpu ? !plan_allows_gpu(allowed, end) : !plan_allows_memory(allowed, end))
-        return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
-    return plan_ends_check_room(snap->graph, end, bytes, err);
+    if (code == BERTH_OK)
+        code = plan_ends_check_allowed(snap, allowed, end, err);
+    return code == BERTH_OK ? plan_ends_check_room(snap->graph, end, bytes, err) : code;
 }
 
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err)

@@ -39,5 +39,8 @@ enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, in
 /* UNAVAILABLE for a gpu that was lost or is cut into slices, with those that are there instead. */
 enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err);
 
+/* NOTHING_ALLOWED for a gpu or a memory that is not allowed, with those that are. */
+enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err);
+
 /* INVALID_PARAMETER (from, to, bytes: naming it), NOTHING_ALLOWED, UNAVAILABLE for a gpu that was lost or is cut into slices, NOT_ENOUGH when an end cannot hold so many bytes. The detail says what there is instead. */
 enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed, place_id from, place_id to, int64_t bytes, struct berth_err *err);

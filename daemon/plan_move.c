@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan_ends.h"
 #include "plan_like.h"
 #include "spread.h"
 
@@ -220,7 +221,9 @@ void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char t
     const struct resource_model *model = snapshot_resources(snap);
     uint32_t link = model != NULL ? resource_structure_unstated(model->structure, from, to) : LINK_PATH_STATED;
     *text = '\0';
-    if (link != LINK_PATH_STATED)
+    if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to))
+        snprintf(text, MOVE_WHY_SIZE, ": no runtime copies between gpus of two vendors, only through memory of the host (Route)");
+    else if (link != LINK_PATH_STATED)
         snprintf(text, MOVE_WHY_SIZE, ": nothing says what goes between %s and %s", graph_place(graph, graph->links[link].from)->name, graph_place(graph, graph->links[link].to)->name);
 }
 

@@ -44,9 +44,10 @@ enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err);
  * prices transfers asks plan_pairs_move). False when nothing is known, or they are not two different memories of which one is a gpu's. A way of which one part's width nobody states has none. */
 bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move_by by, struct move *ret);
 
-#define MOVE_WHY_SIZE 80
+#define MOVE_WHY_SIZE 96
 
-/* ": nothing says what goes between package0 and package1", the reason why nothing is known of a pair that links join, each stated but for that one; "" there is none such. */
+/* ": nothing says what goes between package0 and package1", the reason why nothing is known of a pair that links join, each stated but for that one, or of two gpus that no runtime copies between;
+ * "" there is none such. */
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE]);
 
 /* Whether its rate is by what a gpu's kernels get of the memory that it has in common with its cores (MI300A), in move->most: a copy from there to there gets half of that. */

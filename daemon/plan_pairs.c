@@ -446,6 +446,8 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
         *ret = pair->move;
         return true;
     }
+    if (is_between_vendors(snap->graph, from, to))
+        return false;
     place_id from_apu = graph_place(snap->graph, from)->kind == PLACE_NUMA ? apu_at(snap->graph, from) : PLACE_NONE, to_apu = graph_place(snap->graph, to)->kind == PLACE_NUMA ? apu_at(snap->graph, to) : PLACE_NONE;
     if (from_apu != PLACE_NONE && from_apu != to)
         return plan_pairs_move(snap, pairs, from_apu, to, by, ret);

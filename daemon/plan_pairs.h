@@ -74,7 +74,8 @@ struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limi
 /* What a transfer is priced by: what is measured or published of it; else what was measured of the same the other way (plan_move_is_back), or, where links say nothing, published; else what the links between are said to carry, but no more than the most that is known (move->most) at either
  * end of transfers with the same kind of memory, by that mechanism and in that direction, or, where nothing is, in the other one; with the host, where nothing is of that mechanism, of the other
  * one (between gpus copy engines are narrower than links by design, and say nothing of kernels; of kernels that is also what a gpu's only read or write of that memory). Memory that another gpu has in
- * common with its cores (MI300A), of which nothing is known itself, is that gpu's: ret is of the gpu then; between it and that gpu kernels get half of what they stream there, or of what firmware says of it (plan_move_is_own). False when nothing is known, or they are not two different memories of which one is a gpu's. */
+ * common with its cores (MI300A), of which nothing is known itself, is that gpu's: ret is of the gpu then; between it and that gpu kernels get half of what they stream there, or of what firmware says of it (plan_move_is_own). False when nothing is known, or they are not two different memories of which one is a gpu's, or gpus of two vendors, whose runtimes
+ * do not open each other's. */
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret);
 
 /* How many times longer the bytes of a transfer take while as many go the other way, where nobody measured that: beside another as any two (plan_step.h), whose lanes have two directions. Of

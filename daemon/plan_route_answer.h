@@ -39,6 +39,7 @@ struct route_option {
     bool is_guess;            /* by links beside what is better known (plan_pairs_is_guess): may not lead */
     bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else plan_pairs.h has what stands for it */
     bool is_clear;            /* direct and no guess, or for very many bytes better by ROUTE_WORTH than the direct way it is compared with, whatever the size asked for */
+    bool may_lead;            /* may go first (plan_route_order_may_lead) */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     uint8_t beside[ROUTE_WAYS_MAX][WAY_HOPS_MAX]; /* kernels of what moves meanwhile on the gpu of each hop that is one, too */

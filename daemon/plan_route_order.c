@@ -77,7 +77,7 @@ void plan_route_order(struct route_answer *answer)
     const struct route_option *direct = plan_route_order_direct(answer);
     bool may_lead[ROUTE_OPTIONS_MAX];
     for (size_t i = 0; i < answer->count; i++)
-        may_lead[i] = plan_route_order_may_lead(&answer->option[i], direct);
+        may_lead[i] = answer->option[i].may_lead = plan_route_order_may_lead(&answer->option[i], direct);
     for (size_t i = 0; i + 1 < answer->count; i++) {
         size_t first = first_of(answer, i, may_lead);
         if (first != i) {

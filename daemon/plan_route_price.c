@@ -45,16 +45,18 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
     for (size_t i = 0; i < request->meanwhile_count; i++) {
         const struct route_transfer *other = &request->meanwhile[i];
         struct move *move = &work->meanwhile[i], kernel;
+        char named[32];
+        snprintf(named, sizeof named, "meanwhile[%zu]", i);
         for (int end = 0; end < 2; end++) {
             const struct place *place = graph_place(graph, end == 0 ? other->from : other->to);
             if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)
-                return err_invalid(err, "meanwhile", "%s is no memory: a gpu or a NUMA node is", place->name);
+                return err_invalid(err, named, "%s is no memory: a gpu or a NUMA node is", place->name);
         }
         enum berth_code code = plan_ends_check_answers(work->snap, request->allowed, other->from, err);
         if (code == BERTH_OK)
             code = plan_ends_check_answers(work->snap, request->allowed, other->to, err);
         if (code == BERTH_OK && other->from == other->to)
-            code = err_invalid(err, "meanwhile", "the bytes are in %s already", graph_place(graph, other->from)->name);
+            code = err_invalid(err, named, "the bytes are in %s already", graph_place(graph, other->from)->name);
         if (code == BERTH_OK)
             code = plan_ends_check_room(graph, other->from, other->bytes, err);
         if (code == BERTH_OK)
@@ -65,7 +67,7 @@ enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth
         bool engine = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_COPY_ENGINE, move);
         bool by_kernel = plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_KERNEL, &kernel);
         if (!engine && !by_kernel)
-            return err_invalid(err, "meanwhile", "nothing is known of a transfer from %s to %s", graph_place(graph, other->from)->name, graph_place(graph, other->to)->name);
+            return err_invalid(err, named, "nothing is known of a transfer from %s to %s", graph_place(graph, other->from)->name, graph_place(graph, other->to)->name);
         double bytes = (double)other->bytes;
         bool may = by_kernel && !plan_pairs_is_guess(pairs, other->from, other->to, MOVE_KERNEL) && (kernel.rate != NULL || move->rate != NULL || plan_move_is_own(&kernel));
         if (may && (!engine || plan_move_queued(&kernel, bytes).time_ns < plan_move_queued(move, bytes).time_ns))

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "plan_text.h"
@@ -224,9 +225,11 @@ static enum berth_code add_exact(struct work *work, struct berth_err *err)
         return err_invalid(err, "flows", "%zu are given; at most %d are weighed", request->exact_count, TRAFFIC_FLOWS_MAX);
     for (size_t i = 0; i < request->exact_count; i++) {
         const struct traffic_exact *exact = &request->exact[i];
+        char named[32];
+        snprintf(named, sizeof named, "flows[%zu]", i);
         if (exact->from < 0 || exact->from >= work->world || exact->to < 0 || exact->to >= work->world)
-            return err_invalid(err, "flows", "a flow from rank %" PRId64 " to rank %" PRId64 "; there are ranks 0 to %" PRId64, exact->from, exact->to, work->world - 1);
-        enum berth_code code = check_bytes("flows", exact->bytes, err);
+            return err_invalid(err, named, "a flow from rank %" PRId64 " to rank %" PRId64 "; there are ranks 0 to %" PRId64, exact->from, exact->to, work->world - 1);
+        enum berth_code code = check_bytes(named, exact->bytes, err);
         if (code != BERTH_OK)
             return code;
         add(work, task_of_rank(work, exact->from), task_of_rank(work, exact->to), (double)exact->bytes);

@@ -38,7 +38,8 @@ static enum berth_code read_accesses(const struct graph *graph, const json_t *pa
     enum berth_code code = request_array(params, "accesses", ACCESSES_MAX, &array, err);
     request->access = access;
     for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++, request->access_count++)
-        code = read_access(graph, json_array_get(array, i), &access[i], err);
+        if ((code = read_access(graph, json_array_get(array, i), &access[i], err)) != BERTH_OK)
+            err_in_item(err, "accesses", i);
     return code;
 }
 

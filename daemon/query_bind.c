@@ -218,7 +218,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     warn_of_unseen(reply);
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: %s; locality alone decided",
-                  reply->asked->names_traffic ? "of the traffic that the request names no rank here has anybody to send to" : "the request names no traffic");
+                  reply->asked->names_traffic ? "of the traffic that the request names no byte leaves a rank here for another, or comes to one" : "the request names no traffic");
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
         plan_warn(&answer->warnings, "the plan stands under its key until nobody asked for it for %d minutes: you have no claim under that key (berth claim --key)", HELD_S / 60);
     enum berth_code code = put_tasks(reply, json, err);

@@ -73,7 +73,8 @@ static enum berth_code read_flows(const json_t *params, struct traffic_request *
         return err_set(err, BERTH_NO_MEMORY, "no memory for flows");
     *ret = flow;
     for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++)
-        code = read_flow(json_array_get(array, i), &flow[i], err);
+        if ((code = read_flow(json_array_get(array, i), &flow[i], err)) != BERTH_OK)
+            err_in_item(err, "flows", i);
     request->exact = flow;
     request->exact_count = json_array_size(array);
     return code;
@@ -152,7 +153,6 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
 {
     struct bind_request *request = &ret->request;
     int order = 0, visible = 0;
-    const json_t *key = json_object_get(params, "key");
     enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
     if (code == BERTH_OK && request->tasks == 0)
         code = err_invalid(err, "tasks", "it is missing");
@@ -170,14 +170,13 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
         code = request_word(params, "visible", visibles, 0, &visible, err);
     if (code == BERTH_OK)
         code = read_traffic(graph, params, ret, err);
-    if (code == BERTH_OK && key != NULL && !json_is_null(key) && (!json_is_string(key) || json_string_length(key) - 1 >= KEY_MAX))
-        code = err_invalid(err, "key", "it has 1 to %d bytes", KEY_MAX);
+    if (code == BERTH_OK)
+        code = request_text(params, "key", KEY_MAX, &ret->key, err);
     if (code == BERTH_OK)
         code = request_allowed(graph, params, &ret->allowed, err);
     request->in_rank_order = order == ORDER_RANK;
     request->allowed = &ret->allowed;
     ret->shows_all = visible == VISIBLE_ALL;
-    ret->key = json_string_value(key);
     return code;
 }
 

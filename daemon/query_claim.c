@@ -93,13 +93,10 @@ static enum berth_code read_places(const struct graph *graph, const json_t *para
 /* Borrowed from params; NULL when absent. */
 static enum berth_code read_text(const json_t *params, const char *name, char **ret, struct berth_err *err)
 {
-    const json_t *value = json_object_get(params, name);
-    if (value == NULL || json_is_null(value))
-        return BERTH_OK;
-    if (!json_is_string(value) || json_string_length(value) - 1 >= CLAIM_TEXT_MAX)
-        return err_invalid(err, name, "it has 1 to %d bytes", CLAIM_TEXT_MAX);
-    *ret = (char *)json_string_value(value);
-    return BERTH_OK;
+    const char *text = NULL;
+    enum berth_code code = request_text(params, name, CLAIM_TEXT_MAX, &text, err);
+    *ret = (char *)(uintptr_t)text;
+    return code;
 }
 
 static enum berth_code read_owner(const struct call *call, struct claim_owner *ret, struct berth_err *err)

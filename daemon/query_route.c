@@ -90,6 +90,8 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_close(print, '}');
     print_key(print, "needs_restart");
     print_json(print, call.needs_restart ? json_true() : json_false());
+    print_key(print, "may_lead");
+    print_json(print, option->may_lead ? json_true() : json_false());
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
@@ -158,12 +160,15 @@ static enum berth_code read_meanwhile(const struct graph *graph, const json_t *p
     enum berth_code code = request_array(params, "meanwhile", ROUTE_MEANWHILE_MAX, &array, err);
     json_array_foreach(array, i, item)
     {
+        code = request_place(graph, json_object_get(item, "from"), "from", &transfers[i].from, err);
         if (code == BERTH_OK)
-            code = request_place(graph, json_object_get(item, "from"), "meanwhile", &transfers[i].from, err);
+            code = request_place(graph, json_object_get(item, "to"), "to", &transfers[i].to, err);
         if (code == BERTH_OK)
-            code = request_place(graph, json_object_get(item, "to"), "meanwhile", &transfers[i].to, err);
-        if (code == BERTH_OK)
-            code = request_int(item, "bytes", 0, INT64_MAX, 0, &transfers[i].bytes, err);
+            code = request_int(item, "bytes", 1, INT64_MAX, 0, &transfers[i].bytes, err);
+        if (code != BERTH_OK) {
+            err_in_item(err, "meanwhile", i);
+            return code;
+        }
     }
     request->meanwhile = transfers;
     request->meanwhile_count = json_array_size(array);

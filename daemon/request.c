@@ -28,6 +28,19 @@ enum berth_code request_int(const json_t *params, const char *name, int64_t min,
     return BERTH_OK;
 }
 
+enum berth_code request_text(const json_t *params, const char *name, size_t max, const char **ret, struct berth_err *err)
+{
+    const json_t *value = member(params, name);
+    const char *text = json_string_value(value);
+    if (value != NULL && (text == NULL || *text == '\0' || strlen(text) > max))
+        return err_invalid(err, name, "it has 1 to %zu bytes", max);
+    for (const char *c = text; c != NULL && *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return err_invalid(err, name, "it has a control character, such as the end of a line");
+    *ret = text;
+    return BERTH_OK;
+}
+
 enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);

@@ -16,6 +16,9 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
 /* An integer from min to max; fallback when absent. INVALID_PARAMETER naming it. */
 enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret, struct berth_err *err);
 
+/* The text of that name, of 1 to max bytes without control characters, so that it can be written on one line; NULL when absent. Borrowed from params. INVALID_PARAMETER naming it. */
+enum berth_code request_text(const json_t *params, const char *name, size_t max, const char **ret, struct berth_err *err);
+
 /* One of the words (NULL-terminated), as its index; fallback when absent. */
 enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err);
 

@@ -14,7 +14,7 @@ from node import Node  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MIB, GIB, PIB = 1 << 20, 1 << 30, 1 << 50
-EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPlace": 65, "NotMeasured": 75, "Unavailable": 75}  # schema/errors.def
+EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPlace": 65, "NotMeasured": 65, "Unavailable": 75}  # schema/errors.def; of a recording that lacks it 65
 NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not node.name.startswith("broken")]
 
 
@@ -144,7 +144,7 @@ def places_that_are_not_there():
         node.refuses("Route", {"from": "", "to": "numa0", "bytes": MIB}, "NoSuchPlace", "no place \"\"; it has ")
         for gpu in node.has("gpu")[:1]:
             for start, said in (("core0", "core0 is no memory"), (gpu, f"the bytes are in {gpu} already")):
-                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "meanwhile": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "meanwhile: " + said)
+                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "meanwhile": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "meanwhile[0]: " + said)
 
 
 def words_that_are_none_of_several():
@@ -183,6 +183,37 @@ def memory_of_a_gpu_that_is_not_allowed():
         node.command_refuses(["route", "numa28", "gpu2", "1M", "--gpus", "0,2"], "NothingAllowed", "gpu3 is not among the gpus that are allowed: gpu0, gpu2")
 
 
+def accesses_by_a_gpu_that_is_not_allowed():
+    for node in all_nodes():
+        gpus = node.has("gpu")
+        if len(gpus) > 1:
+            node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": gpus[0], "reads_bytes": MIB, "writes_bytes": 0}], "allowed": {"gpus": gpus[1:2]}}, "NothingAllowed", f"{gpus[0]} is not among the gpus that are allowed: {gpus[1]}")
+            node.command_refuses(["alloc", "1M", "--by", gpus[0] + ":reads=1M", "--gpus", "1"], "NothingAllowed", gpus[0] + " is not among the gpus that are allowed")
+
+
+def one_of_several_is_named():
+    with Refusing(NODES / "h200x4") as node:
+        good = {"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}
+        for method, request, parameter in (("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": -1}]}, "accesses[1].reads_bytes"), ("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": 0}]}, "accesses[1]"),
+                                           ("Allocate", {"bytes": MIB, "accesses": [{**good, "cores": 1}]}, "accesses[0]"), ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": 1}, {"from": 0, "to": 2, "bytes": 1}]}, "flows[1]"),
+                                           ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "flows[0]"),
+                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "meanwhile": [{"from": "gpu2", "to": "gpu3", "bytes": MIB}, {"from": "gpu2", "to": "gpu2", "bytes": MIB}]}, "meanwhile[1]"),
+                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "meanwhile": [{"from": "gpu2", "to": "gpu3", "bytes": 0}]}, "meanwhile[0].bytes")):
+            reply = node.refuses(method, request, "InvalidParameter", parameter + ": ")
+            assert reply["parameter"] == parameter, reply
+        node.command_refuses(["route", "gpu0", "gpu1", "1M", "--meanwhile", "gpu2:gpu2:1M"], "InvalidParameter", "--meanwhile: the bytes are in gpu2 already")
+        node.refuses("Allocate", {"bytes": 0}, "InvalidParameter", "bytes: 0")
+
+
+def keys_that_do_not_fit_on_a_line():
+    with Refusing(NODES / "h200x4") as node:
+        for method, request in (("Bind", {"tasks": 1}), ("Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60}), ("Release", {})):
+            for key in ("a\n", "\x1b[1m", "a\x7f"):
+                node.refuses(method, {**request, "key": key}, "InvalidParameter", "key: it has a control character")
+            for key in ("", 300 * "a"):
+                node.refuses(method, {**request, "key": key}, "InvalidParameter", "key: it has 1 to ")
+
+
 def a_node_whose_cores_are_not_known():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(NODES / "mi250x/kfd", folder + "/kfd")
@@ -191,11 +222,13 @@ def a_node_whose_cores_are_not_known():
             assert not node.has("core") and len(node.has("gpu")) == 8, node.place
             node.refuses("Bind", {"tasks": 2}, "Unavailable", "the cores of this node are not known", "berth route")
             node.command_refuses(["bind", "-n", 2], "Unavailable", "the cores of this node are not known")
+            node.command_refuses(["route", "gpu0", "numa1", "1M"], "NotMeasured", "neither measurements nor links say", "nothing says what goes between numa1 and numa3")
             node.refuses("Allocate", {"bytes": MIB}, "Unavailable", "the cores of this node are not known: say who uses the memory")
             node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "core0", "reads_bytes": 1, "writes_bytes": 0}]}, "NoSuchPlace", "this node has no core, and so no place core0", span(node.has("gpu")))
 
 
 if __name__ == "__main__":
     os.environ.pop("BERTH_SOCKET", None)
-    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed,
+    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed, accesses_by_a_gpu_that_is_not_allowed,
+                             one_of_several_is_named, keys_that_do_not_fit_on_a_line,
                              a_node_whose_cores_are_not_known]) else 0)

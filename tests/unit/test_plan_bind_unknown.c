@@ -184,6 +184,27 @@ static void the_price_of_nothing_is_none(void **state)
     end(&f);
 }
 
+/* Neither vendor's runtime opens the other's gpus, whatever links join them: such a pair has no price, is chosen only where there is no other, and a warning says why. */
+static void between_gpus_of_two_vendors_nothing_has_a_price(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    for (int g = 0; g < GPUS; g++)
+        assert_true(place_set_detail(&f.graph->places[gpu(&f, g)], "vendor", g == 0 ? "nvidia" : "amd"));
+    for (int g = 1; g < 3; g++) {
+        struct link *link = graph_add_link(f.graph, gpu(&f, g - 1), gpu(&f, g), LINK_PCIE);
+        assert_non_null(link);
+        link->nominal_bytes_per_s = 16e9;
+    }
+    serve(&f);
+    assert_int_equal(bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB}), 12);
+    assert_true(f.answer.predicted.time_ns > 0 && isnan(f.answer.baseline.time_ns));
+    allow(&f, 3);
+    (void)bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB});
+    assert_true(isnan(f.answer.predicted.time_ns) && said(&f.answer.warnings, "no runtime copies between gpus of two vendors, only through memory of the host"));
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +213,7 @@ int main(void)
         cmocka_unit_test(one_gpu_more_takes_no_price_away),
         cmocka_unit_test(of_options_that_lack_something_the_one_that_lacks_least_is_taken),
         cmocka_unit_test(the_price_of_nothing_is_none),
+        cmocka_unit_test(between_gpus_of_two_vendors_nothing_has_a_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
