@@ -40,6 +40,7 @@ struct bind_sharing {
     size_t users;                     /* flows through it */
     double together_bytes_per_s;      /* what they get at first */
     double alone_bytes_per_s, most_bytes_per_s; /* the slowest and the fastest of them, alone */
+    bool is_by_size;                  /* some of them are so small that alone they get less than large ones, with what starts them */
     place_id gpu[BIND_SHARING_GPUS];  /* whose flows they are, the first of them */
     size_t gpu_count;                 /* all of them */
 };
@@ -59,6 +60,7 @@ struct bind_priced {
     double slowest_bytes, slowest_ns, slowest_alone_ns;
     double slowest_waits_ns, slowest_starts_ns, slowest_bytes_ns; /* of it as of struct load_part */
     size_t slowest_turn;       /* how many its task begins before it */
+    bool is_by_order;          /* it waits for others of its task, which differ in size: the order in which they are begun counts */
     const struct set *seen;    /* of the snapshot: what was measured together and decides when that one ends; NULL nothing */
     const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };

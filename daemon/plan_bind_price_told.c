@@ -39,6 +39,7 @@ static struct bind_sharing describe(const struct bind_price *price, const struct
         sharing.together_bytes_per_s += alone_rate(price, f);
         sharing.alone_bytes_per_s = fmin(sharing.alone_bytes_per_s, alone_rate(price, f));
         sharing.most_bytes_per_s = fmax(sharing.most_bytes_per_s, alone_rate(price, f));
+        sharing.is_by_size = sharing.is_by_size || price->part[f].move->bytes_per_s > alone_rate(price, f) * (1 + PRICE_WORTH);
         if (!has[gpu] && sharing.gpu_count++ < BIND_SHARING_GPUS)
             sharing.gpu[sharing.gpu_count - 1] = gpu_of(price, load);
         has[gpu] = true;
@@ -63,6 +64,16 @@ static void note(struct bind_priced *priced, const struct bind_price *price, con
         priced->sharing[priced->sharing_count++] = sharing;
 }
 
+/* Whether a task that begins several transfers of different sizes keeps this one waiting: begun in another order the step may take more or less. Round all tasks is an order that is told anyway. */
+static bool is_by_order(const struct bind_price *price, size_t f)
+{
+    size_t each = price->request.each;
+    bool differs = false;
+    for (size_t other = 0; other < price->flow_count && !differs; other++)
+        differs = price->flow[other].from / (int32_t)each == price->flow[f].from / (int32_t)each && price->bytes[other] != price->bytes[f];
+    return differs && !price->is_round && price->part[f].waits_ns > PRICE_WORTH * price->part[f].time.time_ns;
+}
+
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = plan_bind_price_load(price, slot, memory);
@@ -78,6 +89,7 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.slowest_starts_ns = price->part[load.last].starts_ns;
         priced.slowest_bytes_ns = price->part[load.last].bytes_ns;
         priced.slowest_turn = price->load[load.last].turn;
+        priced.is_by_order = is_by_order(price, load.last);
     }
     if (unknown > 0)
         priced.step = (struct prediction){NAN, NAN, NAN};

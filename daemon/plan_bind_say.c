@@ -66,7 +66,7 @@ static bool is_alike(const struct bind_sharing *a, const struct bind_sharing *b)
     bool same = x != NULL && y != NULL && (strcmp(x, y) == 0 || (strncmp(x, ":link:", 6) == 0 && strncmp(y, ":link:", 6) == 0)); /* a link has two directions */
     return same && a->users == b->users && a->gpu_count == b->gpu_count && a->resource->is_nominal == b->resource->is_nominal &&
            fabs(a->together_bytes_per_s / b->together_bytes_per_s - 1) < PRICE_WORTH && fabs(a->alone_bytes_per_s / b->alone_bytes_per_s - 1) < PRICE_WORTH &&
-           fabs(a->most_bytes_per_s / b->most_bytes_per_s - 1) < PRICE_WORTH;
+           fabs(a->most_bytes_per_s / b->most_bytes_per_s - 1) < PRICE_WORTH && a->is_by_size == b->is_by_size;
 }
 
 /* "; so do those of module1, module2 and 1 more" */
@@ -107,8 +107,8 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
         char most[24] = "";
         if (sharing->most_bytes_per_s > sharing->alone_bytes_per_s * (1 + PRICE_WORTH))
             snprintf(most, sizeof most, " to %.1f", sharing->most_bytes_per_s / 1e9);
-        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9, most,
-                  sharing->resource->is_nominal ? " (not measured)" : "", same);
+        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9, most,
+                  sharing->is_by_size ? " at that size" : "", sharing->resource->is_nominal ? " (not measured)" : "", same);
         count++;
     }
     if (unsaid > 0)
@@ -151,7 +151,7 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
         name_resource(priced->narrow->name, what, where);
         snprintf(alone, sizeof alone, ", as much as %.40s carries", what);
     } else if (priced->slowest_ns - starts_ns > priced->slowest_bytes_ns * (1 + PRICE_WORTH)) {
-        snprintf(alone, sizeof alone, ", %s alone", name_rate(1e9 * rate_alone, number));
+        snprintf(alone, sizeof alone, ", %s alone%s", name_rate(1e9 * rate_alone, number), move->bytes_per_s > 1e9 * rate_alone * (1 + PRICE_WORTH) ? " at that size" : "");
     }
     const char *from = graph_place(graph, move->from)->name, *to = graph_place(graph, move->to)->name;
     bool is_copy = graph_place(graph, move->from)->kind != PLACE_NIC && graph_place(graph, move->to)->kind != PLACE_NIC;
@@ -175,6 +175,8 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
 {
     say_slowest(graph, ours, "", &answer->reasons);
     say_seen(ours, "", &answer->reasons);
+    if (ours->is_by_order)
+        plan_warn(&answer->reasons, "a task is taken to start its transfers in the order of the tasks that they are for, the lowest first, then those with the host: begun in another one the step may take more or less");
     if (ours->sharing_count == 0 && (*ours->bottleneck == '\0' || ours->narrow != NULL))
         plan_warn(&answer->reasons, "no transfer slows another");
     else if (ours->sharing_count == 0)

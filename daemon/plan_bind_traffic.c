@@ -360,15 +360,19 @@ static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gp
     }
 }
 
-/* Whether some transfer of the plan is between these two, or is known to be limited by that number of another's, which a warning says. */
+/* Whether only transfers of the plan between these two have that number, or such as are known to be limited by it, which a warning says. What starting one costs may be another pair's, though that is of the plan, too. */
 static bool is_of_plan(const struct bind_price *price, const struct value *value)
 {
-    for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
+    bool is_of = false, counts_for_others = false;
+    for (size_t f = 0; f < plan_bind_price_ride_count(price) && !counts_for_others; f++) {
         const struct move *move = plan_bind_price_ride(price, f).move;
-        if (move != NULL && (move->most == value || (move->from == value->from && move->to == value->to) || (move->from == value->to && move->to == value->from)))
-            return true;
+        if (move == NULL)
+            continue;
+        bool is_pair = (move->from == value->from && move->to == value->to) || (move->from == value->to && move->to == value->from);
+        is_of = is_of || is_pair || move->most == value;
+        counts_for_others = !is_pair && move->call == value;
     }
-    return false;
+    return is_of && !counts_for_others;
 }
 
 /* Where nothing known tells pairs apart one's number counts for all, and is what why has. */

@@ -247,6 +247,29 @@ def an_empty_node_is_not_this_machine():
     assert status == 64 and out == "" and "--node takes a folder" in err, (status, out, err)
 
 
+def bind_says_what_can_be_checked():
+    def said(node, *words):
+        status, out, err = berth("--node", HERE.parent / "nodes" / node, "bind", *words)
+        assert status == 0, (words, err)
+        return " ".join(out.split())
+
+    # Nothing moves: the ranks are there, only no bytes go from one to another.
+    for words in (["--pattern", "ring", "--bytes", 0], ["--flow", "0:0:1M"]):
+        assert "no byte leaves a rank here for another, or comes to one" in said("h200x4", "-n", 2, *words), words
+    # A rate that has what starting takes in it is one of that size: more is seen of large ones, alone and of the port that they share.
+    assert "390.0 GB/s alone at that size" in said("h200x4", "-n", 4, "--pattern", "alltoall", "--bytes", "256M") and "397.5 GB/s together, 390.0 alone at that size;" in said("h200x4", "-n", 4, "--pattern", "alltoall", "--bytes", "256M")
+    assert " at that size" not in said("mi250x", "-n", 8, "--pattern", "alltoall", "--bytes", "1G")
+    # What starting costs is another pair's number, also where that pair is of the plan.
+    out = said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "4K")
+    assert "7.33 us to start it" in out and "the number of gpu1 to gpu2 (why) counts for others too" in out, out
+    # Transfers of one task that differ: the order in which they are begun counts, and is said.
+    differ = ["--flow", "2:0:5734", "--flow", "1:0:4096", "--flow", "0:2:11744051", "--flow", "0:1:2048"]
+    order = "a task is taken to start its transfers in the order of the tasks that they are for, the lowest first, then those with the host"
+    assert order in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 3, "--pattern", "alltoall", "--bytes", "4K")
+    # Which model's engines are known is not this one's.
+    assert "the engines of another model of AMD's (gfx90a) are known not to fill such links" in said("mi300a", "-n", 4, "--pattern", "ring", "--bytes", "1G")
+
+
 def closed_standard_descriptors_lose_no_error():
     def run(redirection, *arguments):
         done = subprocess.run(["/bin/sh", "-c", 'exec "$0" "$@" ' + redirection, BIN / "berth", *arguments], capture_output=True, text=True, timeout=60)
@@ -438,7 +461,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
 TESTS = [
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
     a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
-    closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
+    bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
     colour_is_for_terminals, gpus_that_cannot_be_opened_are_told_by_their_file,

@@ -331,9 +331,11 @@ static void only_what_is_allowed(void **state)
     all_known(&f, 50, 40);
     f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
     f.allowed.gpus[f.gpu[1]] = true;
-    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[0], GIB), BERTH_OK);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.count, 1);
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[1]);
+    assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_NOTHING_ALLOWED);
+    assert_non_null(strstr(f.err.detail, "gpu0 is not among the gpus that are allowed: gpu1"));
     f.allowed.gpus[f.gpu[1]] = false;
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.numa[0], GIB), BERTH_NOTHING_ALLOWED);
     assert_non_null(strstr(f.err.detail, "no gpu is allowed"));

@@ -162,10 +162,10 @@ static void what_makes_no_sense_is_named(void **state)
         {{.tasks = 2, .bytes = 5}, "bytes", "no pattern"},
         {{.tasks = 2, .host_bytes = -5}, "host_bytes", "-5"},
         {{.tasks = 1000, .pattern = TRAFFIC_ALLTOALL, .bytes = 1}, "pattern", "999000 flows"},
-        {{.tasks = 2, .exact = nobody, .exact_count = 1}, "flows", "0 to 1"},
-        {{.tasks = 2, .exact = before, .exact_count = 1}, "flows", "rank -1"},
-        {{.tasks = 2, .exact = less, .exact_count = 1}, "flows", "-1"},
-        {{.tasks = 2, .exact = huge, .exact_count = 1}, "flows", "1 EiB"},
+        {{.tasks = 2, .exact = nobody, .exact_count = 1}, "flows[0]", "0 to 1"},
+        {{.tasks = 2, .exact = before, .exact_count = 1}, "flows[0]", "rank -1"},
+        {{.tasks = 2, .exact = less, .exact_count = 1}, "flows[0]", "-1"},
+        {{.tasks = 2, .exact = huge, .exact_count = 1}, "flows[0]", "1 EiB"},
         {{.tasks = 2, .exact = less, .exact_count = TRAFFIC_FLOWS_MAX + 1}, "flows", "65536"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
