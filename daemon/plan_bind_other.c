@@ -16,6 +16,7 @@ struct others {
     const uint16_t *ours;
     double ours_ns;
     bool keeps_order;
+    const struct bind_room *room;
     size_t lacking; /* transfers without a price in ours: a choice with more of them is no longer or shorter */
     size_t berths, most; /* choices looked at, at most */
     uint16_t *slot, *best;
@@ -37,7 +38,8 @@ static bool is_choice(const struct others *others)
 static void look(struct others *others)
 {
     struct bind_price *price = others->price;
-    if (others->count == others->most || !is_choice(others) || memcmp(others->slot, others->ours, others->berths * sizeof *others->slot) == 0 || plan_bind_price_load(price, others->slot, NULL) > 0 ||
+    if (others->count == others->most || !is_choice(others) || memcmp(others->slot, others->ours, others->berths * sizeof *others->slot) == 0 ||
+        !plan_bind_room_fits(others->room, others->slot, price->request.tasks, price->request.each) || plan_bind_price_load(price, others->slot, NULL) > 0 ||
         price->lacking > others->lacking)
         return;
     double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
@@ -179,10 +181,10 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_other_say(struct bind_price *price, const uint16_t *slot, const place_id *memory, double ours_ns, bool keeps_order, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_other_say(struct bind_price *price, const uint16_t *slot, const place_id *memory, double ours_ns, bool keeps_order, const struct bind_room *room, struct bind_answer *answer, struct berth_err *err)
 {
     size_t berths = price->request.tasks * price->request.each, fitting = FLOWS_MAX / (price->flow_count > 0 ? price->flow_count : 1);
-    struct others others = {.price = price, .ours = slot, .ours_ns = ours_ns, .keeps_order = keeps_order, .berths = berths, .most = fitting > 4 ? fitting : 4};
+    struct others others = {.price = price, .ours = slot, .ours_ns = ours_ns, .keeps_order = keeps_order, .room = room, .berths = berths, .most = fitting > 4 ? fitting : 4};
     others.slot = calloc(2 * berths, sizeof *others.slot);
     if (others.slot == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for other gpus");

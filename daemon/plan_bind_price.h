@@ -102,13 +102,14 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
                                      struct plan_warnings *warnings, struct berth_err *err);
 
 /* Warns, behind the prefix, where it is not known which of several ways transfers take that a link slows, and of what was not measured and not said yet. What was priced last is no longer to be asked for. */
-void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const char *prefix, struct plan_warnings *warnings);
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct plan_warnings *warnings);
 
 struct bind_price_choice {
     size_t share; /* tasks on a gpu at most */
     bool in_order;
     const double *far;   /* plan_search.h */
     const double *apart;
+    const uint16_t *unit, *most; /* likewise; NULL: room for all */
     double unwanted_ns;
 };
 

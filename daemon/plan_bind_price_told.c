@@ -268,9 +268,9 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }
 
-void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const char *prefix, struct plan_warnings *warnings)
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct plan_warnings *warnings)
 {
-    plan_bind_price_load(price, slot, NULL);
+    plan_bind_price_load(price, slot, memory);
     plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
     plan_load_why_beside(price->table, price->load, price->flow_count, price->scratch, prefix, warnings);
 }

@@ -1,24 +1,17 @@
 #include "plan_bind_traffic.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan_bind_mechanism.h"
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
-#include "plan_bind_other.h"
-#include "plan_bind_say.h"
 #include "plan_bind_structure.h"
 #include "plan_ends.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
 #define OFF_SWITCHES 1000 /* the same of one whose links to switches are down: what is known of it may be from before */
 #define OTHER_MODULE 1
-#define WHY_OURS     3 /* numbers that are cited for the plan, and for the launcher's order where that is slower */
-#define WHY_ORDER    2
-#define WORD         0.0005 /* of a time: what is less is no percentage */
 
 struct work {
     struct snapshot *snap;
@@ -125,10 +118,11 @@ static bool make_room(struct work *work)
     traffic->nic = calloc(n, sizeof *traffic->nic);
     traffic->in_order = calloc(berths, sizeof *traffic->in_order);
     traffic->task_memory = calloc(work->tasks, sizeof *traffic->task_memory);
+    traffic->order_memory = calloc(work->tasks, sizeof *traffic->order_memory);
     traffic->task_numa = calloc(work->tasks, sizeof *traffic->task_numa);
     work->far = calloc(n, sizeof *work->far);
     work->apart = calloc(n * n, sizeof *work->apart);
-    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && work->far != NULL &&
+    return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && traffic->order_memory != NULL && work->far != NULL &&
            work->apart != NULL;
 }
 
@@ -193,7 +187,8 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
 
 static struct bind_price_choice choice_of(const struct work *work)
 {
-    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart};
+    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart,
+                                     .unit = work->traffic->room.unit, .most = work->traffic->room.most};
 }
 
 /* The best choice when gpus copy so; kept when it is better than what is. */
@@ -281,6 +276,112 @@ static enum berth_code find(struct work *work, struct berth_err *err)
     return plan_bind_structure_choose(traffic->price, &choice, traffic->slot, err);
 }
 
+/* ---- room for cores ---- */
+
+static enum berth_code find_real(const struct work *work, const uint16_t *slot, place_id *ret_memory, int64_t *ret_cores, struct berth_err *err)
+{
+    struct bind_room_choice choice = {work->gpus, work->traffic->numa, slot, work->tasks, work->each};
+    return plan_bind_room_memory(work->snap, work->request, work->cores, &choice, ret_memory, ret_cores, err);
+}
+
+/* Whether each task has the memory that the search took for it. */
+static bool has_nearest(const struct work *work, const uint16_t *slot, const place_id *memory)
+{
+    bool ok = true;
+    for (size_t t = 0; t < work->tasks && ok; t++)
+        ok = work->traffic->memory[slot[t * work->each]] == memory[t];
+    return ok;
+}
+
+/* Whether the one is really less than the other: fewer transfers without a price, then less time. */
+static bool is_less(const struct bind_priced *a, const struct bind_priced *b, double margin)
+{
+    if (isnan(a->step.time_ns) || isnan(b->step.time_ns))
+        return !isnan(a->step.time_ns) && isnan(b->step.time_ns);
+    return a->lacking != b->lacking ? a->lacking < b->lacking : a->step.time_ns < b->step.time_ns * (1 - margin);
+}
+
+static void drop(struct bind_traffic *other)
+{
+    plan_bind_price_free(other->price);
+    free(other->slot);
+}
+
+static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous, struct berth_err *err)
+{
+    struct bind_room *room = &work->traffic->room;
+    plan_bind_room_done(room);
+    return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, work->tasks, cores, is_generous, room, err);
+}
+
+/* The best choice in which all have room, in place of what was found, unless that is as good or better; memory is room for one of each task. */
+static enum berth_code find_roomy(struct work *work, int64_t cores, double margin, place_id *memory, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic, before = *traffic;
+    traffic->price = NULL;
+    traffic->slot = NULL;
+    enum berth_code code = look_at_all(work, err);
+    bool is_better = code == BERTH_OK && is_found(traffic);
+    if (is_better)
+        code = find_real(work, traffic->slot, memory, &cores, err);
+    if (is_better && code == BERTH_OK) {
+        struct bind_priced ours = plan_bind_price_of(before.price, before.slot, traffic->task_memory), now = plan_bind_price_of(traffic->price, traffic->slot, memory);
+        is_better = !isnan(now.step.time_ns) && (margin < 0 ? !is_less(&ours, &now, -margin) : is_less(&now, &ours, margin));
+    }
+    if (is_better && code == BERTH_OK) {
+        memcpy(traffic->task_memory, memory, work->tasks * sizeof *memory);
+        traffic->bound_ns = before.bound_ns; /* of all choices */
+        traffic->roomy_cores = cores;
+        drop(&before);
+    } else {
+        drop(traffic);
+        *traffic = before;
+    }
+    return code;
+}
+
+/* Where the tasks of what was found would not have the nearest memory, because others have the cores next to it: what is found among gpus with room for all stands unless it is worse. So does, if it is
+ * better, what is found where a task may have the smaller part of its cores there. */
+static enum berth_code find_room(struct work *work, int64_t cores, struct berth_err *err)
+{
+    place_id *memory = calloc(work->tasks, sizeof *memory);
+    if (memory == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    enum berth_code code = look_for_room(work, cores, true, err);
+    if (code == BERTH_OK)
+        code = find_roomy(work, cores, PRICE_WORTH, memory, err);
+    if (code == BERTH_OK)
+        code = look_for_room(work, cores, false, err);
+    if (code == BERTH_OK)
+        code = find_roomy(work, cores, -PRICE_WORTH, memory, err);
+    free(memory);
+    return code;
+}
+
+/* Cores are handed out for what was found, and for the order: with many a task not all of them have the nearest memory. The order stands where it is really less. */
+static enum berth_code settle_room(struct work *work, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic;
+    int64_t cores = 0;
+    enum berth_code code = find_real(work, traffic->slot, traffic->task_memory, &cores, err);
+    if (code == BERTH_OK && !has_nearest(work, traffic->slot, traffic->task_memory))
+        code = find_room(work, cores, err);
+    else if (code == BERTH_OK && work->request->cores_per_task > 0)
+        code = look_for_room(work, cores, false, err); /* of what is compared with it */
+    if (code == BERTH_OK)
+        code = find_real(work, traffic->in_order, traffic->order_memory, &cores, err);
+    if (code != BERTH_OK)
+        return code;
+    traffic->is_order_real = true;
+    struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory), order = plan_bind_price_of(traffic->price, traffic->in_order, traffic->order_memory);
+    if (is_less(&order, &ours, SEARCH_SAME)) {
+        memcpy(traffic->slot, traffic->in_order, work->tasks * work->each * sizeof *traffic->slot);
+        memcpy(traffic->task_memory, traffic->order_memory, work->tasks * sizeof *traffic->task_memory);
+        traffic->found.settled = 0;
+    }
+    return BERTH_OK;
+}
+
 static enum berth_code choose(struct work *work, struct bind_answer *answer, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
@@ -289,9 +390,11 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     enum berth_code code = describe(work, err);
     if (code == BERTH_OK)
         code = find(work, err);
+    put_in_order(work);
+    if (code == BERTH_OK && traffic->is_chosen && plan_bind_price_has_host(traffic->price))
+        code = settle_room(work, err);
     if (code != BERTH_OK)
         return code;
-    put_in_order(work);
     traffic->in_rank_order = work->request->in_rank_order;
     for (size_t b = 0; b < work->tasks * work->each && (traffic->is_chosen || traffic->is_placed); b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
@@ -313,126 +416,6 @@ enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bin
     return code;
 }
 
-/* ---- what it takes, and why ---- */
-
-/* The slots of what the tasks have; whether their memory is what the search took for it. */
-static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpus, const struct bind_answer *answer)
-{
-    size_t each = (size_t)answer->gpus_per_task;
-    bool is_as_searched = traffic->is_chosen, has_host = plan_bind_price_has_host(traffic->price);
-    for (size_t t = 0; t < answer->task_count; t++) {
-        traffic->task_memory[t] = answer->task[t].memory;
-        for (size_t i = 0; i < each; i++) {
-            size_t g = 0;
-            while (g + 1 < gpus->count && gpus->gpu[g] != answer->task[t].gpus[i])
-                g++;
-            traffic->slot[t * each + i] = (uint16_t)g;
-            is_as_searched = is_as_searched && (i > 0 || !has_host || traffic->memory[g] == answer->task[t].memory);
-        }
-    }
-    return is_as_searched;
-}
-
-static void say_shared_gpus(const struct graph *graph, const struct bind_gpus *gpus, struct bind_answer *answer)
-{
-    if ((size_t)answer->gpus_per_task * answer->task_count > gpus->count)
-        plan_warn(&answer->warnings, "%zu tasks share %zu gpus, %s among them: what tasks on one gpu send each other is taken to cost nothing", answer->task_count, gpus->count,
-                  graph_place(graph, gpus->gpu[0])->name);
-}
-
-/* A task whose gpus would fit on one module, but are not on one. */
-static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gpus, struct bind_answer *answer)
-{
-    size_t each = (size_t)answer->gpus_per_task;
-    for (size_t t = 0; t < answer->task_count; t++) {
-        const place_id *gpu = answer->task[t].gpus;
-        place_id module = plan_above(graph, gpu[0], PLACE_MODULE), other = PLACE_NONE;
-        size_t room = 0;
-        for (size_t g = 0; g < gpus->count; g++)
-            room += plan_above(graph, gpus->gpu[g], PLACE_MODULE) == module;
-        for (size_t i = 1; i < each && other == PLACE_NONE; i++)
-            other = plan_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
-        if (module == PLACE_NONE || other == PLACE_NONE || room < each)
-            continue;
-        plan_warn(&answer->warnings, "task %zu has gpus of several modules (%s, %s), because a step takes less so; what it moves between them itself is not in the traffic", t,
-                  graph_place(graph, gpu[0])->name, graph_place(graph, other)->name);
-        return;
-    }
-}
-
-/* Whether only transfers of the plan between these two have that number, or such as are known to be limited by it, which a warning says. What starting one costs may be another pair's, though that is of the plan, too. */
-static bool is_of_plan(const struct bind_price *price, const struct value *value)
-{
-    bool is_of = false, counts_for_others = false;
-    for (size_t f = 0; f < plan_bind_price_ride_count(price) && !counts_for_others; f++) {
-        const struct move *move = plan_bind_price_ride(price, f).move;
-        if (move == NULL)
-            continue;
-        bool is_pair = (move->from == value->from && move->to == value->to) || (move->from == value->to && move->to == value->from);
-        is_of = is_of || is_pair || move->most == value;
-        counts_for_others = !is_pair && move->call == value;
-    }
-    return is_of && !counts_for_others;
-}
-
-/* Where nothing known tells pairs apart one's number counts for all, and is what why has. */
-static void say_stand_in(const struct bind_price *price, const struct graph *graph, size_t start, struct bind_answer *answer)
-{
-    for (size_t i = start; i < answer->evidence.count; i++) {
-        const struct value *value = answer->evidence.item[i];
-        bool is_transfer = value != NULL && (value->metric == METRIC_GPU_GPU_COPY_ENGINE || value->metric == METRIC_GPU_GPU_KERNEL || value->metric == METRIC_HOST_GPU_COPY_ENGINE ||
-                                             value->metric == METRIC_HOST_GPU_KERNEL || value->metric == METRIC_TRANSFER_OVERHEAD);
-        if (!is_transfer || is_of_plan(price, value))
-            continue;
-        plan_warn(&answer->reasons, "the number of %s to %s (why) counts for others too: nothing known tells them apart", graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
-        return;
-    }
-}
-
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
-{
-    if (traffic->price == NULL)
-        return BERTH_OK;
-    bool is_as_searched = find_slots(traffic, gpus, answer);
-    struct bind_priced order = plan_bind_price_of(traffic->price, traffic->in_order, NULL);
-    struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
-    if (order.lacking > ours.lacking) /* what more of the order is known of says less */
-        order = (struct bind_priced){.step = {NAN, NAN, NAN}};
-    bool is_worse = order.step.time_ns > ours.step.time_ns * (1 + PRICE_WORTH);
-    answer->predicted = ours.step;
-    answer->baseline = order.step;
-    answer->predicted_is_measured = ours.is_measured;
-    answer->baseline_is_measured = order.is_measured;
-    snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s", ours.bottleneck);
-    snprintf(answer->baseline_bottleneck, sizeof answer->baseline_bottleneck, "%s", order.bottleneck);
-    say_shared_gpus(snap->graph, gpus, answer);
-    if (traffic->is_chosen)
-        say_torn_tasks(snap->graph, gpus, answer);
-    enum berth_code code = BERTH_OK;
-    if (!isnan(ours.step.time_ns)) {
-        double bound_ns = traffic->bound_ns;
-        double settled = traffic->found.settled;
-        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + settled) * (1 + SEARCH_SAME);
-        answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
-        code = plan_bind_mechanism(traffic->price, traffic->by_ns, traffic->by_is_measured, snap, answer, err);
-        plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
-        if (is_as_searched && settled >= WORD)
-            plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
-        if (code == BERTH_OK)
-            code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, ours.step.time_ns, traffic->in_rank_order, answer, err);
-    }
-    size_t cited = answer->evidence.count;
-    if (code == BERTH_OK)
-        code = plan_bind_price_cite(traffic->price, traffic->slot, traffic->task_memory, WHY_OURS, &answer->evidence, &answer->warnings, err);
-    if (code == BERTH_OK)
-        say_stand_in(traffic->price, snap->graph, cited, answer);
-    if (code == BERTH_OK && is_worse)
-        code = plan_bind_price_cite(traffic->price, traffic->in_order, NULL, WHY_ORDER, &answer->evidence, NULL, err);
-    if (code == BERTH_OK && is_worse)
-        plan_bind_price_warn_of_ways(traffic->price, traffic->in_order, "in order, ", &answer->warnings);
-    return code;
-}
-
 void plan_bind_traffic_done(struct bind_traffic *traffic)
 {
     plan_bind_price_free(traffic->price);
@@ -443,5 +426,7 @@ void plan_bind_traffic_done(struct bind_traffic *traffic)
     free(traffic->slot);
     free(traffic->in_order);
     free(traffic->task_memory);
+    free(traffic->order_memory);
+    plan_bind_room_done(&traffic->room);
     *traffic = (struct bind_traffic){0};
 }

@@ -7,6 +7,7 @@
 #include "plan_bind.h"
 #include "plan_bind_gpus.h"
 #include "plan_bind_price.h"
+#include "plan_bind_room.h"
 
 struct bind_traffic {
     struct bind_price *price; /* of how gpus copy in what was chosen; NULL: there is no traffic between or from gpus */
@@ -16,6 +17,10 @@ struct bind_traffic {
     place_id *task_numa;      /* by task: whose cores it should have, as is priced */
     uint16_t *slot, *in_order; /* allowed gpus by berth: chosen; as a launcher gives them out */
     place_id *task_memory;    /* by task */
+    place_id *order_memory;   /* by task: what each would have with gpus in order */
+    bool is_order_real;       /* that was found: there is something that moves to or from memory */
+    struct bind_room room;    /* for how many tasks, where that was looked for */
+    int64_t roomy_cores;      /* a task's, where gpus without so many for all their tasks were left aside; 0: none were */
     struct search_result found;
     bool by_is_measured[3];   /* whether nothing nominal or published is in that */
     double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found; NAN not looked for, or not known */

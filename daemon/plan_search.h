@@ -2,7 +2,7 @@
  * Search: which berth goes to which slot, so that a step takes least time. Berths are the gpus of tasks, slots the gpus of a node; here both are numbers, and what a
  * choice costs is asked of the caller.
  *
- * What is less: the time of the step; among equals how far the slots of each task are apart; then the sum of the flows' times; then how far the slots are from what
+ * What is less: tasks without room (struct search_problem); the time of the step; among equals how far the slots of each task are apart; then the sum of the flows' times; then how far the slots are from what
  * their tasks need; then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
  *
  * Up to SEARCH_EXACT_SLOTS slots every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
@@ -19,6 +19,7 @@
 #define SEARCH_EXACT_SLOTS   8
 #define SEARCH_SLOTS_MAX     256
 #define SEARCH_RESOURCES_MAX 65535
+#define SEARCH_ANYWHERE      UINT16_MAX
 #define SEARCH_SAME          1e-9
 #define SEARCH_TIES_FLOWS    2500
 #define SEARCH_SETTLED       0.03 /* however little is known: a choice that is better by more goes before the slots in order */
@@ -28,6 +29,7 @@ struct search_cost {
     double apart; /* of the slots of each task */
     double sum_ns;
     double far;
+    size_t over;   /* tasks for which there is no room where their slots are; less of these goes before all else */
     double looked; /* what asking took, in flows looked at: a search that has asked for much asks no more. Nothing is compared by it */
 };
 
@@ -63,6 +65,8 @@ struct search_problem {
     const uint16_t *sort; /* by resource: those of different sorts are not alike, even if they are used alike */
     const double *far;    /* by slot */
     const double *apart;  /* by slot and slot: of one task */
+    const uint16_t *unit; /* by slot: where a task is whose first slot that is, SEARCH_ANYWHERE: room for all */
+    const uint16_t *most; /* by unit: tasks for which there is room; NULL: for all */
     double unwanted_ns;   /* who takes so long, or longer, is not wanted: which of equals it is does not matter then. 0: all are */
     struct search_cost (*price)(void *context, const uint16_t *slot); /* apart and far are not looked at */
     void *context;

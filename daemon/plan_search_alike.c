@@ -50,11 +50,21 @@ static int compare_users(const void *a, const void *b)
 
 static bool is_same(double a, double b) { return a == b || fabs(a - b) <= SEARCH_SAME * fmax(fabs(a), fabs(b)); }
 
+static uint16_t room_of(const struct search_problem *problem, size_t slot) { return problem->unit[slot] != SEARCH_ANYWHERE ? problem->most[problem->unit[slot]] : SEARCH_ANYWHERE; }
+
+/* In one unit as they are, with as much room. */
+static bool fits_units(const struct search_problem *problem, size_t i, size_t j, size_t a, size_t b)
+{
+    if (problem->most == NULL)
+        return true;
+    return (problem->unit[i] == problem->unit[j]) == (problem->unit[a] == problem->unit[b]) && room_of(problem, i) == room_of(problem, a) && room_of(problem, j) == room_of(problem, b);
+}
+
 /* Slots i and j, to which others are given, as those others. */
 static bool fits_pair(const struct search_problem *problem, size_t i, size_t j, size_t a, size_t b)
 {
     size_t n = problem->slots;
-    if (!is_same(problem->apart[i * n + j], problem->apart[a * n + b]))
+    if (!is_same(problem->apart[i * n + j], problem->apart[a * n + b]) || !fits_units(problem, i, j, a, b))
         return false;
     for (size_t k = 0; k < problem->kinds; k++) {
         const struct search_arc *x = &problem->arc[(k * n + i) * n + j], *y = &problem->arc[(k * n + a) * n + b];

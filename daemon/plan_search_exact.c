@@ -191,6 +191,9 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
     for (size_t other = 0; other < task && task < SAME_TASKS && berth % problem->each == 0; other++)
         if ((dive->after[other] >> task & 1) && slot < dive->slot[other * problem->each])
             return false;
+    if (problem->most != NULL && berth % problem->each == 0 && problem->unit[slot] != SEARCH_ANYWHERE &&
+        plan_search_work_in_unit(problem, dive->slot, task, problem->unit[slot]) >= problem->most[problem->unit[slot]])
+        return false;
     return !(dive->level[berth].renamings & dive->alike.lowers[slot]);
 }
 
@@ -247,7 +250,7 @@ static bool is_open(struct dive *dive, size_t berth)
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
     after->renamings &= dive->alike.keeps[slot];
-    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, 0};
+    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, 0, 0};
     if (dive->is_for_time)
         least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
     int order = plan_search_work_compare(&least, &work->result.cost);

@@ -19,6 +19,7 @@
 #define COLD         1e-5
 #define SUM_WEIGHT   1e-4     /* beside the sixth powers, so that equals are told apart */
 #define FAR_WEIGHT   1e-7
+#define OVER_WEIGHT  1e200    /* of a berth for whose task there is no room: beside it nothing counts */
 
 struct shake {
     struct search_work *work;
@@ -145,6 +146,14 @@ static bool has_room(const struct shake *shake, size_t berth, size_t slot)
     return shake->taken[slot] + 1 == work->fullest && shake->taken[shake->slot[berth]] == work->fullest;
 }
 
+/* Whether so many tasks from the first on leave no room where the slot is. */
+static bool is_unit_full(const struct shake *shake, size_t tasks, uint16_t slot)
+{
+    const struct search_problem *problem = shake->work->problem;
+    uint16_t unit = problem->most != NULL ? problem->unit[slot] : SEARCH_ANYWHERE;
+    return unit != SEARCH_ANYWHERE && plan_search_work_in_unit(problem, shake->slot, tasks, unit) >= problem->most[unit];
+}
+
 /* In rank order berths keep their order when one goes elsewhere: only which slots are taken is moved, and they are handed out anew. */
 static void hand_out(struct shake *shake)
 {
@@ -161,6 +170,9 @@ static bool find_move(struct shake *shake, struct move *ret)
     size_t berth = next(shake) % work->berths, slot = next(shake) % problem->slots;
     struct move move = {.berth = berth, .other = SIZE_MAX, .slot = (uint16_t)slot, .from = shake->slot[berth]};
     if (slot == move.from)
+        return false;
+    bool leaves = problem->most != NULL && problem->unit[slot] != problem->unit[move.from];
+    if (leaves && has_room(shake, berth, slot) && is_unit_full(shake, problem->tasks, (uint16_t)slot))
         return false;
     if (!has_room(shake, berth, slot)) {
         /* Whoever is there, from a berth of chance on. */
@@ -240,7 +252,7 @@ static bool is_worth_a_price(const struct shake *shake)
             most = plan_search_work_more(most, shake->load[use->resource] += use->ns);
         }
     }
-    return most <= shake->work->result.cost.time_ns * (1 + SEARCH_SAME);
+    return shake->work->result.cost.over > 0 || most <= shake->work->result.cost.time_ns * (1 + SEARCH_SAME);
 }
 
 /* One change of the best. True when it became better. */
@@ -296,6 +308,8 @@ static double cost_of(const struct shake *shake, size_t berth)
     const struct search_problem *problem = work->problem;
     size_t slot = shake->slot[berth];
     double cost = FAR_WEIGHT * problem->far[slot];
+    if (berth % problem->each == 0 && is_unit_full(shake, berth / problem->each, (uint16_t)slot))
+        cost += OVER_WEIGHT;
     for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
         const struct search_flow *flow = &problem->flow[work->touching[i]];
         if (!is_complete(flow, berth))

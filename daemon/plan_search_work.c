@@ -12,7 +12,7 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, 0};
+    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
     work->first = calloc(berths + 1, sizeof *work->first);
     work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
     work->best = calloc(berths, sizeof *work->best);
@@ -58,6 +58,8 @@ static int compare(double a, double b)
 
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b)
 {
+    if (a->over != b->over)
+        return a->over < b->over ? -1 : 1;
     int order = compare(a->time_ns, b->time_ns);
     if (order == 0)
         order = compare(a->apart, b->apart);
@@ -77,9 +79,29 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     return isinf(least) ? 0 : least;
 }
 
+size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot, size_t tasks, uint16_t unit)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < tasks; t++)
+        count += problem->unit[slot[t * problem->each]] == unit;
+    return count;
+}
+
+/* Each task that finds its unit full is one. */
+static size_t count_over(const struct search_problem *problem, const uint16_t *slot)
+{
+    size_t in_unit[SEARCH_SLOTS_MAX] = {0}, over = 0;
+    for (size_t t = 0; problem->most != NULL && t < problem->tasks; t++) {
+        uint16_t unit = problem->unit[slot[t * problem->each]];
+        over += unit != SEARCH_ANYWHERE && in_unit[unit]++ >= problem->most[unit];
+    }
+    return over;
+}
+
 void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret)
 {
     ret->far = ret->apart = 0;
+    ret->over = count_over(problem, slot);
     for (size_t b = 0; b < problem->tasks * problem->each; b++) {
         ret->far += problem->far[slot[b]];
         for (size_t other = b - b % problem->each; other < b; other++)
@@ -153,6 +175,6 @@ bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
     return true;
 }
 
-bool plan_search_work_is_least(const struct search_work *work) { return work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME); }
+bool plan_search_work_is_least(const struct search_work *work) { return work->result.cost.over == 0 && work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME); }
 
 bool plan_search_work_is_spent(const struct search_work *work) { return work->looked > LOOKED_MAX; }

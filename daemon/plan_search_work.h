@@ -37,7 +37,10 @@ static inline const struct search_arc *plan_search_work_arc(const struct search_
 /* The least that a flow takes anywhere. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 
-/* How far these slots are from what their tasks need, and those of each task apart: far and apart. */
+/* How many of the first tasks are in that unit. */
+size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot, size_t tasks, uint16_t unit);
+
+/* How far these slots are from what their tasks need, those of each task apart, and for how many there is no room: far, apart and over. */
 void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret);
 
 /* The first slots in order, as evenly as it goes: what a launcher does that knows nothing. */

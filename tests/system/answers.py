@@ -332,6 +332,27 @@ def one_more_gpu_never_makes_it_worse():
                 assert all(more <= fewer * LITTLE_SLACK for fewer, more in zip(times, times[1:])), (name, order, size, times)
 
 
+def one_more_gpu_takes_no_price_away_where_tasks_have_many_cores():
+    """Cores are next to few gpus: those whose tasks would have their memory elsewhere, of which nothing may be known, are left aside while there are others."""
+    compared = 0
+    for name, rounds in (("mi250x", 10), ("gh200-quad", 15), ("mi300a", 25)):
+        with Node(name) as node:
+            draw = random.Random(name)
+            near = {gpu: sorted(numbers(node.bind(1, gpus=[gpu])["tasks"][0]["cpus"])) for gpu in node.gpus}
+            for _ in range(rounds):
+                order, tasks, cores = draw.sample(node.gpus, len(node.gpus)), draw.randint(1, len(node.gpus) - 1), draw.choice([2, 4, 7])
+                cpus = set().union(*(draw.sample(near[gpu], draw.choice([1, cores, 2 * cores])) for gpu in node.gpus))
+                while len(cpus) < min(3 * tasks * cores, len(node.cpus)):
+                    cpus |= set(draw.sample(node.cpus, len(node.cpus) // 2))
+                request = {"cores_per_task": cores, "host_bytes": draw.choice([MB, GIB]), "cpus": cpus}
+                answers = [node.bind(tasks, gpus=order[:count], **request) for count in range(tasks, len(order) + 1)]
+                for fewer, more in zip(answers, answers[1:]):
+                    if fewer["predicted"] is not None:
+                        assert more["predicted"] is not None and time_of(more) <= time_of(fewer) * SETTLED and more["reasons"], (name, order, tasks, request, chosen(fewer), chosen(more))
+                        compared += 1
+    assert compared >= 60, compared
+
+
 def the_best_of_all_subsets_is_found():
     """In the order of ranks a subset has one assignment: the answer over all gpus is the least of those over each subset."""
     with Node("mi250x") as node:
@@ -374,4 +395,5 @@ def the_answer_depends_on_nothing_else():
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
                         a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
-                        one_more_gpu_never_makes_it_worse, the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)
+                        one_more_gpu_never_makes_it_worse, one_more_gpu_takes_no_price_away_where_tasks_have_many_cores,
+                        the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)
