@@ -73,7 +73,9 @@ enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_r
     else
         code = try_out(trial, snap, request, ret_memory, ret_cores, err);
     if (trial != NULL) {
-        plan_bind_done(&trial->answer);
+        free(trial->answer.task);
+        free(trial->answer.gpu);
+        plan_evidence_done(&trial->answer.evidence);
         plan_bind_cores_done(&trial->cores);
         free(trial->cpus);
         free(trial->wanted);
