@@ -34,7 +34,8 @@ static int compare(const struct search_cost *a, const struct search_cost *b)
 static void brute(struct brute *all, size_t berth)
 {
     const struct search_problem *problem = &all->node->problem;
-    if (berth == problem->tasks * problem->each) {
+    const size_t each = problem->each > 1 ? problem->each : 1;
+    if (berth == problem->tasks * each) {
         struct search_cost cost = price(all->node, all->slot);
         add_far(all->node, all->slot, &cost);
         all->priced++;
@@ -46,12 +47,12 @@ static void brute(struct brute *all, size_t berth)
     }
     for (size_t s = 0; s < problem->slots; s++) {
         size_t in_unit = 0;
-        for (size_t b = 0; b < berth && problem->most != NULL; b += problem->each)
+        for (size_t b = 0; b < berth && problem->most != NULL; b += each)
             in_unit += problem->unit[all->slot[b]] == problem->unit[s];
-        bool is_limited = problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % problem->each == 0;
+        bool is_limited = problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % each == 0;
         if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) || (is_limited && in_unit >= problem->most[problem->unit[s]]))
             continue;
-        if (berth % problem->each > 0 && s <= all->slot[berth - 1])
+        if (berth % each > 0 && s <= all->slot[berth - 1])
             continue;
         if (problem->in_order && berth > 0 && (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
             continue;
