@@ -301,12 +301,6 @@ static bool is_less(const struct bind_priced *a, const struct bind_priced *b, do
     return a->lacking != b->lacking ? a->lacking < b->lacking : a->step.time_ns < b->step.time_ns * (1 - margin);
 }
 
-static void drop(struct bind_traffic *other)
-{
-    plan_bind_price_free(other->price);
-    free(other->slot);
-}
-
 static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous, struct berth_err *err)
 {
     struct bind_room *room = &work->traffic->room;
@@ -317,26 +311,28 @@ static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_g
 /* The best choice in which all have room, in place of what was found, unless that is as good or better; memory is room for one of each task. */
 static enum berth_code find_roomy(struct work *work, int64_t cores, double margin, place_id *memory, struct berth_err *err)
 {
-    struct bind_traffic *traffic = work->traffic, before = *traffic;
-    traffic->price = NULL;
-    traffic->slot = NULL;
+    struct bind_traffic *before = work->traffic, roomy = *before;
+    roomy.price = NULL;
+    roomy.slot = NULL;
+    work->traffic = &roomy;
     enum berth_code code = look_at_all(work, err);
-    bool is_better = code == BERTH_OK && is_found(traffic);
+    bool is_better = code == BERTH_OK && is_found(&roomy);
     if (is_better)
-        code = find_real(work, traffic->slot, memory, &cores, err);
+        code = find_real(work, roomy.slot, memory, &cores, err);
     if (is_better && code == BERTH_OK) {
-        struct bind_priced ours = plan_bind_price_of(before.price, before.slot, traffic->task_memory), now = plan_bind_price_of(traffic->price, traffic->slot, memory);
+        struct bind_priced ours = plan_bind_price_of(before->price, before->slot, before->task_memory), now = plan_bind_price_of(roomy.price, roomy.slot, memory);
         is_better = !isnan(now.step.time_ns) && (margin < 0 ? !is_less(&ours, &now, -margin) : is_less(&now, &ours, margin));
     }
+    work->traffic = before;
     if (is_better && code == BERTH_OK) {
-        memcpy(traffic->task_memory, memory, work->tasks * sizeof *memory);
-        traffic->bound_ns = before.bound_ns; /* of all choices */
-        traffic->roomy_cores = cores;
-        drop(&before);
-    } else {
-        drop(traffic);
-        *traffic = before;
+        memcpy(before->task_memory, memory, work->tasks * sizeof *memory);
+        before->roomy_cores = cores;
+        memcpy(before->by_ns, roomy.by_ns, sizeof before->by_ns);
+        memcpy(before->by_is_measured, roomy.by_is_measured, sizeof before->by_is_measured);
+        keep(before, roomy.by, &roomy.found, &roomy.price, &roomy.slot); /* its bound stays: that is of all choices */
     }
+    plan_bind_price_free(roomy.price);
+    free(roomy.slot);
     return code;
 }
 
