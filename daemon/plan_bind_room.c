@@ -106,7 +106,7 @@ static int64_t cores_of(const struct bind_cores *cores, place_id unit)
 /* Whether each task has room somewhere, one gpu each. */
 static bool is_enough(const struct bind_room *room, size_t gpus, size_t tasks)
 {
-    size_t fitting = 0, share = (tasks + gpus - 1) / gpus;
+    size_t fitting = 0, share = gpus > 0 ? (tasks + gpus - 1) / gpus : 0;
     for (size_t u = 0; u < room->units; u++) {
         size_t here = 0;
         for (size_t g = 0; g < gpus; g++)
@@ -143,7 +143,7 @@ enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_
         place[room.units++] = unit;
     }
     free(place);
-    for (bool more = true; more && !is_enough(&room, gpus, tasks);) {
+    for (bool more = gpus > 0; more && !is_enough(&room, gpus, tasks);) {
         more = false;
         for (size_t u = 0; u < room.units; u++) {
             more = more || room.most[u] < UINT16_MAX;
