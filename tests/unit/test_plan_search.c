@@ -50,9 +50,7 @@ static void brute(struct brute *all, size_t berth)
         for (size_t b = 0; b < berth && problem->most != NULL; b += each)
             in_unit += problem->unit[all->slot[b]] == problem->unit[s];
         bool is_limited = problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % each == 0;
-        if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) || (is_limited && in_unit >= problem->most[problem->unit[s]]))
-            continue;
-        if (berth % each > 0 && s <= all->slot[berth - 1])
+        if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) || (is_limited && in_unit >= problem->most[problem->unit[s]]) || (berth % each > 0 && s <= all->slot[berth - 1]))
             continue;
         if (problem->in_order && berth > 0 && (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
             continue;
