@@ -18,7 +18,7 @@ PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 MIB, GIB = 1 << 20, 1 << 30
 UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 MARK = r"(?: \(not (?:all )?measured\))?"
-LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at ([\d.]+) ([kMGT]B/s)(?:, ([\d.]+) ([kMGT]B/s) alone|, as much as .* carries)?" + MARK)
+LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at ([\d.]+) ([kMGT]B/s)(?:, ([\d.]+) ([kMGT]B/s) alone(?: at that size)?|, as much as .* carries)?" + MARK)
 START = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))?, after ([\d.]+) (\w+): (?:([\d.]+) (\w+) while its task starts \d+ others?, )?"
                    r"([\d.]+) (\w+) to start it, (?:([\d.]+) (\w+)|nearly nothing) for its bytes(?: \(([\d.]+) (\w+) alone\))?" + MARK)
 RATE = {"kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}  # in bytes a nanosecond

@@ -53,7 +53,8 @@ static double between(const struct rates *rates, bool with_set)
         assert_string_not_equal(structure->item[use[i]].name, "package0-package1:link");
     resource_structure_free(structure);
     sets_free(sets);
-    end(&f);
+    values_free(f.values);
+    graph_unref(f.graph);
     return found;
 }
 
