@@ -107,6 +107,8 @@ int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, c
 
 /* cmd_size.c */
 bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
+#define CMD_DOUBT_SIZE 128
+const char *cmd_size_doubt(const char *text, char doubt[CMD_DOUBT_SIZE]);       /* ": E is no unit; ..." of what is no size for that, else "" */
 bool cmd_parse_count(const char *text, long least, long most, long *ret_count);
 
 /* cmd_number.c */

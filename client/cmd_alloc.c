@@ -32,12 +32,8 @@ static bool parse_word(json_t *access, const char *word)
     return false;
 }
 
-/* reads= or writes= with a number behind, which may be too large. */
-static bool is_amount(const char *word)
-{
-    const char *number = strncmp(word, "reads=", 6) == 0 ? word + 6 : strncmp(word, "writes=", 7) == 0 ? word + 7 : "";
-    return isdigit((unsigned char)*number) != 0;
-}
+/* What stands behind reads= or writes=; "" of other words. */
+static const char *amount_of(const char *word) { return strncmp(word, "reads=", 6) == 0 ? word + 6 : strncmp(word, "writes=", 7) == 0 ? word + 7 : ""; }
 
 /* The colon that ends the place is the last one, because a PCI address has colons too. */
 static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
@@ -56,8 +52,9 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
         const char *said = json_string_value(word);
         if (status != CMD_DONE || parse_word(access, said))
             continue;
-        if (is_amount(said))
-            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", said);
+        char doubt[CMD_DOUBT_SIZE];
+        if (isdigit((unsigned char)*amount_of(said)) != 0) /* too large, or of no unit */
+            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", said, cmd_size_doubt(amount_of(said), doubt));
         else
             status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", said);
     }
@@ -70,11 +67,12 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
+    char doubt[CMD_DOUBT_SIZE];
     int64_t bytes;
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "how much? for example berth alloc 4G");
     if (!cmd_parse_size(cmd->operand[0], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", cmd->operand[0]);
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[0], cmd_size_doubt(cmd->operand[0], doubt));
     if (json_object_set_new(request, "bytes", json_integer(bytes)) != 0)
         return cmd_fail_memory();
     const char *text;

@@ -49,11 +49,12 @@ static int set_meanwhile(struct cmd *cmd, json_t *request)
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
+    char doubt[CMD_DOUBT_SIZE];
     int64_t bytes;
     if (cmd->operand_count < 3)
         return cmd_usage(cmd, "from where, to where, how much? for example berth route gpu0 gpu1 64M");
     if (!cmd_parse_size(cmd->operand[2], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s", cmd->operand[2]);
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[2], cmd_size_doubt(cmd->operand[2], doubt));
     if (json_object_set_new(request, "from", json_string(cmd->operand[0])) != 0 ||
         json_object_set_new(request, "to", json_string(cmd->operand[1])) != 0 || json_object_set_new(request, "bytes", json_integer(bytes)) != 0 ||
         json_object_set_new(request, "overlap", json_boolean(cmd_has(cmd, &options[OVERLAP]))) != 0 ||

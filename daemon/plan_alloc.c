@@ -36,16 +36,28 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* Where a buffer is used most, by bytes; for the order of what has no prediction, and of equals. */
-static place_id used_most_at(const struct alloc_work *work)
+static double bytes_near(const struct alloc_work *work, place_id near)
 {
-    const struct memuse *most = NULL;
+    double bytes = 0;
+    for (size_t i = 0; i < work->use_count; i++)
+        bytes += work->use[i].near == near ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
+    return bytes;
+}
+
+/* Where a buffer is used most, by bytes, the first of equals by place; for the order of what has no prediction, and of equals. */
+static struct alloc_most used_most(const struct alloc_work *work)
+{
+    struct alloc_most most = {.at = PLACE_NONE};
     for (size_t i = 0; i < work->use_count; i++) {
-        const struct memuse *use = &work->use[i];
-        if (use->near != PLACE_NONE && (most == NULL || use->read_bytes + use->write_bytes > most->read_bytes + most->write_bytes))
-            most = use;
+        place_id near = work->use[i].near;
+        double bytes = near != PLACE_NONE ? bytes_near(work, near) : 0;
+        if (near == PLACE_NONE || near == most.at || bytes < most.bytes)
+            continue;
+        most.is_shared = most.at != PLACE_NONE && bytes == most.bytes;
+        most.at = most.is_shared && most.at < near ? most.at : near;
+        most.bytes = bytes;
     }
-    return most != NULL ? most->near : PLACE_NONE;
+    return most;
 }
 
 /* ---- candidates ---- */
@@ -60,13 +72,19 @@ static bool allows_device(const struct alloc_work *work, place_id gpu)
     return plan_allows_gpu(allowed, gpu) && (!speaks_of_gpus || allowed->memory[gpu]);
 }
 
-/* The gpu that uses the buffer, so that its driver maps it; else the first that is allowed. */
+/* The gpu that uses the buffer most, the first of equals by place, so that its driver maps it; else the first that is allowed. */
 static place_id find_allocator(const struct alloc_work *work)
 {
     const struct graph *graph = work->snap->graph;
-    for (size_t i = 0; i < work->use_count; i++)
-        if (work->use[i].gpu != PLACE_NONE)
-            return work->use[i].gpu;
+    place_id most = PLACE_NONE;
+    for (size_t i = 0; i < work->use_count; i++) {
+        place_id gpu = work->use[i].gpu;
+        double more = gpu == PLACE_NONE || most == PLACE_NONE ? 0 : bytes_near(work, gpu) - bytes_near(work, most);
+        if (gpu != PLACE_NONE && (most == PLACE_NONE || more > 0 || (more == 0 && gpu < most)))
+            most = gpu;
+    }
+    if (most != PLACE_NONE)
+        return most;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
         if (plan_allows_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !plan_ends_is_cut(graph, g))
             return g;
@@ -264,10 +282,10 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
     struct alloc_answer *answer = &work->answer;
     if (!work->request->allowed->given)
         plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
-    place_id at = used_most_at(work);
-    enum berth_code code = plan_alloc_price(work, at, err);
+    work->most = used_most(work);
+    enum berth_code code = plan_alloc_price(work, work->most.at, err);
     if (code == BERTH_OK)
-        code = check_known(work, at, err);
+        code = check_known(work, work->most.at, err);
     if (code != BERTH_OK)
         return code;
     plan_alloc_order(work->snap, work->request->bytes, answer);

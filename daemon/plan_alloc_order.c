@@ -25,10 +25,12 @@ static int plainness(const struct alloc_option *option)
     return option->is_gpus_own ? -1 : order[option->place.kind];
 }
 
-/* Nearest, then the plainest kind. */
+/* Nearest, then what is reached for sure, then the plainest kind. */
 static int compare_nearness(const struct alloc_option *x, const struct alloc_option *y)
 {
     int order = compare_doubles(x->distance, y->distance);
+    if (order == 0)
+        order = x->is_unsure - y->is_unsure;
     if (order == 0)
         order = plainness(x) - plainness(y);
     return order != 0 ? order : (x->place.memory > y->place.memory) - (x->place.memory < y->place.memory);

@@ -91,7 +91,8 @@ static bool is_fought_over(const struct alloc_work *work, const struct memkind_p
     return false;
 }
 
-/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind. */
+/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what that memory can be behind, if all of the rest is known. All are asked, so that it does not matter in
+ * which order they stand. */
 static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option, struct memrate_basis *basis, struct memtime *total, struct berth_err *err)
 {
     struct gpurate at = {work->snap, &work->answer.node, &option->place, PLACE_NONE, option->xnack, (double)work->request->bytes, &work->memo};
@@ -100,7 +101,7 @@ static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *op
     struct memkind_place own = {.kind = MEMKIND_DEVICE};
     if (option->is_unsure)
         *total = memtime_unknown();
-    for (size_t i = 0; i < work->use_count && !isnan(total->time_ns); i++) {
+    for (size_t i = 0; i < work->use_count && !option->is_unsure; i++) {
         struct memtime time;
         if (work->use[i].gpu == PLACE_NONE)
             continue;
@@ -124,6 +125,8 @@ static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *op
         if (!is_floor && !are_several)
             work->least[i] = fmin(work->least[i], time.time_ns);
     }
+    if (isnan(total->time_ns))
+        option->unmeasured = 0;
     at.place = &option->place;
     at.gpu = option->place.gpu;
     return isnan(total->time_ns) ? BERTH_OK : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total, err);

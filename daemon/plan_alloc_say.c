@@ -288,6 +288,23 @@ static const struct alloc_option *passed_over(const struct alloc_work *work)
     return least;
 }
 
+/* "device memory on gpu3 is nearest to gpu3, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time". */
+static void say_near(struct alloc_work *work, const struct alloc_option *first)
+{
+    char ours[NAME_SIZE], most[PLAN_TEXT_SIZE], all[PLAN_TEXT_SIZE], who[2 * PLAN_TEXT_SIZE + 96];
+    double bytes = 0;
+    for (size_t i = 0; i < work->use_count; i++)
+        bytes += bytes_of(&work->use[i]);
+    bool is_own = first->distance < 0;
+    if (bytes <= work->most.bytes) { /* nobody else uses it */
+        plan_warn(&work->answer.reasons, "%s is %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the gpu's own" : "nearest to who uses the buffer most");
+        return;
+    }
+    plan_text_sizes(work->most.bytes, bytes, most, all);
+    snprintf(who, sizeof who, "%s, which uses the buffer most%s (%s of %s)", name_of(work, work->most.at), work->most.is_shared ? ", first of equals" : "", most, all);
+    plan_warn(&work->answer.reasons, "%s is %s %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
+}
+
 static void say_why(struct alloc_work *work)
 {
     const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
@@ -301,10 +318,8 @@ static void say_why(struct alloc_work *work)
     else if (first->unmeasured != 0 && second != NULL)
         plan_warn(reasons, "%s is the gpu's own, of which no figure is known, and which nothing farther is faster than: %s takes %s", name_option(work, first, ours),
                   name_option(work, second, theirs), print_time(number, time_of(second)));
-    else if (isnan(time_of(first)) && first->distance < 0)
-        plan_warn(reasons, "%s is the gpu's own; nothing known predicts its time", name_option(work, first, ours));
     else if (isnan(time_of(first)) && !isnan(first->distance))
-        plan_warn(reasons, "%s is nearest to who uses the buffer most; nothing known predicts its time", name_option(work, first, ours));
+        say_near(work, first);
 }
 
 /* Why what may take less does not go first: how much more than its bound it takes nobody knows. */

@@ -16,6 +16,13 @@ struct alloc_cores_price {
     size_t why, why_count; /* of the evidence */
 };
 
+/* Where the buffer is used most, by bytes. */
+struct alloc_most {
+    place_id at;    /* PLACE_NONE: nobody is anywhere */
+    double bytes;
+    bool is_shared; /* another place uses as much of it, and is behind by its number */
+};
+
 struct alloc_work {
     struct snapshot *snap;
     const struct alloc_request *request;
@@ -24,6 +31,7 @@ struct alloc_work {
     bool has_cores;     /* one of them is cores */
     bool has_gpus;      /* one of them is a gpu */
     place_id allocator; /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
+    struct alloc_most most;
     struct alloc_cores_price cores;
     struct gpurate_memo memo;
     double *least;                    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */

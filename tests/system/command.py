@@ -83,6 +83,9 @@ def wrong_usage_is_64_and_one_line():
         *((command + ["--cpus", cpus], "berth topo shows which there are") for command in (["bind", "-n", "2"], ["alloc", "1G"])
           for cpus in ("9-1", "", "1,", ",1", "1,,2", "1-2-3", "-", "1-", " 1", "0x1", "4096", "99999999999999999999")), (["\033[31m"], "?[31m"), (["topo\udcff"], "not UTF-8"),
         *((command, "less than 4 EiB") for command in (["alloc", "9223372036854775807"], ["route", "gpu0", "gpu1", "5000000T"], ["bind", "-n", "2", "--host-bytes", "1e30"])),
+        *((command, f"not {given}: {unit} is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)")
+          for command, given, unit in ((["alloc", "4G", "--by", "gpu0:reads=2E"], "reads=2E", "E"), (["alloc", "4X"], "4X", "X"), (["route", "gpu0", "gpu1", "1PiB"], "1PiB", "PiB"),
+                                       (["bind", "-n", "2", "--host-bytes", "1e30"], "1e30", "e30"), (["matrix", "memory_latency", "--size", "2Q"], "2Q", "Q"))),
         *((command + ["\udcff"], f"word {len(command) + 1} of the command line is not UTF-8") for command in (["bind", "-n", "2", "--gpus"], ["bind", "-n", "2", "--key"], ["alloc", "1G", "--by"], ["route"])),
     ]:
         status, out, err = berth(*arguments)

@@ -34,6 +34,19 @@ static void sizes(void **state)
     }
 }
 
+/* What is wrong with a size is its unit, or something else. */
+static void units(void **state)
+{
+    (void)state;
+    char doubt[CMD_DOUBT_SIZE];
+    assert_string_equal(cmd_size_doubt("2E", doubt), ": E is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
+    assert_string_equal(cmd_size_doubt("1.5GiBs", doubt), ": GiBs is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
+    assert_non_null(strstr(cmd_size_doubt("4a-unit-that-is-far-too-long-for-anything", doubt), "is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)"));
+    static const char *const other[] = {"", "K", "-1", "99999999T", "1.2.3", "4gib", "nan"};
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+        assert_string_equal(cmd_size_doubt(other[i], doubt), "");
+}
+
 static void counts(void **state)
 {
     (void)state;
@@ -90,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes),
+        cmocka_unit_test(units),
         cmocka_unit_test(counts),
         cmocka_unit_test(lists),
         cmocka_unit_test(what_was_probably_meant),

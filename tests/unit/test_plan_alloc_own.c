@@ -223,6 +223,52 @@ static void it_is_first_where_nothing_is_known_at_all(void **state)
     }
 }
 
+/* Whoever is named first: where nothing has a price who uses it most decides, the first of equals by number, and what one gpu uses is one amount. */
+static void the_heaviest_user_decides_in_any_order(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t gib[3]; /* of gpu0, of gpu1, and of gpu1 again */
+        int first;
+        const char *why;
+    } cases[] = {{{2, 8, 0}, 1, "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time"},
+                 {{8, 2, 0}, 0, "device memory on gpu0 is the own memory of gpu0, which uses the buffer most (8 GiB of 10 GiB); nothing known predicts its time"},
+                 {{5, 5, 0}, 0, "device memory on gpu0 is the own memory of gpu0, which uses the buffer most, first of equals (5 GiB of 10 GiB); nothing known predicts its time"},
+                 {{5, 3, 4}, 1, "device memory on gpu1 is the own memory of gpu1, which uses the buffer most (7 GiB of 12 GiB); nothing known predicts its time"}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (size_t turn = 0; turn < 3; turn++) {
+            struct fixture f = begin(DISCRETE);
+            size_t count = cases[c].gib[2] > 0 ? 3 : 2;
+            struct memuse_access access[3];
+            for (size_t i = 0; i < count; i++)
+                access[(i + turn) % count] = (struct memuse_access){.by = f.gpu[i > 0], .reads_bytes = cases[c].gib[i] * GIB};
+            assert_int_equal(ask(&f, 0, count, access), BERTH_OK);
+            assert_first(&f, MEMKIND_DEVICE, f.gpu[cases[c].first]);
+            assert_true(reasoned(&f, cases[c].why));
+            assert_int_equal(option(&f, MEMKIND_PINNED, f.numa[0])->place.gpu, f.gpu[cases[c].first]);
+            end(&f);
+        }
+}
+
+/* Nor does it where something is known: one gpu's own memory of which nothing is known is no bound where nothing is known of the other's there either. */
+static void a_bound_is_one_in_any_order(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        struct fixture f = begin(DISCRETE);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "how=read", 50 * GB);
+        measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[1], "how=read", 50 * GB);
+        struct memuse_access access[2];
+        for (int i = 0; i < 2; i++)
+            access[(i + turn) % 2] = (struct memuse_access){.by = f.gpu[i], .reads_bytes = (i + 1) * GIB};
+        assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
+        assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
+        for (int i = 0; i < 2; i++)
+            assert_true(option(&f, MEMKIND_DEVICE, f.gpu[i])->unmeasured == 0 && isnan(option(&f, MEMKIND_DEVICE, f.gpu[i])->at_most_ns));
+        end(&f);
+    }
+}
+
 /* Of several parts the one that makes the difference is named, with its own figures. */
 static void the_part_that_decides_is_named(void **state)
 {
@@ -274,6 +320,8 @@ int main(void)
         cmocka_unit_test(firmware_speaks_of_one_memory),
         cmocka_unit_test(random_accesses_by_its_like),
         cmocka_unit_test(it_is_first_where_nothing_is_known_at_all),
+        cmocka_unit_test(the_heaviest_user_decides_in_any_order),
+        cmocka_unit_test(a_bound_is_one_in_any_order),
         cmocka_unit_test(the_part_that_decides_is_named),
         cmocka_unit_test(what_is_free_is_as_the_driver_said),
     };
