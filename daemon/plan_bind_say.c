@@ -21,6 +21,7 @@ static void name_resource(const char *name, char *text, char *where)
     } known[] = {
         {":host-port:out", "the host port of ", " towards the host"}, {":host-port:in", "the host port of ", " from the host"}, {":host-port", "the host port of ", ""},
         {":gpu-port:out", "the host port of the gpus at ", " towards the host"}, {":gpu-port:in", "the host port of the gpus at ", " from the host"}, {":gpu-port", "the host port of the gpus at ", ""},
+        {":switch-port:out", "the links from ", " to switches"}, {":switch-port:in", "the links to ", " from switches"},
         {":port", "the port of ", ""}, {":link", "the link ", ""}, {":both", "both directions of ", ""},
         {":memory:read", "the read bandwidth of ", ""}, {":memory:write", "the write bandwidth of ", ""}, {":memory", "the bandwidth of ", ""},
     };

@@ -115,6 +115,7 @@ static bool is_inside(const struct graph *graph, const struct resource_role *rol
     switch (role->part) {
     case RESOURCE_LINK: return place == role->place || place == role->other;
     case RESOURCE_GPU:
+    case RESOURCE_SWITCH_PORT:
     case RESOURCE_MEMORY: return place == role->place;
     case RESOURCE_HOST_PORT: return is_gpu(graph, place) && (graph_place(graph, place)->parent == role->place || graph_place(graph, place)->numa == role->place);
     case RESOURCE_SWITCH: return is_gpu(graph, place) && is_at_switch(graph, place, role->place);
@@ -133,6 +134,8 @@ bool resource_role_has(const struct graph *graph, const struct resource_role *ro
     place_id outside = out ? to : from;
     if (role->part == RESOURCE_HOST_PORT && !is_numa(graph, outside))
         return false;
+    if (role->part == RESOURCE_SWITCH_PORT && !is_gpu(graph, outside))
+        return false;
     if (role->part == RESOURCE_SWITCH && is_numa(graph, outside) && !leads_to_host(graph, role->place))
         return false;
     return role->direction == RESOURCE_BOTH || out == (role->direction == RESOURCE_OUT);
@@ -148,6 +151,7 @@ void resource_role_name(const struct graph *graph, const struct resource_role *r
     switch (role->part) {
     case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
     case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:%s-port%s", place, resource_role_is_hidden(graph, role) ? "gpu" : "host", ways[role->direction]); break;
+    case RESOURCE_SWITCH_PORT: snprintf(buffer, size, "%s:switch-port%s", place, ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;
     case RESOURCE_GPU:
     case RESOURCE_SWITCH:

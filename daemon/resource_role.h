@@ -14,6 +14,7 @@ enum resource_part {
     RESOURCE_LINK,      /* between two linked places: both directions, or out from place to other, or in from other to place */
     RESOURCE_GPU,       /* all from or to a gpu */
     RESOURCE_HOST_PORT, /* of a module of several gpus, or of several at a NUMA node that are of no one module: between them and the host */
+    RESOURCE_SWITCH_PORT, /* of a gpu with links to several switches: all of them together, between it and other gpus there */
     RESOURCE_SWITCH,    /* between the gpus at a switch and all else; through: among them */
     RESOURCE_MEMORY,    /* of a NUMA node */
     RESOURCE_PACKAGE,   /* all NUMA nodes of a package that has several */
@@ -36,5 +37,5 @@ bool resource_role_has(const struct graph *graph, const struct resource_role *ro
 /* Whether it is the port of gpus at a NUMA node, which nothing but measurements can show (a PCIe switch that the tree does not tell). */
 bool resource_role_is_hidden(const struct graph *graph, const struct resource_role *role);
 
-/* "numa0:memory:write", "module1:host-port:out", "numa0:gpu-port:in", "gpu3:in", "gpu0-gpu1:link"; from gpu0 to gpu1 "gpu0-gpu1:link:out". */
+/* "numa0:memory:write", "module1:host-port:out", "numa0:gpu-port:in", "gpu3:in", "gpu3:switch-port:in", "gpu0-gpu1:link"; from gpu0 to gpu1 "gpu0-gpu1:link:out". */
 void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size);

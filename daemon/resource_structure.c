@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apu.h"
-#include "values.h"
+#include "link_switches.h"
+#include "resource_rate.h"
 #include "way_seen.h"
 
 #define NONE UINT16_MAX
@@ -60,7 +60,9 @@ struct making {
     uint16_t *link[3];    /* by link: its item out, in, and both of one between packages; NONE */
     uint16_t *port[3];    /* by module: out, in, both */
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
+    uint16_t *switched[2]; /* by gpu with links to several switches: out, in */
     uint16_t *number;     /* room for those */
+    struct link_switches *switches;
     struct load *load;    /* by item: of one set */
 };
 
@@ -75,88 +77,13 @@ static uint16_t add(struct making *making, enum resource_part part, enum resourc
     return (uint16_t)structure->count++;
 }
 
-/* The highest known rate at which anybody reads, writes or copies in a memory ("" any of them), however many do; 0 none. */
-static double memory_rate(const struct values *values, place_id memory, const char *how)
-{
-    const struct value *v;
-    double most = 0;
-    for (size_t left = values_range(values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++) {
-        char text[16];
-        const char *its = axes_get(v->metric, values_axes(values, v), "how", text, sizeof text);
-        if (v->to == memory && v->why_not == NULL && v->value > most && its != NULL && (*how == '\0' || strcmp(its, how) == 0))
-            most = v->value;
-    }
-    return most;
-}
-
-/* What a gpu streams in the memory that it has in common with a processor, else what firmware says of that; what cores were seen to get of it says nothing of the gpu. 0 not known. */
-static double one_rate(const struct values *values, place_id gpu, place_id numa)
-{
-    double most = fmax(memory_rate(values, gpu, "read"), memory_rate(values, gpu, "copy"));
-    const struct value *stream = values_find(values, METRIC_GPU_STREAM, gpu, gpu, ""), *stated = values_find(values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
-    return most > 0 ? most : stream != NULL && stream->value > 0 ? stream->value : stated != NULL && stated->source == VALUE_NOMINAL ? stated->value : 0;
-}
-
-/* What it carries of both directions together: what was seen of either, or of copies, which read and write. Of a memory that a gpu has in common with a processor what a copy within it
- * gets at most, as that uses it twice. 0 not known. */
-static double both_rate(const struct making *making, place_id memory)
-{
-    place_id gpu = apu_at(making->graph, memory);
-    return gpu == PLACE_NONE ? memory_rate(making->values, memory, "") : one_rate(making->values, gpu, memory) / 2;
-}
-
-/* What one gpu of the module has to the host, and how many gpus it has. */
-static double module_link(const struct graph *graph, place_id module, size_t *ret_gpus)
-{
-    double most = 0;
-    *ret_gpus = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        *ret_gpus += graph_place(graph, g)->parent == module;
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        const struct place *a = graph_place(graph, link->from), *b = graph_place(graph, link->to);
-        bool there = a->kind == PLACE_NUMA && b->kind == PLACE_GPU && b->parent == module, back = b->kind == PLACE_NUMA && a->kind == PLACE_GPU && a->parent == module;
-        if ((there || back) && link->nominal_bytes_per_s > most)
-            most = link->nominal_bytes_per_s;
-    }
-    return most;
-}
-
-static bool is_in(const struct graph *graph, place_id memory, place_id package)
-{
-    return graph_place(graph, memory)->kind == PLACE_NUMA && graph_place(graph, memory)->parent == package;
-}
-
-/* The most that cores of one package are known to get of the other's memory in that direction; NULL nothing is known. */
-static const struct value *by_cores(const struct making *making, place_id from, place_id to)
-{
-    const struct value *v, *most = NULL;
-    for (size_t left = values_range(making->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v); left > 0; left--, v++) {
-        const char *axes = values_axes(making->values, v);
-        bool is_read = axes[0] == '\0', is_write = strcmp(axes, "how=write") == 0;
-        if (v->why_not != NULL || !(v->value > 0) || (most != NULL && v->value <= most->value) || (!is_read && !is_write))
-            continue;
-        if (is_in(making->graph, is_read ? v->to : v->from, from) && is_in(making->graph, is_read ? v->from : v->to, to))
-            most = v;
-    }
-    return most;
-}
-
-/* A copy within the memory that a gpu has in common with its cores goes over no link, however narrow the one that joins them is said to be; 0: it joins others. */
-static double one_memory_rate(const struct making *making, const struct link *link)
-{
-    const struct graph *graph = making->graph;
-    place_id numa = graph_place(graph, link->from)->kind == PLACE_NUMA ? link->from : link->to, gpu = numa == link->from ? link->to : link->from;
-    return graph_place(graph, numa)->kind == PLACE_NUMA && apu_at(graph, numa) == gpu ? both_rate(making, numa) : 0;
-}
-
 static uint16_t add_link(struct making *making, const struct link *link, int way)
 {
     if (way == 2)
         return link->kind == LINK_SMP ? add(making, RESOURCE_LINK, RESOURCE_BOTH, link->from, link->to, 0) : NONE;
     bool is_bare = link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0);
-    const struct value *cores = is_bare ? by_cores(making, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
-    double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s, own = rate > 0 ? one_memory_rate(making, link) : 0;
+    const struct value *cores = is_bare ? resource_rate_cores(making->graph, making->values, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
+    double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s, own = rate > 0 ? resource_rate_one_memory(making->graph, making->values, link) : 0;
     rate = fmax(rate, own);
     if (!(rate > 0) || link->kind == LINK_NETWORK || link->state == LINK_DOWN)
         return NONE;
@@ -174,14 +101,17 @@ static void add_all(struct making *making)
     }
     for (place_id p = 0; p < (place_id)graph->place_count; p++) {
         size_t gpus = 0;
-        double rate = graph_place(graph, p)->kind == PLACE_MODULE ? module_link(graph, p, &gpus) : 0;
+        double switched = link_switches_port(making->switches, p);
+        for (int way = 0; way < 2; way++)
+            making->switched[way][p] = switched > 0 ? add(making, RESOURCE_SWITCH_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, switched) : NONE;
+        double rate = graph_place(graph, p)->kind == PLACE_MODULE ? resource_rate_module(graph, p, &gpus) : 0;
         for (int way = 0; way < 3; way++) {
             static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
             static const char *const how[] = {"read", "write"};
             making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, directions[way], p, PLACE_NONE, way < 2 ? rate : 0) : NONE;
             making->memory[way][p] = NONE;
             if (graph_place(graph, p)->kind == PLACE_NUMA)
-                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? memory_rate(making->values, p, how[way]) : both_rate(making, p));
+                making->memory[way][p] = add(making, RESOURCE_MEMORY, directions[way], p, PLACE_NONE, way < 2 ? resource_rate_memory(making->values, p, how[way]) : resource_rate_both(making->graph, making->values, p));
         }
     }
 }
@@ -231,6 +161,38 @@ static void fill_width(const struct making *making, const struct link_path *path
     }
 }
 
+static void use_switches(const struct making *making, place_id from, place_id to, struct resource_pair *pair)
+{
+    use(pair, making->switched[0][from]);
+    use(pair, making->switched[1][to]);
+}
+
+/* Over several switches bytes go at once, unless one way of another sort is wider than all these. */
+static bool goes_over_switches(const struct making *making, place_id from, place_id to, const struct link_path *path, struct resource_pair *pair)
+{
+    size_t ways;
+    double rate = link_switches_between(making->switches, from, to, &ways);
+    if (ways < 2 || rate < path->bytes_per_s)
+        return false;
+    *pair = (struct resource_pair){.bytes_per_s = rate, .unstated = LINK_PATH_STATED};
+    use_switches(making, from, to, pair);
+    return true;
+}
+
+/* One way, which is known or counts as the one. */
+static void use_path(const struct making *making, place_id from, place_id to, const struct link_path *path, struct resource_pair *pair)
+{
+    fill_width(making, path, pair);
+    pair->several = path->is_one_of_several;
+    for (size_t i = 0; i < path->step_count; i++) {
+        pair->is_guess |= path->is_one_of_several && making->graph->links[path->step[i].link].kind == LINK_XGMI;
+        use(pair, making->link[path->step[i].back][path->step[i].link]);
+        use(pair, making->link[2][path->step[i].link]);
+    }
+    if (path->step_count == 2 && making->graph->links[path->step[0].link].kind == LINK_NVLINK) /* over the one switch that both have, beside what goes over others */
+        use_switches(making, from, to, pair);
+}
+
 static void fill_pair(const struct making *making, place_id from, place_id to)
 {
     struct resource_pair *pair = pair_of(making->structure, from, to);
@@ -238,15 +200,8 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     pair->unstated = LINK_PATH_STATED;
     if (from == to)
         return;
-    if (way_seen_find(making->structure->paths, making->graph, making->values, making->sets, from, to, &path)) {
-        fill_width(making, &path, pair);
-        pair->several = path.is_one_of_several;
-        for (size_t i = 0; i < path.step_count; i++) {
-            pair->is_guess |= path.is_one_of_several && making->graph->links[path.step[i].link].kind == LINK_XGMI;
-            use(pair, making->link[path.step[i].back][path.step[i].link]);
-            use(pair, making->link[2][path.step[i].link]);
-        }
-    }
+    if (way_seen_find(making->structure->paths, making->graph, making->values, making->sets, from, to, &path) && !goes_over_switches(making, from, to, &path, pair))
+        use_path(making, from, to, &path, pair);
     use_port(making, pair, from, to, 0);
     use_port(making, pair, to, from, 1);
     use(pair, making->memory[0][from]);
@@ -303,7 +258,7 @@ static void raise_capacity(struct resource_nominal *item, double bytes_per_s)
 static bool is_filled_by_one(const struct graph *graph, const struct resource_role *role)
 {
     bool is_link = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind != graph_place(graph, role->other)->kind;
-    return role->part == RESOURCE_HOST_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
+    return role->part == RESOURCE_HOST_PORT || role->part == RESOURCE_SWITCH_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
 }
 
 /* That is as wide as what went through it, where anything did; all is at least so wide. */
@@ -391,19 +346,22 @@ static void look_at_set(const struct making *making, const struct set *set)
 static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 3 * making->graph->link_count + 6 * making->graph->place_count;
+    size_t items = 3 * making->graph->link_count + 8 * making->graph->place_count;
     structure->paths = link_paths_new(making->graph);
+    making->switches = link_switches_new(making->graph);
     structure->item = calloc(items + 1, sizeof *structure->item);
     structure->slot = calloc(making->graph->place_count + 1, sizeof *structure->slot);
     making->load = calloc(items + 1, sizeof *making->load);
     making->number = calloc(items + 1, sizeof *making->number);
-    if (structure->paths == NULL || structure->item == NULL || structure->slot == NULL || making->load == NULL || making->number == NULL)
+    if (structure->paths == NULL || making->switches == NULL || structure->item == NULL || structure->slot == NULL || making->load == NULL || making->number == NULL)
         return false;
     for (size_t way = 0; way < 3; way++) {
         making->link[way] = making->number + way * making->graph->link_count;
         making->port[way] = making->number + 3 * making->graph->link_count + way * making->graph->place_count;
         making->memory[way] = making->number + 3 * making->graph->link_count + (3 + way) * making->graph->place_count;
     }
+    for (size_t way = 0; way < 2; way++)
+        making->switched[way] = making->number + 3 * making->graph->link_count + (6 + way) * making->graph->place_count;
     if (items >= NONE) {
         for (size_t p = 0; p < making->graph->place_count; p++)
             structure->slot[p] = NONE;
@@ -426,6 +384,7 @@ struct resource_structure *resource_structure_new(const struct graph *graph, con
     bool ok = making.structure != NULL && fill(&making);
     free(making.load);
     free(making.number);
+    link_switches_free(making.switches);
     if (ok)
         return making.structure;
     resource_structure_free(making.structure);
@@ -485,12 +444,12 @@ struct resource_nominal *resource_structure_find(const struct resource_structure
 
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to)
 {
-    if (role->part != RESOURCE_LINK || role->direction == RESOURCE_BOTH)
+    if (role->part != RESOURCE_SWITCH_PORT && (role->part != RESOURCE_LINK || role->direction == RESOURCE_BOTH))
         return resource_role_has(graph, role, from, to);
     const struct resource_pair *pair = pair_of(structure, from, to);
     for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
         const struct resource_role *its = &structure->item[pair->use[i]].role;
-        if (its->part == RESOURCE_LINK && its->direction == role->direction && its->place == role->place && its->other == role->other)
+        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other)
             return true;
     }
     return false;

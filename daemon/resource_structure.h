@@ -1,11 +1,12 @@
 /**
- * What transfers share by structure, with the capacities that structure states: each direction of each link on their way, the port to the host of a module of several
- * gpus, and reading and writing each memory. These stand where nothing was measured together.
+ * What transfers share by structure, with the capacities that structure states: each direction of each link on their way, of all that a gpu has to several switches together, the port to the host
+ * of a module of several gpus, and reading and writing each memory. These stand where nothing was measured together.
  *
  * Made from a graph, the values and the sets on it; constant from then on. The graph and the values outlive it.
  *
  * Capacities, bytes per second:
  * - a link's is what it is said to carry; of one between packages that does not say it, the most that cores of the one are known to get of the other's memory over it;
+ * - what a gpu has to several switches is the sum, and bytes go over all that both have at once (link_switches.h);
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most, or of what firmware says of that memory;
