@@ -99,12 +99,12 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, ", limited by ");
         ui_text(ui, ui_member(predicted, "bottleneck"));
     }
-    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME) {
+    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
         ui_put(ui, ", as long as in the launcher's own order");
     } else if (ours > 0 || theirs > 0) {
         ui_put(ui, "; in the launcher's own order: ");
         ui_prediction(ui, baseline);
-        if (ours > 0 && theirs > 0 && !is_bound(predicted)) /* how many times a lower bound another time is says nothing */
+        if (ours > 0 && theirs > 0 && !is_bound(predicted) && (theirs > ours || !is_bound(baseline))) /* how many times a lower bound another time is says nothing */
             ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "", theirs / ours);
     }
     ui_put(ui, ".\n");
@@ -112,7 +112,7 @@ static void put_predictions(struct ui *ui, const json_t *reply)
     bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
     double behind = json_is_number(gap) ? json_number_value(gap) : 0;
     if (is_proven && ours > 0)
-        ui_put(ui, "Proven: no other assignment%s is predicted to be better", shares_gpus(reply) ? " that shares gpus as evenly" : "");
+        ui_put(ui, "Proven%s: no other assignment%s is predicted to be better", is_bound(predicted) ? " of lower bounds" : "", shares_gpus(reply) ? " that shares gpus as evenly" : "");
     if (is_proven && ours > 0 && behind >= SAME / 10)
         ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
     if (is_proven && ours > 0)

@@ -128,14 +128,15 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
 }
 
 /* "; by kernel a step takes 671 us", when it differs. */
-static void say_other(const double *by_ns, const bool *by_is_measured, const struct sort *peers, double step_ns, char *text, size_t size)
+static void say_other(const struct bind_by *by, const struct sort *peers, double step_ns, char *text, size_t size)
 {
     enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
-    double other_ns = by_ns[other];
+    double other_ns = by[other].time_ns;
     char time[PLAN_TEXT_SIZE];
     text[0] = '\0';
     if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns && (peers->count[0] == 0 || peers->count[1] == 0))
-        snprintf(text, size, "; by %s a step takes %s%s", other == LOAD_KERNEL ? "kernel" : "copy engine", plan_text_time(other_ns, time), by_is_measured[other] ? "" : " (not all measured)");
+        snprintf(text, size, "; by %s a step takes %s%s%s", other == LOAD_KERNEL ? "kernel" : "copy engine", by[other].is_least ? "at least " : "", plan_text_time(other_ns, time),
+                 by[other].is_measured ? "" : " (not all measured)");
 }
 
 /* Why kernels and not copy engines, where links are said to carry the same for both. */
@@ -233,11 +234,11 @@ static bool say_order(const struct bind_price *price, struct snapshot *snap, str
     return true;
 }
 
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const bool *by_is_measured, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err)
 {
     size_t rides = plan_bind_price_ride_count(price);
     struct sort peers = {0}, host = {0};
-    char other[80];
+    char other[96];
     if (!set_variables(price, snap, answer))
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     for (size_t f = 0; f < rides; f++) {
@@ -245,7 +246,7 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const double
         if (is_copy(snap->graph, ride.move))
             count_one(is_between_gpus(snap->graph, ride.move) ? &peers : &host, ride.move);
     }
-    say_other(by_ns, by_is_measured, &peers, answer->predicted.time_ns, other, sizeof other);
+    say_other(by, &peers, answer->predicted.time_ns, other, sizeof other);
     if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
         plan_warn(&answer->reasons, "copies between gpus and with the host go by copy engine%s", other);
     } else {

@@ -7,6 +7,13 @@
 #include "plan_bind.h"
 #include "plan_bind_price.h"
 
-/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. by_ns: what the best plan takes, by how gpus copy (enum load_by); NAN not
- * known; by_is_measured: whether nothing nominal or published is in that. NO_MEMORY. */
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const double *by_ns, const bool *by_is_measured, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);
+/* What a step takes when gpus copy in one way. */
+struct bind_by {
+    double time_ns;   /* NAN not looked for, or not known */
+    bool is_measured; /* nothing nominal or published is in it */
+    bool is_least;    /* it takes at least so long */
+    size_t unstarted; /* as of struct bind_priced */
+};
+
+/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last. by: the best plan, by how gpus copy (enum load_by). NO_MEMORY. */
+enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by, struct snapshot *snap, struct bind_answer *answer, struct berth_err *err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan_bind_price_inner.h"
+#include "plan_bind_start.h"
 #include "plan_text.h"
 
 #define FLOWS_MAX 256 /* in all that are priced: some tens of microseconds at most, which is little beside the search */
@@ -14,7 +14,7 @@
 struct others {
     struct bind_price *price;
     const uint16_t *ours;
-    double ours_ns;
+    const struct bind_priced *priced; /* ours */
     bool keeps_order;
     const struct bind_room *room;
     size_t lacking; /* transfers without a price in ours: a choice with more of them is no longer or shorter */
@@ -42,10 +42,10 @@ static void look(struct others *others)
         !plan_bind_room_fits(others->room, others->slot, price->request.tasks, price->request.each) || plan_bind_price_load(price, others->slot, NULL) > 0 ||
         price->lacking > others->lacking)
         return;
-    double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
+    double time_ns = plan_bind_start_time(price).step_ns, ours_ns = others->priced->ordered_ns;
     others->count++;
-    others->less += time_ns < others->ours_ns * (1 - PRICE_WORTH);
-    if (!(time_ns > others->ours_ns * (1 + PRICE_WORTH)))
+    others->less += time_ns < ours_ns * (1 - PRICE_WORTH);
+    if (!(time_ns > ours_ns * (1 + PRICE_WORTH)))
         return;
     others->longer++;
     if (others->longer > 1 && !(time_ns < others->best_ns))
@@ -117,23 +117,33 @@ static void name_gpus(const struct others *others, const struct graph *graph, ch
         snprintf(text + used, size - used, " and %zu more", others->berths - NAMED_MAX);
 }
 
-/* " (not all measured)" behind a time in which something nominal or published is. */
-static const char *mark(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+#define LONGER_SIZE (2 * PLAN_TEXT_SIZE + 64)
+
+/* "37.9 ms (not all measured), 2 times as long", behind "at least " what is only known to take so long; how many times as long a lower bound is says nothing, nor how many times as long as one. */
+static const char *name_longer(const struct others *others, const struct bind_priced *other, char text[LONGER_SIZE])
 {
-    return plan_bind_price_of(price, slot, memory).is_measured ? "" : " (not all measured)";
+    const struct bind_priced *ours = others->priced;
+    char time[PLAN_TEXT_SIZE], times[64] = "";
+    const char *least = other->is_least ? "at least " : "";
+    if (!ours->is_least && other->step.time_ns > ours->step.time_ns)
+        snprintf(times, sizeof times, ", %s%.3g times as long", least, other->step.time_ns / ours->step.time_ns);
+    snprintf(text, LONGER_SIZE, "%s%s%s%s", least, plan_text_time(other->step.time_ns, time), other->is_measured ? "" : " (not all measured)", times);
+    return text;
 }
 
 static void say(const struct others *others, struct bind_answer *answer)
 {
-    char time[PLAN_TEXT_SIZE], gpus[NAMED_MAX * 14 + 24];
+    char longer[LONGER_SIZE], gpus[NAMED_MAX * 14 + 24];
     const char *plural = others->count == 1 ? "" : "s";
+    bool is_mixed = plan_bind_price_is_mixed(others->price), is_least = others->priced->is_least || is_mixed;
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
-        plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that takes longer takes %s%s, %.3g times as long: %s", others->count, plural,
-                  plan_text_time(others->best_ns, time), mark(others->price, others->best, NULL), others->best_ns / others->ours_ns, gpus);
+        struct bind_priced best = plan_bind_price_of(others->price, others->best, NULL);
+        plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that %s longer takes %s: %s", others->count, plural,
+                  best.unstarted != others->priced->unstarted ? "counts as taking" : "takes", name_longer(others, &best, longer), gpus);
     } else if (others->count > 0) {
-        plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s", others->count, plural, others->count == 1 ? "s" : "",
-                  others->less > 0 ? "no longer" : "as long");
+        plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s%s", others->count, plural, others->count == 1 ? "s" : "",
+                  others->less > 0 ? "no longer" : "as long", is_least ? ", as far as lower bounds say" : "");
     } else if (others->berths == others->price->request.gpu_count && (others->price->request.tasks == 1 || others->keeps_order)) {
         plan_warn(&answer->reasons, "there is no other choice of gpus");
     }
@@ -157,7 +167,7 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
     const struct graph *graph = price->snap->graph;
     size_t tasks = price->request.tasks;
     bool are_several = plan_bind_price_has_host(price);
-    char time[PLAN_TEXT_SIZE], which[96];
+    char longer[LONGER_SIZE], which[96];
     place_id *elsewhere = calloc(tasks, sizeof *elsewhere);
     if (elsewhere == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for other memory");
@@ -166,25 +176,27 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
         are_several = elsewhere[t] != PLACE_NONE;
     }
     if (are_several && plan_bind_price_load(price, others->ours, elsewhere) == 0 && price->lacking == 0) {
-        double time_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
+        struct bind_priced far = plan_bind_price_of(price, others->ours, elsewhere);
+        double ours_ns = others->priced->step.time_ns;
+        bool is_alike = far.unstarted == others->priced->unstarted; /* else what the one lacks is in the other's time */
         const char *own = graph_place(graph, memory[0])->name, *other = graph_place(graph, elsewhere[0])->name;
         if (tasks == 1)
             snprintf(which, sizeof which, "of %.20s instead of %.20s", other, own);
         else
             snprintf(which, sizeof which, "of another NUMA node each (task 0: %.20s instead of %.20s)", other, own);
-        if (time_ns > others->ours_ns * (1 + PRICE_WORTH))
-            plan_warn(&answer->reasons, "with memory %s the same gpus take %s%s, %.3g times as long", which, plan_text_time(time_ns, time), mark(price, others->ours, elsewhere), time_ns / others->ours_ns);
-        else if (time_ns > others->ours_ns * (1 - PRICE_WORTH))
-            plan_warn(&answer->reasons, "with memory %s the same gpus take as long", which);
+        if (!is_alike || far.step.time_ns > ours_ns * (1 + PRICE_WORTH))
+            plan_warn(&answer->reasons, "with memory %s the same gpus take %s", which, name_longer(others, &far, longer));
+        else if (far.step.time_ns > ours_ns * (1 - PRICE_WORTH))
+            plan_warn(&answer->reasons, "with memory %s the same gpus take as long%s%s", which, far.is_measured ? "" : " (not all measured)", far.is_least ? ", as far as lower bounds say" : "");
     }
     free(elsewhere);
     return BERTH_OK;
 }
 
-enum berth_code plan_bind_other_say(struct bind_price *price, const uint16_t *slot, const place_id *memory, double ours_ns, bool keeps_order, const struct bind_room *room, struct bind_answer *answer, struct berth_err *err)
+enum berth_code plan_bind_other_say(struct bind_price *price, const uint16_t *slot, const place_id *memory, const struct bind_priced *priced, bool keeps_order, const struct bind_room *room, struct bind_answer *answer, struct berth_err *err)
 {
     size_t berths = price->request.tasks * price->request.each, fitting = FLOWS_MAX / (price->flow_count > 0 ? price->flow_count : 1);
-    struct others others = {.price = price, .ours = slot, .ours_ns = ours_ns, .keeps_order = keeps_order, .room = room, .berths = berths, .most = fitting > 4 ? fitting : 4};
+    struct others others = {.price = price, .ours = slot, .priced = priced, .keeps_order = keeps_order, .room = room, .berths = berths, .most = fitting > 4 ? fitting : 4};
     others.slot = calloc(2 * berths, sizeof *others.slot);
     if (others.slot == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for other gpus");

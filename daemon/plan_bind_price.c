@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "load_interval.h"
+#include "plan_bind_start.h"
 #include "plan_bind_turns.h"
 
 #define LACK_MARGIN 4
@@ -161,7 +162,7 @@ static void find_lack(struct bind_price *price)
         for (size_t pair = 0; pair < n * n; pair++) {
             struct load_flow flow = between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
             if (is_known(price, &flow))
-                most_ns = fmax(most_ns, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
+                most_ns = fmax(most_ns, plan_bind_start_alone_ns(price, &price->kind[k], &flow));
         }
         for (size_t f = 0; f < price->flow_count; f++)
             flows += price->flow[f].kind == k;
@@ -179,7 +180,7 @@ enum berth_code plan_bind_price_new(struct snapshot *snap, const struct bind_pri
     enum berth_code code = find_places(price) && find_flows(price) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK)
         code = plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
-    if (code == BERTH_OK && !plan_bind_turns_find(price))
+    if (code == BERTH_OK && !(plan_bind_turns_find(price) && plan_bind_start_find(price)))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
     if (code == BERTH_OK && (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
@@ -207,6 +208,7 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->order);
     free(price->load);
     free(price->part);
+    free(price->start);
     free(price->arc);
     free(price->use);
     free(price->sort);
@@ -243,6 +245,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
     return unknown;
 }
 
+bool plan_bind_price_is_mixed(const struct bind_price *price) { return price->start != NULL; }
+
 bool plan_bind_price_is_round(const struct bind_price *price) { return price->is_round; }
 
 bool plan_bind_price_has_host(const struct bind_price *price)
@@ -267,14 +271,9 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
 {
     struct bind_price *price = context;
     size_t unknown = plan_bind_price_load(price, slot, NULL);
-    struct load_time time = plan_load_time(price->table, price->load, price->flow_count, price->scratch);
+    struct load_time time = plan_bind_start_time(price);
     double lack_ns = (double)price->lacking * price->lack_ns;
     return (struct search_cost){.time_ns = fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0), .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS, .looked = (double)time.looked};
-}
-
-double plan_bind_price_ns(struct bind_price *price, const uint16_t *slot)
-{
-    return plan_bind_price_load(price, slot, NULL) == 0 ? plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns : (double)NAN;
 }
 
 /* ---- the search ---- */
@@ -311,7 +310,7 @@ static double least_to_host(const struct bind_price *price, const struct kind *k
     for (size_t g = 0; g < price->request.gpu_count; g++) {
         struct load_flow flow = between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
         if (is_known(price, &flow))
-            least = fmin(least, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
+            least = fmin(least, plan_bind_start_alone_ns(price, kind, &flow));
     }
     return least;
 }
@@ -329,7 +328,7 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
     if (is_known(price, &flow)) {
         size_t used_count;
         const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
-        arc.alone_ns = plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes);
+        arc.alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
         for (size_t i = 0; i < used_count && flow.from != flow.to; i++) {
             if (!add_use(price, used[i], flow.bytes))
                 return false;
@@ -422,6 +421,7 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
         result.is_proven = false;
         result.bound_ns = NAN;
     }
+    result.bound_ns -= fmin(plan_bind_start_most_ns(price), result.bound_ns);
     *ret = result;
     return BERTH_OK;
 }

@@ -50,6 +50,9 @@ struct bind_sharing {
 struct bind_priced {
     struct prediction step; /* NAN where a flow's rate is not known */
     bool is_least;          /* something is not in it, so that it takes at least so long: what starting few bytes costs, or transfers of which nothing is known (low_ns is time_ns then) */
+    size_t unstarted;       /* transfers of so few bytes of which nothing says what starting them costs */
+    double ordered_ns;      /* the step, as choices are put in order by it: where what starting costs is known of some transfers and not of others, no less than it (plan_bind_start.h) */
+    double assumed_ns;      /* what of that may be more than the step at most */
     size_t lacking;         /* transfers of which that is so, and which are not unknown everywhere */
     double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
@@ -74,11 +77,11 @@ bool plan_bind_price_is_round(const struct bind_price *price);
 /* Whether some transfer could lack a price (may_lack): beside what gpus send each other; where that is all that moves it decides. */
 bool plan_bind_price_could_lack(const struct bind_price *price);
 
+/* Whether what starting costs is known of some transfers and not of others, so that choices are put in order by more than their prices. */
+bool plan_bind_price_is_mixed(const struct bind_price *price);
+
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
-
-/* Its step's time alone, which takes a fraction of that; NAN where a flow's rate is not known. */
-double plan_bind_price_ns(struct bind_price *price, const uint16_t *slot);
 
 #define BIND_NO_TASK SIZE_MAX
 
@@ -113,5 +116,5 @@ struct bind_price_choice {
     double unwanted_ns;
 };
 
-/* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
+/* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns, which no choice's price is below, is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err);

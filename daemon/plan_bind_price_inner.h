@@ -11,6 +11,7 @@ struct kind {
     enum outside outside;
     double bytes;
     bool is_unpriced; /* nothing is known of it on any gpu, though of others something is */
+    struct load_start start; /* with which those count in the order of choices of which nothing says what starting them costs, though of others something does (plan_bind_start.h) */
 };
 
 struct bind_price {
@@ -31,6 +32,7 @@ struct bind_price {
     bool is_rounded;          /* flows are of kinds with fewer bytes */
     struct load_flow *load;   /* the same between places */
     struct load_part *part;
+    struct load_start *start; /* of its kind, by flow; NULL: choices are put in order by their prices */
     size_t lacking;           /* flows that count as nothing where they were loaded last, though something is known of such elsewhere */
     double lack_ns;           /* what one such costs in a search: more than any choice takes */
     size_t unpriced;          /* flows that count as nothing, because nothing is known of any such */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan_bind_price_inner.h"
+#include "plan_bind_start.h"
 #include "plan_ends.h"
 #include "plan_load_why.h"
 
@@ -95,9 +95,11 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.step = (struct prediction){NAN, NAN, NAN};
     else if (load.shared != NULL)
         snprintf(priced.bottleneck, sizeof priced.bottleneck, "%s", load.shared->name);
-    priced.is_least = price->unpriced > 0;
-    for (size_t f = 0; f < price->flow_count && !priced.is_least; f++)
-        priced.is_least = price->part[f].move != NULL && plan_move_lacks_start(price->part[f].move, price->load[f].bytes);
+    for (size_t f = 0; f < price->flow_count; f++)
+        priced.unstarted += price->part[f].move != NULL && plan_move_lacks_start(price->part[f].move, price->load[f].bytes);
+    priced.ordered_ns = unknown > 0 ? (double)NAN : price->start != NULL ? plan_bind_start_time(price).step_ns : priced.step.time_ns;
+    priced.assumed_ns = plan_bind_start_most_ns(price);
+    priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
     if (priced.is_least) {
         priced.step.low_ns = priced.step.time_ns;
         priced.step.high_ns = NAN;

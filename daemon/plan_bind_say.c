@@ -159,7 +159,7 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
     if (starts_ns > PRICE_STARTS * priced->slowest_ns)
         name_parts(priced, how, sizeof how);
     else
-        snprintf(how, sizeof how, "at %s%s", name_rate(1e9 * rate, number), alone);
+        snprintf(how, sizeof how, "at %s%s%s", plan_move_lacks_start(move, priced->slowest_bytes) ? "no more than " : "", name_rate(1e9 * rate, number), alone);
     const char *mark = move->rate != NULL && move->rate->source == VALUE_MEASURED ? "" : " (not measured)";
     plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
               !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how, mark);

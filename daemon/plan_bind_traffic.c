@@ -136,18 +136,28 @@ static void put_in_order(const struct work *work)
 }
 
 /* What takes so long is no better than what is chosen already: one way of copying for all gpus is better than several that are hardly faster, as a runtime takes one for all. */
-static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by) { return chosen->by_ns[chosen->by] * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME); }
+static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by) { return chosen->how[chosen->by].time_ns * (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME); }
 
-static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, double time_ns)
+/* Of more transfers it is known what starting them costs: what lacks that is no less for it. */
+static bool is_known_better(const struct bind_traffic *chosen, const struct bind_by *other) { return !isnan(other->time_ns) && other->unstarted < chosen->how[chosen->by].unstarted; }
+static bool is_known_worse(const struct bind_traffic *chosen, const struct bind_by *other)
 {
-    return chosen->price == NULL || (!isnan(time_ns) && !(time_ns >= unwanted_ns(chosen, is_by)));
+    return isnan(other->time_ns) || (!isnan(chosen->how[chosen->by].time_ns) && other->unstarted > chosen->how[chosen->by].unstarted);
+}
+
+static bool is_better(const struct bind_traffic *chosen, enum load_by is_by, const struct bind_by *other)
+{
+    if (chosen->price == NULL || is_known_better(chosen, other))
+        return true;
+    return !is_known_worse(chosen, other) && !(other->time_ns >= unwanted_ns(chosen, is_by));
 }
 
 /* Whether that is to be kept: gpus in order where nothing is better by more than is known, whichever way they copy then. */
-static bool is_preferred(const struct bind_traffic *chosen, enum load_by by, double time_ns, const struct search_result *found)
+static bool is_preferred(const struct bind_traffic *chosen, enum load_by by, const struct bind_by *other, const struct search_result *found)
 {
-    bool better = is_better(chosen, by, time_ns);
-    if (chosen->price == NULL || isnan(time_ns) || isnan(chosen->by_ns[chosen->by]) || found->is_in_order == chosen->found.is_in_order)
+    bool better = is_better(chosen, by, other);
+    if (chosen->price == NULL || isnan(other->time_ns) || isnan(chosen->how[chosen->by].time_ns) || other->unstarted != chosen->how[chosen->by].unstarted ||
+        found->is_in_order == chosen->found.is_in_order)
         return better;
     return found->is_in_order ? better || plan_search_is_as_good(found, &chosen->found) : better && !plan_search_is_as_good(&chosen->found, found);
 }
@@ -171,16 +181,22 @@ static void keep(struct bind_traffic *traffic, enum load_by by, const struct sea
     *slot = other_slot;
 }
 
+static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
+{
+    struct bind_priced priced = plan_bind_price_of(price, slot, NULL);
+    return (struct bind_by){priced.step.time_ns, priced.is_measured, priced.is_least, priced.unstarted};
+}
+
 /* Whether looking for a better choice with that way of copying is in vain: no choice can be. With so many gpus that a search is long, whether the chosen gpus are no better with it. */
 static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bind_price *price, size_t gpus)
 {
     if (traffic->price == NULL)
         return false;
-    double least_ns = plan_bind_price_least_ns(price), same_ns = plan_bind_price_ns(price, traffic->slot);
-    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? same_ns : least_ns) || isnan(traffic->by_ns[traffic->by]))
+    double least_ns = plan_bind_price_least_ns(price);
+    struct bind_by same = price_by(price, traffic->slot), least = {.time_ns = least_ns};
+    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? &same : &least) || isnan(traffic->how[traffic->by].time_ns))
         return false;
-    traffic->by_ns[by] = same_ns;
-    traffic->by_is_measured[by] = plan_bind_price_of(price, traffic->slot, NULL).is_measured;
+    traffic->how[by] = same;
     traffic->bound_ns = fmin(traffic->bound_ns, least_ns);
     return true;
 }
@@ -198,7 +214,7 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     struct bind_price_request request = {.traffic = work->request->traffic, .by = by, .tasks = work->tasks, .each = work->each, .gpu = work->gpus->gpu,
                                          .memory = traffic->memory, .nic = traffic->nic, .gpu_count = work->gpus->count, .may_lack = work->may_lack};
     struct bind_price_choice choice = choice_of(work);
-    choice.unwanted_ns = traffic->price != NULL ? unwanted_ns(traffic, by) : 0;
+    choice.unwanted_ns = traffic->price != NULL && traffic->how[traffic->by].unstarted == 0 ? unwanted_ns(traffic, by) : 0;
     struct bind_price *price = NULL;
     struct search_result found = {0};
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
@@ -207,12 +223,11 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     if (code == BERTH_OK && !skipped)
         code = plan_bind_price_search(price, &choice, slot, &found, err);
     if (code == BERTH_OK && !skipped) {
-        double time_ns = plan_bind_price_ns(price, slot);
-        bool better = is_preferred(traffic, by, time_ns, &found);
-        if (traffic->price != NULL)
+        struct bind_by how = price_by(price, slot);
+        bool better = is_preferred(traffic, by, &how, &found);
+        if (traffic->price != NULL && how.unstarted == traffic->how[traffic->by].unstarted)
             give_away(better ? &found : &traffic->found, better ? &traffic->found : &found);
-        traffic->by_ns[by] = time_ns;
-        traffic->by_is_measured[by] = plan_bind_price_of(price, slot, NULL).is_measured;
+        traffic->how[by] = how;
         traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
         if (better)
             keep(traffic, by, &found, &price, &slot);
@@ -238,7 +253,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 {
     static const enum load_by single[] = {[MOVE_COPY_ENGINE] = LOAD_COPY_ENGINE, [MOVE_KERNEL] = LOAD_KERNEL};
     struct bind_traffic *traffic = work->traffic;
-    traffic->by_ns[LOAD_BEST] = traffic->by_ns[LOAD_COPY_ENGINE] = traffic->by_ns[LOAD_KERNEL] = NAN;
+    traffic->how[LOAD_BEST] = traffic->how[LOAD_COPY_ENGINE] = traffic->how[LOAD_KERNEL] = (struct bind_by){.time_ns = NAN};
     traffic->bound_ns = INFINITY;
     enum berth_code code = look(work, work->request->by, err);
     if (code != BERTH_OK || work->request->by != LOAD_BEST)
@@ -246,8 +261,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     unsigned takes = plan_bind_price_takes(traffic->price);
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
         if (takes == 1U << by) { /* one way for all already: another one that is as fast is no better */
-            traffic->by_ns[single[by]] = traffic->by_ns[LOAD_BEST];
-            traffic->by_is_measured[single[by]] = traffic->by_is_measured[LOAD_BEST];
+            traffic->how[single[by]] = traffic->how[LOAD_BEST];
             traffic->by = single[by];
         }
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++) /* the more ways of copying the fewer lack a price */
@@ -257,7 +271,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 }
 
 /* Whether a choice was found that has a price. */
-static bool is_found(const struct bind_traffic *traffic) { return traffic->slot != NULL && !isnan(traffic->by_ns[traffic->by]); }
+static bool is_found(const struct bind_traffic *traffic) { return traffic->slot != NULL && !isnan(traffic->how[traffic->by].time_ns); }
 
 /* The first of these that finds one: a choice of which all is known; one of which no more lacks than must; what structure says. */
 static enum berth_code find(struct work *work, struct berth_err *err)
@@ -293,12 +307,12 @@ static bool has_nearest(const struct work *work, const uint16_t *slot, const pla
     return ok;
 }
 
-/* Whether the one is really less than the other: fewer transfers without a price, then less time. */
+/* Whether the one is really less than the other: fewer transfers without a price, then less time, and not for want of what starting them costs. */
 static bool is_less(const struct bind_priced *a, const struct bind_priced *b, double margin)
 {
     if (isnan(a->step.time_ns) || isnan(b->step.time_ns))
         return !isnan(a->step.time_ns) && isnan(b->step.time_ns);
-    return a->lacking != b->lacking ? a->lacking < b->lacking : a->step.time_ns < b->step.time_ns * (1 - margin);
+    return a->lacking != b->lacking ? a->lacking < b->lacking : a->unstarted <= b->unstarted && a->ordered_ns < b->ordered_ns * (1 - margin);
 }
 
 static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous, struct berth_err *err)
@@ -327,8 +341,7 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, double margi
     if (is_better && code == BERTH_OK) {
         memcpy(before->task_memory, memory, work->tasks * sizeof *memory);
         before->roomy_cores = cores;
-        memcpy(before->by_ns, roomy.by_ns, sizeof before->by_ns);
-        memcpy(before->by_is_measured, roomy.by_is_measured, sizeof before->by_is_measured);
+        memcpy(before->how, roomy.how, sizeof before->how);
         keep(before, roomy.by, &roomy.found, &roomy.price, &roomy.slot); /* its bound stays: that is of all choices */
     }
     plan_bind_price_free(roomy.price);

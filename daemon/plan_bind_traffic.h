@@ -7,6 +7,7 @@
 #include "plan_bind.h"
 #include "plan_bind_gpus.h"
 #include "plan_bind_price.h"
+#include "plan_bind_mechanism.h"
 #include "plan_bind_room.h"
 
 struct bind_traffic {
@@ -22,8 +23,7 @@ struct bind_traffic {
     struct bind_room room;    /* for how many tasks, where that was looked for */
     int64_t roomy_cores;      /* a task's, where gpus without so many for all their tasks were left aside; 0: none were */
     struct search_result found;
-    bool by_is_measured[3];   /* whether nothing nominal or published is in that */
-    double by_ns[3];          /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found; NAN not looked for, or not known */
+    struct bind_by how[3]; /* what the best found takes, by how gpus copy (enum load_by), or the chosen gpus where nothing better could be found */
     double bound_ns;          /* no choice takes less by any of these; 0 unknown */
     bool in_rank_order;       /* gpus ascend from task to task */
     bool is_chosen;

@@ -5,6 +5,7 @@
 
 #include "plan_bind_mechanism.h"
 #include "plan_bind_other.h"
+#include "plan_bind_proof.h"
 #include "plan_bind_say.h"
 #include "plan_bind_traffic.h"
 
@@ -95,8 +96,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
     struct bind_priced order = plan_bind_price_of(traffic->price, traffic->in_order, order_memory);
     struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
     if (order.lacking > ours.lacking) /* what more of the order is known of says less */
-        order = (struct bind_priced){.step = {NAN, NAN, NAN}};
-    bool is_worse = order.step.time_ns > ours.step.time_ns * (1 + PRICE_WORTH);
+        order = (struct bind_priced){.step = {NAN, NAN, NAN}, .ordered_ns = NAN};
+    bool is_worse = order.ordered_ns > ours.ordered_ns * (1 + PRICE_WORTH);
     answer->predicted = ours.step;
     answer->baseline = order.step;
     answer->predicted_is_measured = ours.is_measured;
@@ -108,18 +109,16 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         say_torn_tasks(snap->graph, gpus, answer);
     enum berth_code code = BERTH_OK;
     if (!isnan(ours.step.time_ns)) {
-        double bound_ns = traffic->bound_ns;
         double settled = traffic->found.settled;
-        answer->is_proven = traffic->found.is_proven && is_as_searched && ours.step.time_ns <= bound_ns * (1 + settled) * (1 + SEARCH_SAME);
-        answer->gap = !is_as_searched ? NAN : bound_ns > 0 ? fmax(ours.step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
-        code = plan_bind_mechanism(traffic->price, traffic->by_ns, traffic->by_is_measured, snap, answer, err);
+        code = plan_bind_mechanism(traffic->price, traffic->how, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
         if (traffic->roomy_cores > 0)
             plan_warn(&answer->reasons, "gpus are chosen so that each task finds its cores (%" PRId64 ") next to its own: with others some would have farther memory", traffic->roomy_cores);
         if (is_as_searched && settled >= WORD)
             plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
+        plan_bind_proof(traffic, &ours, is_as_searched, answer);
         if (code == BERTH_OK)
-            code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, ours.step.time_ns, traffic->in_rank_order, &traffic->room, answer, err);
+            code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, &ours, traffic->in_rank_order, &traffic->room, answer, err);
     }
     size_t cited = answer->evidence.count;
     if (code == BERTH_OK)

@@ -51,6 +51,25 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
     return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes, NULL) : 0;
 }
 
+static bool lacks_start(const struct load_ride *ride) { return ride->move.curve == NULL && isnan(ride->move.t0_queue_ns) && isnan(ride->move.t0_call_ns); }
+
+bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret)
+{
+    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
+    if (ride == NULL || lacks_start(ride))
+        return false;
+    *ret = (struct load_start){fmax(plan_load_table_alone_ns(ride, bytes, NULL) - bytes * 1e9 / ride->move.bytes_per_s, 0), ride->launch_ns};
+    return true;
+}
+
+bool plan_load_has_starts(const struct load_table *table)
+{
+    bool has = true;
+    for (size_t i = 0; i < 2 * table->place_count * table->place_count && has; i++)
+        has = table->ride[i].known == LOAD_NOTHING || !lacks_start(&table->ride[i]);
+    return has;
+}
+
 size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index) { return &table->resource[index]; }
 
@@ -114,8 +133,8 @@ static const struct load_memo *recall(const struct load_table *table, const stru
     return memo;
 }
 
-/* The flows as streams; the time of the slowest alone. */
-static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+/* The flows as streams; the time of the slowest alone. assumed: of those of which nothing says what starting them costs, by flow; NULL nothing. */
+static double prepare_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *assumed, struct load_scratch *scratch)
 {
     double most_ns = 0;
     for (size_t i = 0; i < count; i++) {
@@ -126,8 +145,9 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
         *stream = (struct load_stream){.bytes_per_s = 1};
         if (ride == NULL)
             continue;
-        double bytes_ns = memo->bytes_ns, time_ns = memo->time_ns + flows[i].turn * ride->launch_ns;
-        stream->begin_ns = flows[i].turn * ride->launch_ns;
+        struct load_start start = assumed != NULL && lacks_start(ride) ? assumed[i] : (struct load_start){0, ride->launch_ns};
+        double bytes_ns = memo->bytes_ns, time_ns = memo->time_ns + start.start_ns + flows[i].turn * start.launch_ns;
+        stream->begin_ns = flows[i].turn * start.launch_ns;
         stream->start_ns = fmax(time_ns - bytes_ns, 0);
         stream->bytes = flows[i].bytes;
         stream->bytes_per_s = stream->bytes / fmax(bytes_ns, 1e-3) * 1e9;
@@ -140,16 +160,23 @@ static double prepare(const struct load_table *table, const struct load_flow *fl
     return most_ns;
 }
 
-struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch) { return prepare_from(table, flows, count, NULL, scratch); }
+
+struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *start, struct load_scratch *scratch)
 {
     struct load_time time = {0, 0, 0};
-    prepare(table, flows, count, scratch);
+    prepare_from(table, flows, count, start, scratch);
     time.looked = load_share_run(scratch->share, table->limit, scratch->stream, count);
     for (size_t i = 0; i < count; i++) {
         time.step_ns = fmax(time.step_ns, scratch->stream[i].end_ns);
         time.sum_ns += scratch->stream[i].end_ns;
     }
     return time;
+}
+
+struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
+{
+    return plan_load_time_from(table, flows, count, NULL, scratch);
 }
 
 double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)

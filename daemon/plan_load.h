@@ -28,6 +28,11 @@ struct load_flow {
     uint16_t turn; /* how many transfers its caller begins before it */
 };
 
+/* What starting a transfer costs: what it takes alone beyond its bytes at the rate of large ones, and what keeps its caller from beginning the next. */
+struct load_start {
+    double start_ns, launch_ns;
+};
+
 /* What flows share. */
 struct load_resource {
     char name[RESOURCE_NAME_SIZE];      /* as GetNode and GetSets name it */
@@ -85,6 +90,12 @@ enum load_known plan_load_known(const struct load_table *table, size_t from, siz
 /* Alone, as its caller's clock sees it. 0 from a place to itself, and where nothing is known. */
 double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes);
 
+/* Whether something says what starting the transfer costs that a flow is there, which is not known of large ones either; false where nothing is known of it. */
+bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret);
+
+/* Whether plan_load_start has an answer for all pairs of which something is known. */
+bool plan_load_has_starts(const struct load_table *table);
+
 size_t plan_load_resource_count(const struct load_table *table);
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index);
 
@@ -97,6 +108,9 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
 void plan_load_scratch_free(struct load_scratch *scratch); /* NULL is fine */
 
 struct load_time plan_load_time(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch);
+
+/* The same where flows of which nothing says what starting them costs count with what start has for each. */
+struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_start *start, struct load_scratch *scratch);
 
 /* The flow that ends last, without intervals: its time has none, and none is looked for. Its move is NULL where nothing takes time. */
 struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index);

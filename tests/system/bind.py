@@ -18,12 +18,12 @@ PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 MIB, GIB = 1 << 20, 1 << 30
 UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 MARK = r"(?: \(not (?:all )?measured\))?"
-LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at ([\d.]+) ([kMGT]B/s)(?:, ([\d.]+) ([kMGT]B/s) alone(?: at that size)?|, as much as .* carries)?" + MARK)
+LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at (?:no more than )?([\d.]+) ([kMGT]B/s)(?:, ([\d.]+) ([kMGT]B/s) alone(?: at that size)?|, as much as .* carries)?" + MARK)
 START = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))?, after ([\d.]+) (\w+): (?:([\d.]+) (\w+) while its task starts \d+ others?, )?"
                    r"([\d.]+) (\w+) to start it, (?:([\d.]+) (\w+)|nearly nothing) for its bytes(?: \(([\d.]+) (\w+) alone\))?" + MARK)
 RATE = {"kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}  # in bytes a nanosecond
 SHARE = re.compile(r"(in order, )?(?:(\d+) transfers of )?((?:gpu\d+(?:, | and )?)+)(?: and (\d+) more)? share .*: ([\d.]+) GB/s together, ([\d.]+)(?: to ([\d.]+))? alone.*")
-HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) a step takes ([\d.]+) (\w+)" + MARK + ")?")
+HOW = re.compile(r"copies (between gpus|with the host|between gpus and with the host) go by (kernel|copy engine)(?:: (.*?))?(?:; by (kernel|copy engine) a step takes (?:at least )?([\d.]+) (\w+)" + MARK + ")?")
 
 
 class Node:
@@ -186,6 +186,27 @@ def what_was_not_measured_of_the_launchers_order_is_said():
             assert answer["baseline"]["time_ns"] > 2 * answer["predicted"]["time_ns"] and not answer["baseline"]["measured"], answer["baseline"]
             assert "in order, nothing was measured from gpu2 to gpu0: the time is what the links are said to allow at best" in answer["warnings"], answer["warnings"]
             assert any(line.startswith("in order, the last transfer") and line.endswith("(not measured)") for line in answer["reasons"]), answer["reasons"]
+
+
+def a_lower_bound_does_not_go_before_a_whole_price():
+    with Node("h200x4-hand") as node: # where it is known of gpu0 to gpu1 alone what starting a copy costs
+        before = 0
+        for size in (1, 4 << 10, 64 << 10, MIB, 15 * MIB, 16 * MIB, 128 * MIB, 256 * MIB, GIB):
+            for allowed in ({}, {"allowed": {"gpus": ["gpu0", "gpu1"]}}):
+                answer = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": size}], **allowed)
+                assert [task["gpus"] for task in answer["tasks"]] == [["gpu0"], ["gpu1"]] and (answer["predicted"]["low_ns"] is None) == (answer["predicted"]["high_ns"] is None), (size, answer)
+                assert answer["predicted"]["time_ns"] >= before, (size, before, answer["predicted"])
+                said = [line for line in answer["reasons"] if "not proven to be the best: other choices' times are lower bounds" in line]
+                assert answer["proven_optimal"] == (answer["gap"] is not None and answer["gap"] <= 0.03) == (not said), (size, answer["gap"], answer["reasons"])
+            before = answer["predicted"]["time_ns"]
+        few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
+        assert any("the best that counts as taking longer takes at least 1.04 us (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
+    with Node("mi250x") as node:
+        answer = node.bind(tasks=4, pattern="ring", bytes=1024, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
+        assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"], answer
+        for words in ("by copy engine a step takes at least 20.5 ns", "takes longer takes at least 20.5 ns (not all measured): gpu0, gpu6", "by kernel at no more than 100.0 GB/s"):
+            assert any(words in line for line in answer["reasons"]), (words, answer["reasons"])
+        assert any(line.endswith("the same gpus take as long (not all measured)") for line in node.bind(tasks=2, host_bytes=256 * MIB)["reasons"])
 
 
 def every_number_of_a_sentence_follows_from_the_price():
@@ -472,7 +493,7 @@ def numbers_beyond_64_bits_are_answered():
 
 
 if __name__ == "__main__":
-    run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, every_number_of_a_sentence_follows_from_the_price,
+    run_tests([best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
