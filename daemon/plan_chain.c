@@ -105,14 +105,19 @@ static struct chain_set set_of(const struct way *way, size_t count, const char *
     return set;
 }
 
+static bool is_same_way(const struct chain_way *a, const struct chain_way *b)
+{
+    bool same = a->hop_count == b->hop_count;
+    for (size_t i = 0; same && i < a->hop_count; i++)
+        same = a->pair[i] == b->pair[i] && a->slowdown[i] == b->slowdown[i];
+    return same;
+}
+
 static bool is_same(const struct chain_set *a, const struct chain_set *b)
 {
     bool same = a->count == b->count;
-    for (size_t w = 0; same && w < a->count; w++) {
-        same = a->way[w].hop_count == b->way[w].hop_count;
-        for (size_t i = 0; same && i < a->way[w].hop_count; i++)
-            same = a->way[w].pair[i] == b->way[w].pair[i] && a->way[w].slowdown[i] == b->way[w].slowdown[i];
-    }
+    for (size_t w = 0; same && w < a->count; w++)
+        same = is_same_way(&a->way[w], &b->way[w]);
     return same;
 }
 
@@ -228,6 +233,57 @@ static void search_all(struct chain *chain, bool kernels)
         search_beside(chain, is_kernel ? &kernel : &engine, true);
 }
 
+static void way_of(const struct chain_way *its, bool both, struct way *ret)
+{
+    ret->hop_count = its->hop_count;
+    for (size_t i = 0; i < its->hop_count; i++) {
+        ret->pair[i] = its->pair[i];
+        ret->hop[i] = both ? its->pair[i]->both : its->pair[i]->move;
+        ret->hop[i].slowdown = its->slowdown[i];
+        ret->hop[i].is_slowed_by_guess = its->is_slowed_by_guess[i];
+    }
+}
+
+/* Numbers the ways of all sets, each once; ret_ways has room for all. How many there are. */
+static size_t number_ways(struct chain *chain, const struct chain_way **ret_ways)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < chain->count; s++)
+        for (size_t w = 0; w < chain->set[s].count; w++) {
+            struct chain_way *way = &chain->set[s].way[w];
+            way->reach = 0;
+            while (way->reach < count && !is_same_way(ret_ways[way->reach], way))
+                way->reach++;
+            if (way->reach == count)
+                ret_ways[count++] = way;
+        }
+    return count;
+}
+
+/* NULL: no memory. */
+static struct chain_list *list_of(struct chain *chain)
+{
+    const struct chain_way **ways = chain->is_short ? NULL : malloc((chain->count * SHARE_WAYS_MAX + 1) * sizeof *ways);
+    size_t count = ways != NULL ? number_ways(chain, ways) : 0, sets = chain->count * sizeof *chain->set;
+    struct chain_list *list = ways != NULL ? malloc(sizeof *list + sets + count * sizeof *list->reach) : NULL;
+    if (list != NULL) {
+        struct way_reach *reach = (void *)((char *)list->set + sets);
+        for (size_t i = 0; i < count; i++) {
+            struct way way;
+            way_of(ways[i], chain->ends.both, &way);
+            plan_way_reach(&way, &reach[i]);
+        }
+        list->reach = reach;
+        list->is_kept = false;
+        list->is_complete = chain->is_complete;
+        list->count = chain->count;
+        if (chain->count > 0)
+            memcpy(list->set, chain->set, sets);
+    }
+    free(ways);
+    return list;
+}
+
 static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed, bool kernels)
 {
     struct chain chain;
@@ -240,14 +296,7 @@ static struct chain_list *make(const struct way_ends *ends, const struct allowed
     chain.is_complete = true;
     chain.is_short = false;
     search_all(&chain, kernels);
-    struct chain_list *list = chain.is_short ? NULL : malloc(sizeof *list + chain.count * sizeof *list->set);
-    if (list != NULL) {
-        list->is_kept = false;
-        list->is_complete = chain.is_complete;
-        list->count = chain.count;
-        if (chain.count > 0)
-            memcpy(list->set, chain.set, chain.count * sizeof *list->set);
-    }
+    struct chain_list *list = list_of(&chain);
     free(chain.set);
     return list;
 }
@@ -312,14 +361,20 @@ void plan_chain_done(const struct chain_list *list)
 
 void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret)
 {
-    for (size_t w = 0; w < set->count; w++) {
-        ret[w].hop_count = set->way[w].hop_count;
-        for (size_t i = 0; i < ret[w].hop_count; i++) {
-            const struct pair *pair = set->way[w].pair[i];
-            ret[w].pair[i] = pair;
-            ret[w].hop[i] = both ? pair->both : pair->move;
-            ret[w].hop[i].slowdown = set->way[w].slowdown[i];
-            ret[w].hop[i].is_slowed_by_guess = set->way[w].is_slowed_by_guess[i];
-        }
+    for (size_t w = 0; w < set->count; w++)
+        way_of(&set->way[w], both, &ret[w]);
+}
+
+#define SAME 1e-9 /* such a difference is the numbers' */
+
+bool plan_chain_reaches(const struct chain_list *list, const struct chain_set *set, double bytes, double limit_ns)
+{
+    double left_ns = limit_ns - set->waiting_ns;
+    bytes *= 1 - SAME;
+    for (size_t w = 0; w < set->count && bytes > 0; w++) { /* each begins when those before it were started */
+        const struct way_reach *reach = &list->reach[set->way[w].reach];
+        bytes -= plan_way_reach_bytes(reach, left_ns);
+        left_ns -= reach->launch_ns;
     }
+    return bytes <= 0;
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "plan_share.h"
+#include "plan_way_reach.h"
 
 #define CHAIN_WORTH 0.95 /* of the time for very many bytes without one more way */
 
@@ -19,6 +20,7 @@ struct chain_way {
     double slowdown[WAY_HOPS_MAX];
     bool is_slowed_by_guess[WAY_HOPS_MAX];
     size_t hop_count;
+    size_t reach; /* its number in the list's */
 };
 
 struct chain_set {
@@ -33,6 +35,7 @@ struct chain_set {
 struct chain_list {
     struct snapshot_kept kept; /* first: of the snapshot */
     bool is_kept, is_complete; /* no part of the gpus would find other sets */
+    const struct way_reach *reach; /* of each way there is in a set, behind them */
     size_t count;
     struct chain_set set[]; /* in the order in which they are found */
 };
@@ -46,6 +49,9 @@ double plan_chain_waiting_ns(const struct way *way, size_t count);
 
 /* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */
 double plan_chain_least_ns(const struct way *way, size_t count);
+
+/* Whether so many bytes might take less than that time by a set each of whose ways has PAIRS_CHUNK_LEAST or more. */
+bool plan_chain_reaches(const struct chain_list *list, const struct chain_set *set, double bytes, double limit_ns);
 
 /* Whether the request lets bytes take all ways of a set. */
 bool plan_chain_may(const struct way_ends *ends, const struct chain_set *set);

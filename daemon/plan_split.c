@@ -245,11 +245,19 @@ static void find_least(const struct chain_list *list, const struct wanted *wante
         ret_least_ns[i] = is_wanted(wanted, &list->set[i], is_enough) ? wanted->ends->bytes / list->set[i].rate * 1e9 + list->set[i].least_ns : INFINITY;
 }
 
+/* Leaves out those that cannot be as fast as the best. */
+static void leave_slow(const struct chain_list *list, double bytes, double best_ns, double *least_ns)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (least_ns[i] < best_ns && !plan_chain_reaches(list, &list->set[i], bytes, best_ns))
+            least_ns[i] = INFINITY;
+}
+
 /* The fastest of those that very many bytes get enough by, or of those that they do not; those with the least of all are looked at first, and none that takes no less than the best anyway. least_ns: room. */
 static const struct chain_set *fastest(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *least_ns, struct way *ret)
 {
     const struct chain_set *best = NULL;
-    double best_ns = INFINITY;
+    double best_ns = INFINITY, bytes = wanted->ends->bytes;
     find_least(list, wanted, is_enough, least_ns);
     for (;;) {
         size_t next = list->count;
@@ -265,11 +273,12 @@ static const struct chain_set *fastest(const struct chain_list *list, const stru
         least_ns[next] = INFINITY;
         struct way way[SPLIT_WAYS_MAX];
         plan_chain_ways(set, wanted->ends->both, way);
-        double time_ns = time_of(set, way, wanted->ends->bytes, best_ns);
+        double time_ns = time_of(set, way, bytes, best_ns);
         if (time_ns < best_ns) {
             best_ns = time_ns;
             best = set;
             memcpy(ret, way, set->count * sizeof *way);
+            leave_slow(list, bytes, best_ns, least_ns);
         }
     }
 }

@@ -97,6 +97,13 @@ static void work_out(struct way_hops *hops, size_t k)
     hops->worked_out |= 1U << k;
 }
 
+struct way_piece plan_way_hops_piece(struct way_hops *hops, size_t k)
+{
+    if ((hops->worked_out >> k & 1) == 0)
+        work_out(hops, k);
+    return hops->piece[k];
+}
+
 /* The time in pieces of one size, with what they cost others. */
 static double in_pieces_ns(struct way_hops *hops, double bytes, size_t k)
 {

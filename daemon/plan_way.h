@@ -39,6 +39,11 @@ struct prediction plan_way_time(const struct way *way, double bytes, double behi
 /* The same without an interval, some times cheaper. */
 double plan_way_time_ns(const struct way *way, double bytes, double behind_ns, double *ret_chunk);
 
+/* What pieces of one size cost whatever the bytes: the first one all the way, each further one, and the first over all but the slowest hop. */
+struct way_piece {
+    double first_ns, each_ns, rest_ns;
+};
+
 /* The hops of a way of which something is known, each so many times slower than alone: what is priced again and again. */
 struct way_hops {
     const struct pair *pair[WAY_HOPS_MAX];
@@ -49,12 +54,13 @@ struct way_hops {
     size_t least_chunk; /* the first piece of whose size something is known of all */
     size_t count;
     size_t from; /* the piece at which the search for the best begins: that which was best last; PAIRS_CHUNKS: none was */
-    uint32_t worked_out; /* bits of the sizes of which piece says what they cost whatever the bytes: the first one all the way, each further one, and the first over all but the slowest hop */
-    struct {
-        double first_ns, each_ns, rest_ns;
-    } piece[PAIRS_CHUNKS];
+    uint32_t worked_out; /* bits of the sizes that piece has */
+    struct way_piece piece[PAIRS_CHUNKS];
 };
 void plan_way_hops(const struct way *way, struct way_hops *ret);
+
+/* What pieces of size k cost. */
+struct way_piece plan_way_hops_piece(struct way_hops *hops, size_t k);
 
 /* plan_way_time_ns of them. */
 double plan_way_hops_time_ns(struct way_hops *hops, double bytes, double *ret_chunk);
