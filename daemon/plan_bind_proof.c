@@ -2,14 +2,40 @@
 
 #include <math.h>
 
-void plan_bind_proof(const struct bind_traffic *traffic, const struct bind_priced *ours, bool is_as_searched, struct bind_answer *answer)
+#include "plan_bind_bound.h"
+
+/* What no choice is below by any way of copying that was looked at, whatever memory its tasks have; 0 unknown. */
+static enum berth_code bound_anywhere(const struct bind_traffic *traffic, double *ret_ns, struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    double least_ns = INFINITY;
+    for (int by = LOAD_BEST; by <= LOAD_KERNEL && code == BERTH_OK; by++) {
+        double bound_ns = INFINITY;
+        if (!isnan(traffic->how[by].time_ns))
+            code = plan_bind_bound(traffic->price, (enum load_by)by, traffic->in_rank_order, &bound_ns, err);
+        least_ns = fmin(least_ns, bound_ns);
+    }
+    *ret_ns = isinf(least_ns) ? 0 : least_ns;
+    return code;
+}
+
+enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct bind_priced *ours, bool is_as_searched, struct bind_answer *answer, struct berth_err *err)
 {
     bool is_mixed = plan_bind_price_is_mixed(traffic->price);
     bool is_open = is_mixed && (ours->is_least || ours->assumed_ns > SEARCH_SETTLED * ours->step.time_ns); /* nothing says how much more it takes than another choice */
     double bound_ns = traffic->bound_ns, given = is_mixed ? fmax(traffic->found.settled, SEARCH_SETTLED) : traffic->found.settled;
-    answer->is_proven = traffic->found.is_proven && is_as_searched && !is_open && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
-    answer->gap = !is_as_searched || is_open ? NAN : bound_ns > 0 ? fmax(ours->step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
+    if (!is_as_searched) {
+        enum berth_code code = bound_anywhere(traffic, &bound_ns, err);
+        if (code != BERTH_OK)
+            return code;
+    }
+    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
+    answer->gap = is_open ? NAN : bound_ns > 0 ? fmax(ours->step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
     if (is_open)
         plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
+    else if (!answer->is_proven && isnan(answer->gap))
+        plan_warn(&answer->reasons, "not proven to be the best: %s",
+                  !is_as_searched ? "a task has other memory than that next to its gpus, with which choices were weighed" : ours->lacking > 0 ? "choices differ in which transfers have a price" : "nothing is certain of so many different transfers");
+    return BERTH_OK;
 }

@@ -116,7 +116,8 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
             plan_warn(&answer->reasons, "gpus are chosen so that each task finds its cores (%" PRId64 ") next to its own: with others some would have farther memory", traffic->roomy_cores);
         if (is_as_searched && settled >= WORD)
             plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
-        plan_bind_proof(traffic, &ours, is_as_searched, answer);
+        if (code == BERTH_OK)
+            code = plan_bind_proof(traffic, &ours, is_as_searched, answer, err);
         if (code == BERTH_OK)
             code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, &ours, traffic->in_rank_order, &traffic->room, answer, err);
     }

@@ -135,9 +135,24 @@ def a_choice_is_valid_and_no_worse_than_in_order():
             assert used == sorted(used, key=node.gpus.index), (node.name, request, used)
         if answer["predicted"] is not None:
             assert answer["baseline"] is None or time_of(answer) <= answer["baseline"]["time_ns"] * (1 + SAME), (node.name, request, answer["predicted"], answer["baseline"])
+            assert answer["proven_optimal"] or answer["gap"] is not None or any(line.startswith("not proven to be the best: ") for line in answer["reasons"]), (node.name, request, answer["reasons"])
         assert node.bind(request) == answer
         return 1
     on_each(60, check)
+
+
+def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
+    """Two tasks whose first gpus are on one module, which has cores for one: the other has its memory elsewhere, and copies with the host do not decide."""
+    with Node("mi250x") as node:
+        for request in ({"tasks": 2, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 0, "bytes": GIB}]},
+                        {"tasks": 3, "gpus_per_task": 2, "host_bytes": MIB, "flows": [{"from": 1, "to": 2, "bytes": 64 * MIB}, {"from": 1, "to": 0, "bytes": 4 * KIB}]}):
+            answer = node.bind({"allowed": {}, **request})
+            alone = node.bind({"allowed": {}, **request, "host_bytes": 0})
+            assert answer["proven_optimal"] and answer["gap"] < 1e-6 and time_of(answer) <= time_of(alone) * (1 + 1e-6), (request, answer["gap"], answer["predicted"], alone["predicted"])
+        # Where they do decide, none takes less than what gpus send each other.
+        part = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})
+        alone = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})
+        assert not part["proven_optimal"] and abs(part["gap"] - (time_of(part) / time_of(alone) - 1)) < 1e-3, (part["gap"], part["predicted"], alone["predicted"])
 
 
 def twice_the_bytes_leave_the_choice():
@@ -193,5 +208,5 @@ def memory_is_next_to_the_gpu_where_about_as_many_cores_are():
 
 
 if __name__ == "__main__":
-    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, twice_the_bytes_leave_the_choice,
+    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have, twice_the_bytes_leave_the_choice,
                no_task_is_torn_while_one_place_has_room, memory_is_next_to_the_gpu_where_about_as_many_cores_are])
