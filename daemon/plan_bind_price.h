@@ -63,7 +63,6 @@ struct bind_priced {
     double slowest_bytes, slowest_ns, slowest_alone_ns;
     double slowest_waits_ns, slowest_starts_ns, slowest_bytes_ns; /* of it as of struct load_part */
     size_t slowest_turn;       /* how many its task begins before it */
-    bool is_by_order;          /* it waits for others of its task, which differ in size: the order in which they are begun counts */
     const struct set *seen;    /* of the snapshot: what was measured together and decides when that one ends; NULL nothing */
     const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };
@@ -82,6 +81,9 @@ bool plan_bind_price_is_mixed(const struct bind_price *price);
 
 /* slot: index of gpu by berth. memory: by task, in place of the gpu's; NULL: the gpu's. */
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory);
+
+/* Whether a step takes notably more or less when tasks begin their transfers in another order than is priced; one round all tasks is told anyway. What was priced last is no longer to be asked for. */
+bool plan_bind_price_is_by_order(struct bind_price *price, const uint16_t *slot, const place_id *memory);
 
 #define BIND_NO_TASK SIZE_MAX
 

@@ -64,16 +64,6 @@ static void note(struct bind_priced *priced, const struct bind_price *price, con
         priced->sharing[priced->sharing_count++] = sharing;
 }
 
-/* Whether a task that begins several transfers of different sizes keeps this one waiting: begun in another order the step may take more or less. Round all tasks is an order that is told anyway. */
-static bool is_by_order(const struct bind_price *price, size_t f)
-{
-    size_t each = price->request.each;
-    bool differs = false;
-    for (size_t other = 0; other < price->flow_count && !differs; other++)
-        differs = price->flow[other].from / (int32_t)each == price->flow[f].from / (int32_t)each && price->bytes[other] != price->bytes[f];
-    return differs && !price->is_round && price->part[f].waits_ns > PRICE_WORTH * price->part[f].time.time_ns;
-}
-
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = plan_bind_price_load(price, slot, memory);
@@ -89,7 +79,6 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.slowest_starts_ns = price->part[load.last].starts_ns;
         priced.slowest_bytes_ns = price->part[load.last].bytes_ns;
         priced.slowest_turn = price->load[load.last].turn;
-        priced.is_by_order = is_by_order(price, load.last);
     }
     if (unknown > 0)
         priced.step = (struct prediction){NAN, NAN, NAN};
@@ -113,6 +102,41 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         if (price->part[f].shared != NULL)
             note(&priced, price, price->part[f].shared);
     return priced;
+}
+
+/* Each task's transfers the other way round. */
+static void turn_round(struct bind_price *price)
+{
+    int32_t each = (int32_t)price->request.each;
+    for (size_t first = 0, next; first < price->flow_count; first = next) {
+        unsigned last = 0;
+        for (next = first; next < price->flow_count && price->flow[price->order[next]].from / each == price->flow[price->order[first]].from / each; next++)
+            last = price->load[price->order[next]].turn > last ? price->load[price->order[next]].turn : last;
+        for (size_t i = first; i < next; i++)
+            price->load[price->order[i]].turn = (uint16_t)(last - price->load[price->order[i]].turn);
+    }
+}
+
+/* Whether the flow that ends last waits for others of its task that differ in size. */
+static bool waits_for_others(const struct bind_price *price, size_t f)
+{
+    size_t each = price->request.each;
+    bool differs = false;
+    for (size_t other = 0; other < price->flow_count && !differs; other++)
+        differs = price->flow[other].from / (int32_t)each == price->flow[f].from / (int32_t)each && price->bytes[other] != price->bytes[f];
+    return differs && price->part[f].waits_ns > PRICE_WORTH * price->part[f].time.time_ns;
+}
+
+bool plan_bind_price_is_by_order(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+{
+    if (price->is_round || plan_bind_price_load(price, slot, memory) > 0 || price->flow_count == 0)
+        return false;
+    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
+    if (waits_for_others(price, load.last))
+        return true;
+    turn_round(price);
+    double other_ns = plan_load_time(price->table, price->load, price->flow_count, price->scratch).step_ns;
+    return fabs(other_ns - load.step.time_ns) > PRICE_WORTH * load.step.time_ns;
 }
 
 size_t plan_bind_price_ride_count(const struct bind_price *price) { return price->flow_count; }

@@ -176,8 +176,6 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
 {
     say_slowest(graph, ours, "", &answer->reasons);
     say_seen(ours, "", &answer->reasons);
-    if (ours->is_by_order)
-        plan_warn(&answer->reasons, "a task is taken to start its transfers in the order of the tasks that they are for, the lowest first, then those with the host: begun in another one the step may take more or less");
     if (ours->sharing_count == 0 && (*ours->bottleneck == '\0' || ours->narrow != NULL))
         plan_warn(&answer->reasons, "no transfer slows another");
     else if (ours->sharing_count == 0)

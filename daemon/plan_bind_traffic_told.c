@@ -87,6 +87,14 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
     }
 }
 
+/* In which order a task's transfers are priced, which the numbers of the ranks decide. */
+static void say_order(struct bind_traffic *traffic, struct bind_answer *answer)
+{
+    if (plan_bind_price_is_by_order(traffic->price, traffic->slot, traffic->task_memory))
+        plan_warn(&answer->reasons, "a task is taken to start its transfers in the order of the tasks that they are for, lowest first%s: in another one the step may take more or less",
+                  plan_bind_price_has_host(traffic->price) ? ", then those from the host and to it" : "");
+}
+
 enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snapshot *snap, const struct bind_gpus *gpus, struct bind_answer *answer, struct berth_err *err)
 {
     if (traffic->price == NULL)
@@ -112,6 +120,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         double settled = traffic->found.settled;
         code = plan_bind_mechanism(traffic->price, traffic->how, snap, answer, err);
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
+        say_order(traffic, answer);
         if (traffic->roomy_cores > 0)
             plan_warn(&answer->reasons, "gpus are chosen so that each task finds its cores (%" PRId64 ") next to its own: with others some would have farther memory", traffic->roomy_cores);
         if (is_as_searched && settled >= WORD)

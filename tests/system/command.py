@@ -267,8 +267,11 @@ def bind_says_what_can_be_checked():
     assert "7.33 us to start it" in out and "the number of gpu1 to gpu2 (why) counts for others too" in out, out
     # Transfers of one task that differ: the order in which they are begun counts, and is said.
     differ = ["--flow", "2:0:5734", "--flow", "1:0:4096", "--flow", "0:2:11744051", "--flow", "0:1:2048"]
-    order = "a task is taken to start its transfers in the order of the tasks that they are for, the lowest first, then those with the host"
-    assert order in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 3, "--pattern", "alltoall", "--bytes", "4K")
+    order = "a task is taken to start its transfers in the order of the tasks that they are for, lowest first"
+    assert order + ": in another one" in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 3, "--pattern", "alltoall", "--bytes", "4K")
+    assert order + ", then those from the host and to it: in another one the step may take more or less" in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "1M")
+    # As many bytes, to the host and to a gpu, which starts them in another time: by the other order the step takes less or more, too.
+    assert order in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "64K") and order not in said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "64K")
     # Which model's engines are known is not this one's.
     assert "the engines of another model of AMD's (gfx90a) are known not to fill such links" in said("mi300a", "-n", 4, "--pattern", "ring", "--bytes", "1G")
 
