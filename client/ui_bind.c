@@ -121,6 +121,8 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, "There is nothing to choose.\n");
     else if (ours > 0 && json_is_number(gap))
         ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
+    else if (ours > 0)
+        ui_put(ui, "Not proven to be the best; no bound is known.\n");
 }
 
 void ui_bind(struct ui *ui, const json_t *reply)

@@ -9,6 +9,7 @@
 #include "plan_bind_turns.h"
 
 #define LACK_MARGIN 4
+#define COMMON_MAX 16 /* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
 
 /* ---- places and flows ---- */
@@ -303,25 +304,44 @@ static bool add_use(struct bind_price *price, uint16_t resource, double ns)
     return true;
 }
 
-/* Of several gpus of a task any may be the first, next to which its memory is. */
-static double least_to_host(const struct bind_price *price, const struct kind *kind, size_t slot)
+/* Of several gpus of a task any may be the first, next to which its memory is: what is used wherever that is, and the least that it takes. */
+static bool make_host_arc(struct bind_price *price, const struct kind *kind, size_t slot, double *fastest, struct search_arc *ret)
 {
-    double least = price->request.may_lack ? price->lack_ns : UNKNOWN_NS;
-    for (size_t g = 0; g < price->request.gpu_count; g++) {
+    struct search_use common[COMMON_MAX];
+    size_t count = 0;
+    bool is_first = true;
+    *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : price->request.may_lack ? price->lack_ns : UNKNOWN_NS, .use = (uint32_t)price->use_count};
+    for (size_t g = 0; g < price->request.gpu_count && !kind->is_unpriced; g++) {
         struct load_flow flow = between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
-        if (is_known(price, &flow))
-            least = fmin(least, plan_bind_start_alone_ns(price, kind, &flow));
+        if (!is_known(price, &flow))
+            continue;
+        double alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
+        size_t used_count = 0;
+        const uint16_t *used = flow.from != flow.to ? plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count) : NULL;
+        for (size_t u = 0; u < used_count; u++)
+            fastest[used[u]] = fmax(fastest[used[u]], flow.bytes / fmax(alone_ns, 1e-3) * 1e9);
+        size_t before = is_first ? used_count < COMMON_MAX ? used_count : COMMON_MAX : count, kept = 0;
+        for (size_t i = 0; i < before; i++) {
+            struct search_use use = is_first ? (struct search_use){used[i], flow.bytes} : common[i];
+            if (used_count > 0 && plan_load_uses(price->table, use.resource, flow.from, flow.to, flow.bytes))
+                common[kept++] = use;
+        }
+        count = kept;
+        is_first = false;
+        ret->alone_ns = fmin(ret->alone_ns, alone_ns);
     }
-    return least;
+    bool ok = true;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = add_use(price, common[i].resource, common[i].ns);
+    ret->use_count = (uint32_t)price->use_count - ret->use;
+    return ok;
 }
 
 /* Alone, and what it uses; ns are bytes until it is known how fast the users of each resource are. */
 static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to, double *fastest, struct search_arc *ret)
 {
-    if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST)) {
-        *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : least_to_host(price, kind, from), .use = (uint32_t)price->use_count};
-        return true;
-    }
+    if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST))
+        return make_host_arc(price, kind, from, fastest, ret);
     struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
     double unknown_ns = price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
     struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns, .use = (uint32_t)price->use_count};
@@ -399,16 +419,21 @@ static double error_of(struct bind_price *price, const uint16_t *slot)
     return same * last.time.time_ns / (last.time.time_ns + (double)price->lacking * price->lack_ns);
 }
 
-enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
+static struct search_problem problem_of(struct bind_price *price, const struct bind_price_choice *choice)
 {
     const struct bind_price_request *request = &price->request;
-    if (!make_arcs(price))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    struct search_problem problem = {
+    return (struct search_problem){
         .slots = request->gpu_count, .tasks = request->tasks, .each = request->each, .share = choice->share, .in_order = choice->in_order,
         .flow = price->flow, .flow_count = price->flow_count, .kinds = price->kind_count, .arc = price->arc, .use = price->use,
         .resources = plan_load_resource_count(price->table), .sort = price->sort, .far = choice->far, .apart = choice->apart, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
     };
+}
+
+enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
+{
+    if (!make_arcs(price))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
+    struct search_problem problem = problem_of(price, choice);
     struct search_result result;
     if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
@@ -423,5 +448,17 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
     }
     result.bound_ns -= fmin(plan_bind_start_most_ns(price), result.bound_ns);
     *ret = result;
+    return BERTH_OK;
+}
+
+enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bind_price_choice *choice, double *ret_ns, struct berth_err *err)
+{
+    if (!make_arcs(price))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
+    struct search_problem problem = problem_of(price, choice);
+    double bound_ns;
+    if (!plan_search_least(&problem, &bound_ns))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
+    *ret_ns = price->is_rounded ? (double)NAN : bound_ns - fmin(plan_bind_start_most_ns(price), bound_ns);
     return BERTH_OK;
 }

@@ -118,5 +118,8 @@ struct bind_price_choice {
     double unwanted_ns;
 };
 
+/* What no choice takes less than, without a search; NAN where flows have too many different sizes. In place of plan_bind_price_search, where nothing may lack a price. NO_MEMORY. */
+enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bind_price_choice *choice, double *ret_ns, struct berth_err *err);
+
 /* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns, which no choice's price is below, is NAN where flows have too many different sizes for one. Once for each price. NO_MEMORY. */
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err);

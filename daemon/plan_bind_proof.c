@@ -4,6 +4,8 @@
 
 #include "plan_bind_bound.h"
 
+#define GAP_MOST 10 /* a time that is less than a tenth of another one says nothing of it */
+
 /* What no choice is below by any way of copying that was looked at, whatever memory its tasks have; 0 unknown. */
 static enum berth_code bound_anywhere(const struct bind_traffic *traffic, double *ret_ns, struct berth_err *err)
 {
@@ -30,12 +32,13 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
             return code;
     }
     answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
-    answer->gap = is_open ? NAN : bound_ns > 0 ? fmax(ours->step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
+    bool is_bound = bound_ns > 0 && ours->step.time_ns <= GAP_MOST * bound_ns;
+    answer->gap = is_open ? NAN : is_bound ? fmax(ours->step.time_ns / bound_ns - 1, 0) : answer->is_proven ? 0 : NAN;
     if (is_open)
         plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
     else if (!answer->is_proven && isnan(answer->gap))
         plan_warn(&answer->reasons, "not proven to be the best: %s",
-                  !is_as_searched ? "a task has other memory than that next to its gpus, with which choices were weighed" : ours->lacking > 0 ? "choices differ in which transfers have a price" : "nothing is certain of so many different transfers");
+                  bound_ns > 0 ? "what is certain of every choice is less than a tenth of its time" : !is_as_searched ? "a task has other memory than that next to its gpus, with which choices were weighed" : ours->lacking > 0 ? "choices differ in which transfers have a price" : "nothing is certain of so many different transfers");
     return BERTH_OK;
 }

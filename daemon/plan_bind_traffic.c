@@ -197,7 +197,6 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
     if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? &same : &least) || isnan(traffic->how[traffic->by].time_ns))
         return false;
     traffic->how[by] = same;
-    traffic->bound_ns = fmin(traffic->bound_ns, least_ns);
     return true;
 }
 
@@ -220,15 +219,20 @@ static enum berth_code look(struct work *work, enum load_by by, struct berth_err
     uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
     enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err) : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     bool skipped = code == BERTH_OK && is_hopeless(traffic, by, price, work->gpus->count);
-    if (code == BERTH_OK && !skipped)
+    if (skipped && work->gpus->count > SEARCH_EXACT_SLOTS)
+        code = plan_bind_price_bound(price, &choice, &found.bound_ns, err); /* other gpus might take less so than the chosen ones */
+    else if (skipped)
+        found.bound_ns = plan_bind_price_least_ns(price);
+    else if (code == BERTH_OK)
         code = plan_bind_price_search(price, &choice, slot, &found, err);
+    if (code == BERTH_OK)
+        traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
     if (code == BERTH_OK && !skipped) {
         struct bind_by how = price_by(price, slot);
         bool better = is_preferred(traffic, by, &how, &found);
         if (traffic->price != NULL && how.unstarted == traffic->how[traffic->by].unstarted)
             give_away(better ? &found : &traffic->found, better ? &traffic->found : &found);
         traffic->how[by] = how;
-        traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
         if (better)
             keep(traffic, by, &found, &price, &slot);
     }

@@ -21,10 +21,22 @@ static bool is_only_choice(const struct search_work *work)
     return true;
 }
 
+/* Whether there are so few choices that all can be looked at: one after the other the berths of a task have slots that ascend; in order all have. */
+static bool has_few_choices(const struct search_work *work)
+{
+    const struct search_problem *problem = work->problem;
+    double choices = 1;
+    for (size_t b = 0; b < work->berths && choices <= SEARCH_EXACT_CHOICES * (double)work->berths; b++) {
+        size_t ascending = problem->in_order ? b : b % problem->each;
+        choices *= (double)(problem->slots - b) / (double)(ascending + 1);
+    }
+    return work->fullest == 1 && choices <= SEARCH_EXACT_CHOICES;
+}
+
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
-    bool only = is_only_choice(work), exact = !only && work->problem->slots <= SEARCH_EXACT_SLOTS;
+    bool only = is_only_choice(work), exact = !only && (work->problem->slots <= SEARCH_EXACT_SLOTS || has_few_choices(work));
     if (!plan_search_bound(work))
         return false;
     if (!plan_search_swap(work, false))
@@ -49,6 +61,16 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struc
         memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
         *ret = work.result;
     }
+    plan_search_work_done(&work);
+    return ok;
+}
+
+bool plan_search_least(const struct search_problem *problem, double *ret_ns)
+{
+    struct search_work work;
+    bool ok = plan_search_work_init(&work, problem) && plan_search_bound(&work);
+    if (ok)
+        *ret_ns = work.result.bound_ns;
     plan_search_work_done(&work);
     return ok;
 }

@@ -5,7 +5,7 @@
  * What is less: tasks without room (struct search_problem); the time of the step; among equals how far the slots of each task are apart; then the sum of the flows' times; then how far the slots are from what
  * their tasks need; then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
  *
- * Up to SEARCH_EXACT_SLOTS slots every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
+ * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices, every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
  * apart merged. Once the least time is found and proven, those that take as long are told apart among choices of SEARCH_TIES_FLOWS flows in all. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
  * fixed, and swaps; the gap is then to a bound that no choice is below.
  *
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #define SEARCH_EXACT_SLOTS   8
+#define SEARCH_EXACT_CHOICES 50000 /* on more slots, where each task has its own */
 #define SEARCH_SLOTS_MAX     256
 #define SEARCH_RESOURCES_MAX 65535
 #define SEARCH_ANYWHERE      UINT16_MAX
@@ -84,6 +85,9 @@ struct search_result {
 
 /* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots * share. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struct search_result *ret);
+
+/* The bound_ns that such a search begins with, without one: no choice takes less time. False when out of memory. */
+bool plan_search_least(const struct search_problem *problem, double *ret_ns);
 
 /* Takes the slots in order instead, if they take as long to within same, a fraction of it, and SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same, and none is
  * farther. slot and result are plan_search's, whose bound stays. False when out of memory. */

@@ -158,7 +158,7 @@ static bool begin(struct dive *dive)
         }
     }
     dive->level[0].renamings = UINT64_MAX;
-    return find_same(dive) && (problem->in_order || problem->each > 1 || plan_search_alike(problem, &dive->alike));
+    return find_same(dive) && (problem->in_order || problem->each > 1 || problem->slots > SEARCH_EXACT_SLOTS || plan_search_alike(problem, &dive->alike));
 }
 
 static void end(struct dive *dive)
@@ -194,7 +194,7 @@ static bool is_free(const struct dive *dive, size_t berth, size_t slot)
     if (problem->most != NULL && berth % problem->each == 0 && problem->unit[slot] != SEARCH_ANYWHERE &&
         plan_search_work_in_unit(problem, dive->slot, task, problem->unit[slot]) >= problem->most[problem->unit[slot]])
         return false;
-    return !(dive->level[berth].renamings & dive->alike.lowers[slot]);
+    return slot >= SEARCH_EXACT_SLOTS || !(dive->level[berth].renamings & dive->alike.lowers[slot]);
 }
 
 /* What the berths without a slot take at least, once berth has its own. */
@@ -249,7 +249,7 @@ static bool is_open(struct dive *dive, size_t berth)
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
-    after->renamings &= dive->alike.keeps[slot];
+    after->renamings &= slot < SEARCH_EXACT_SLOTS ? dive->alike.keeps[slot] : UINT64_MAX;
     struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, 0, 0};
     if (dive->is_for_time)
         least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */

@@ -357,17 +357,49 @@ static void start(struct shake *shake)
         hand_out(shake);
 }
 
-static void run(struct shake *shake, bool thorough)
+/* In rank order, where tasks have several slots: those that follow each other, at such places that all tasks' are as near to each other as they can be so. What depends on all of a task's slots, as
+ * where its memory is, changes move by move for the worse before it is better. False when out of memory. */
+static bool try_neighbours(struct shake *shake)
+{
+    const struct search_problem *problem = shake->work->problem;
+    size_t n = problem->slots, each = problem->each, tasks = problem->tasks;
+    double *least = calloc((tasks + 1) * (n + 1), sizeof *least); /* by tasks and slots: how far the first tasks' slots are apart, on the first slots */
+    double *apart = calloc(n + 1, sizeof *apart);                 /* by slot after the last: of a task's */
+    bool ok = least != NULL && apart != NULL;
+    for (size_t end = each; ok && end <= n; end++)
+        for (size_t a = end - each; a < end; a++)
+            for (size_t b = a + 1; b < end; b++)
+                apart[end] += problem->apart[a * n + b];
+    for (size_t t = 1; ok && t <= tasks; t++)
+        for (size_t end = 0; end <= n; end++) {
+            double *here = &least[t * (n + 1) + end];
+            *here = end < t * each ? INFINITY : fmin(here[-1], here[-(ptrdiff_t)(n + 1 + each)] + apart[end]);
+        }
+    for (size_t t = tasks, end = n; ok && t > 0; t--, end -= each) {
+        while (least[t * (n + 1) + end - 1] <= least[t * (n + 1) + end])
+            end--;
+        for (size_t i = 0; i < each; i++)
+            shake->slot[(t - 1) * each + i] = (uint16_t)(end - each + i);
+    }
+    if (ok)
+        plan_search_work_try(shake->work, shake->slot);
+    free(least);
+    free(apart);
+    return ok;
+}
+
+static bool run(struct shake *shake, bool thorough)
 {
     struct search_work *work = shake->work;
-    double flows = (double)work->problem->flow_count + 1, prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
-    plan_search_work_order(work->problem, shake->slot);
+    const struct search_problem *problem = work->problem;
+    double flows = (double)problem->flow_count + 1, prices = fmin(fmax(PRICED_PAIRS / (flows * flows), PRICES_LEAST), PRICES_MOST);
+    plan_search_work_order(problem, shake->slot);
     plan_search_work_try(work, shake->slot);
     shake->scale = 1 / fmax(work->result.cost.time_ns, 1e-3);
     start(shake);
     put_in_order(shake);
     plan_search_work_try(work, shake->slot);
-    if (thorough && !work->problem->in_order) {
+    if (thorough && !problem->in_order) {
         rebuild(shake);
         shake->least_sum = INFINITY;
         keep_least(shake);
@@ -376,7 +408,10 @@ static void run(struct shake *shake, bool thorough)
         put_in_order(shake);
         plan_search_work_try(work, shake->slot);
     }
+    if (problem->in_order && problem->each > 1 && !try_neighbours(shake))
+        return false;
     swap_by_price(shake, thorough ? (uint64_t)prices : PRICES_LEAST);
+    return true;
 }
 
 bool plan_search_swap(struct search_work *work, bool thorough)
@@ -388,8 +423,7 @@ bool plan_search_swap(struct search_work *work, bool thorough)
     shake.taken = calloc(problem->slots, sizeof *shake.taken);
     shake.load = calloc(problem->resources + 1, sizeof *shake.load);
     bool ok = shake.slot != NULL && shake.least != NULL && shake.taken != NULL && shake.load != NULL;
-    if (ok)
-        run(&shake, thorough);
+    ok = ok && run(&shake, thorough);
     free(shake.slot);
     free(shake.least);
     free(shake.taken);

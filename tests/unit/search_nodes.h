@@ -91,7 +91,7 @@ static void flow(struct node *node, size_t kind, int from, int to)
 }
 
 /* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something outside through the module's port. */
-static struct node *modules(size_t slots, size_t tasks)
+static inline struct node *modules(size_t slots, size_t tasks)
 {
     struct node *node = begin(slots, tasks, 1, 2);
     for (size_t i = 0; i < slots; i++)
