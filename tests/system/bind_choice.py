@@ -149,6 +149,10 @@ def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
             answer = node.bind({"allowed": {}, **request})
             alone = node.bind({"allowed": {}, **request, "host_bytes": 0})
             assert answer["proven_optimal"] and answer["gap"] < 1e-6 and time_of(answer) <= time_of(alone) * (1 + 1e-6), (request, answer["gap"], answer["predicted"], alone["predicted"])
+        # So many sizes that the search takes some for others.
+        flows = [{"from": a, "to": b, "bytes": MIB + 1000 * (9 * a + b)} for a in range(9) for b in range(9) if a != b]
+        many = node.bind({"allowed": {}, "tasks": 9, "tasks_per_gpu": 2, "flows": flows})
+        assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in many["reasons"], many["reasons"]
         # Where they do decide, none takes less than what gpus send each other.
         part = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})
         alone = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})

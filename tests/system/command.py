@@ -272,6 +272,12 @@ def bind_says_what_can_be_checked():
     assert order + ", then those from the host and to it: in another one the step may take more or less" in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "1M")
     # As many bytes, to the host and to a gpu, which starts them in another time: by the other order the step takes less or more, too.
     assert order in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "64K") and order not in said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "64K")
+    # What is proven of lower bounds is called that; one of which no more is known is not as long as a whole price, nor so many times as long.
+    assert "Proven of lower bounds: no other assignment is predicted to be better." in said("mi250x", "-n", 4, "--gpus", "0,1,6,7", "--pattern", "ring", "--bytes", "1K")
+    out = said("h200x4-hand", "-n", 3, "--flow", "1:2:64K")
+    assert "Proven" not in out and "2.31 µs; in the launcher's own order: at least 1.04 µs (not all measured)." in out, out
+    # Two orders that nothing known tells apart: gpus are given out in order, and nothing is proven.
+    assert "not proven to be the best: its time is a lower bound" in said("h200x4-hand", "-n", 2, "--flow", "1:0:64K")
     # Which model's engines are known is not this one's.
     assert "the engines of another model of AMD's (gfx90a) are known not to fill such links" in said("mi300a", "-n", 4, "--pattern", "ring", "--bytes", "1G")
 
