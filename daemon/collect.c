@@ -7,6 +7,7 @@
 
 #include "print.h"
 #include "record.h"
+#include "record_values.h"
 
 #define SKIPPED_MAX 1000
 

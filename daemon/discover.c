@@ -10,6 +10,7 @@
 #include "curve.h"
 #include "draft.h"
 #include "record.h"
+#include "record_values.h"
 
 #define LIVE_KFD "/sys/class/kfd/kfd"
 

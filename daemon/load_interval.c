@@ -63,9 +63,8 @@ struct prediction load_interval_one(double end_ns, const struct prediction *alon
     return (struct prediction){end_ns, isnan(spread) ? spread : end_ns * (1 - fmin(spread, 1)), end_ns * (1 + spread)};
 }
 
-struct prediction load_interval_begun(const struct prediction *end, double call_ns, double launches_ns, const struct agreement *drift)
+struct prediction load_interval_begun(const struct prediction *end, double call_half_ns, double launches_ns)
 {
-    double more_ns = drift != NULL && drift->calls > 0 && call_ns > 0 ? spread_one(0, drift->call, drift->calls, 1) * call_ns : 0;
-    double low_ns = hypot(end->time_ns - end->low_ns, more_ns) + launches_ns, high_ns = hypot(end->high_ns - end->time_ns, more_ns) + launches_ns;
+    double low_ns = hypot(end->time_ns - end->low_ns, call_half_ns) + launches_ns, high_ns = hypot(end->high_ns - end->time_ns, call_half_ns) + launches_ns;
     return (struct prediction){end->time_ns, isnan(low_ns) ? low_ns : fmax(end->time_ns - low_ns, 0), end->time_ns + high_ns};
 }

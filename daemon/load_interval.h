@@ -19,5 +19,5 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
  * deviation between what is measured at one time and at another (agree.h) of its rate. */
 struct prediction load_interval_one(double end_ns, const struct prediction *alone, const struct resource_step *shared, const struct agreement *drift);
 
-/* With call_ns of it what its caller's clock sees of starting it, which deviates by itself; and launches_ns by which it is not known when it begins. */
-struct prediction load_interval_begun(const struct prediction *end, double call_ns, double launches_ns, const struct agreement *drift);
+/* With what starting it costs its caller, which deviates by itself by call_half_ns (plan_move_call_half_ns); and launches_ns by which it is not known when it begins. */
+struct prediction load_interval_begun(const struct prediction *end, double call_half_ns, double launches_ns);

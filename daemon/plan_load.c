@@ -220,7 +220,7 @@ static struct prediction end_of(const struct load_table *table, const struct loa
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
     struct prediction end = load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
-    return ride != NULL ? load_interval_begun(&end, ride->move.t0_call_ns, turn * ride->launch_ns, drift) : end;
+    return ride != NULL ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move), turn * ride->launch_ns) : end;
 }
 
 /* Whether what slows some is known to be shared fairly: by sets, all of which fair shares reproduce. */

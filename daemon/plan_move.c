@@ -298,16 +298,24 @@ double plan_move_start_ns(const struct move *move)
 /* Of a call: where what starting it costs is another pair's, nothing says how far that is off. */
 #define START_MATTERS 0.01
 
+double plan_move_call_half_ns(const struct move *move)
+{
+    const struct agreement *drift = move->drift;
+    double own_ns = 0, drift_ns = 0;
+    if (move->call != NULL && move->call->high >= move->call->low)
+        own_ns = spread_cell((move->call->high - move->call->low) / 2, move->call->n);
+    if (drift != NULL && drift->calls > 0 && !isnan(move->t0_call_ns))
+        drift_ns = spread_one(0, drift->call, drift->calls, 1) * move->t0_call_ns;
+    return hypot(own_ns, drift_ns);
+}
+
 struct prediction plan_move_called(const struct move *move, double bytes)
 {
     struct prediction time = plan_move_queued(move, bytes);
     const struct agreement *drift = move->drift;
     double called_ns = isnan(move->t0_call_ns) ? time.time_ns : curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move));
     double half_ns = time.high_ns - time.time_ns;
-    if (move->call != NULL && move->call->high >= move->call->low)
-        half_ns = hypot(half_ns, spread_cell((move->call->high - move->call->low) / 2, move->call->n));
-    if (drift != NULL && drift->calls > 0 && !isnan(move->t0_call_ns))
-        half_ns = hypot(half_ns, spread_one(0, drift->call, drift->calls, 1) * move->t0_call_ns);
+    half_ns = hypot(half_ns, plan_move_call_half_ns(move));
     if (drift != NULL && drift->rates > 0)
         half_ns = hypot(half_ns, spread_one(0, drift->rate, drift->rates, 1) * time.time_ns);
     if (move->is_start_like && move->t0_call_ns > START_MATTERS * called_ns)

@@ -78,6 +78,9 @@ double plan_move_start_ns(const struct move *move);
  * places and in other runs too (agree.h). */
 struct prediction plan_move_called(const struct move *move, double bytes);
 
+/* Half the 95 % interval of what starting one more call costs, from how far calls were apart that were made one after the other (move->call), and between other places (move->drift); 0 nothing says. */
+double plan_move_call_half_ns(const struct move *move);
+
 /* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */
 unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 

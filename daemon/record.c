@@ -4,7 +4,6 @@
  */
 #include "record.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -110,9 +109,9 @@ static void read_interval(const struct cursor *cursor, double value, const char 
     *ret_high = high;
 }
 
-static uint32_t read_repetitions(const struct cursor *cursor)
+static uint32_t read_repetitions(const struct cursor *cursor, const char *key)
 {
-    return (uint32_t)read_integer(cursor, "n", false, 0, 1, REPETITIONS_MAX);
+    return (uint32_t)read_integer(cursor, key, false, 0, 1, REPETITIONS_MAX);
 }
 
 static enum metric read_metric(const struct cursor *cursor)
@@ -209,8 +208,24 @@ static void read_samples(const struct cursor *cursor, json_t *samples, struct re
             err_set(cursor->err, BERTH_BAD_DATA, "sample: bytes do not ascend at %" PRId64, sample->bytes);
         sample->median_ns = read_number(&at, "median_ns", true, false);
         read_interval(&at, sample->median_ns, "low_ns", "high_ns", &sample->low_ns, &sample->high_ns);
-        sample->n = read_repetitions(&at);
+        sample->n = read_repetitions(&at, "n");
     }
+}
+
+/* Gives whether there is any. */
+static bool read_t0(const struct cursor *cursor, struct record *record)
+{
+    bool has_t0 = false;
+    for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
+        record->value.t0_ns[clock] = read_number(cursor, transfer_clock_key((enum transfer_clock)clock), false, false);
+        has_t0 = has_t0 || !isnan(record->value.t0_ns[clock]);
+    }
+    double call_ns = record->value.t0_ns[TRANSFER_CALL];
+    read_interval(cursor, call_ns, "t0_call_low_ns", "t0_call_high_ns", &record->value.t0_call_low_ns, &record->value.t0_call_high_ns);
+    record->value.t0_call_n = read_repetitions(cursor, "t0_call_n");
+    if (isnan(call_ns) && (!isnan(record->value.t0_call_low_ns) || record->value.t0_call_n > 0))
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns", cursor->in);
+    return has_t0;
 }
 
 static void read_value(const struct cursor *cursor, struct record *record)
@@ -218,15 +233,11 @@ static void read_value(const struct cursor *cursor, struct record *record)
     record->value.metric = read_metric(cursor);
     record->value.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
     record->value.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
-    bool has_t0 = false;
-    for (int clock = 0; clock < TRANSFER_CLOCKS; clock++) {
-        record->value.t0_ns[clock] = read_number(cursor, transfer_clock_key((enum transfer_clock)clock), false, false);
-        has_t0 = has_t0 || !isnan(record->value.t0_ns[clock]);
-    }
+    bool has_t0 = read_t0(cursor, record);
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
     record->value.value = read_number(cursor, "value", samples == NULL, false);
     read_interval(cursor, record->value.value, "low", "high", &record->value.low, &record->value.high);
-    record->value.n = read_repetitions(cursor);
+    record->value.n = read_repetitions(cursor, "n");
     if (cursor->err->code != BERTH_OK)
         return;
     read_axes(cursor, record->value.metric, 0, record->value.axes, sizeof record->value.axes);
@@ -407,93 +418,9 @@ void record_done(struct record *record)
     *record = (struct record){0};
 }
 
-static enum berth_code add(struct values *values, const struct value *v, const char *axes, const char *why, struct berth_err *err)
+enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes, char *ret_axes, size_t size, struct berth_err *err)
 {
-    if (!values_add(values, v, axes, why))
-        return err_set(err, BERTH_NO_MEMORY, "out of memory for %zu values", values->count);
-    return BERTH_OK;
-}
-
-static enum berth_code add_samples(const struct record *record, struct value *v, struct values *values, struct berth_err *err)
-{
-    bool is_rate = strcmp(metric_info(record->value.metric)->unit, "bytes_per_s") == 0;
-    for (size_t i = 0; i < record->value.sample_count; i++) {
-        const struct record_sample *sample = &record->value.samples[i];
-        double scale = (double)sample->bytes * 1e9;
-        v->value = is_rate ? scale / sample->median_ns : sample->median_ns;
-        v->low = is_rate ? scale / sample->high_ns : sample->low_ns;
-        v->high = is_rate ? scale / sample->low_ns : sample->high_ns;
-        if (isinf(v->high)) /* a time of zero bounds no rate */
-            v->low = v->high = NAN;
-        v->n = sample->n;
-        char axes[sizeof record->value.axes];
-        struct berth_err first = {0};
-        read_axes(&(struct cursor){record->object, "value", &first}, record->value.metric, sample->bytes, axes, sizeof axes);
-        enum berth_code code = first.code != BERTH_OK ? err_set(err, first.code, "%s", first.detail) : add(values, v, axes, NULL, err);
-        if (code != BERTH_OK)
-            return code;
-    }
-    return BERTH_OK;
-}
-
-/* What starting the transfer costs, of which no interval is known. */
-static enum berth_code add_overheads(const struct record *record, const struct value *transfer, struct values *values, struct berth_err *err)
-{
-    const double *t0_ns = record->value.t0_ns;
-    enum berth_code code = BERTH_OK;
-    for (int clock = 0; clock < TRANSFER_CLOCKS && code == BERTH_OK; clock++) {
-        struct value v = *transfer;
-        char axes[TRANSFER_AXES_MAX];
-        if (isnan(t0_ns[clock]))
-            continue;
-        transfer_overhead_axes(record->value.metric, record->value.axes, clock, axes, sizeof axes);
-        v.metric = METRIC_TRANSFER_OVERHEAD;
-        v.value = t0_ns[clock];
-        v.low = v.high = NAN;
-        code = add(values, &v, axes, NULL, err);
-    }
-    return code;
-}
-
-enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
-                                  int64_t measured_at_s, struct values *values, struct berth_err *err)
-{
-    assert(record->kind == RECORD_VALUE || record->kind == RECORD_SKIP);
-    bool is_skip = record->kind == RECORD_SKIP;
-    const char *from = is_skip ? record->skip.from : record->value.from, *to = is_skip ? record->skip.to : record->value.to;
-    struct value v = {.source = source, .measured_at_s = measured_at_s, .from = graph_find(graph, from), .to = graph_find(graph, to)};
-    if (v.from == PLACE_NONE || v.to == PLACE_NONE)
-        return err_no_such_place(err, v.from == PLACE_NONE ? from : to);
-    if (is_skip) {
-        v.metric = record->skip.metric;
-        v.value = v.low = v.high = NAN;
-        return add(values, &v, record->skip.axes, record->skip.why, err);
-    }
-    v.metric = record->value.metric;
-    enum berth_code code = add_overheads(record, &v, values, err);
-    if (code != BERTH_OK)
-        return code;
-    if (record->value.sample_count > 0)
-        return add_samples(record, &v, values, err);
-    v.value = record->value.value;
-    v.low = record->value.low;
-    v.high = record->value.high;
-    v.n = record->value.n;
-    return add(values, &v, record->value.axes, NULL, err);
-}
-
-enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
-                               struct sets *sets, struct berth_err *err)
-{
-    assert(record->kind == RECORD_SET);
-    struct set_flow flows[SETS_FLOWS_MAX];
-    struct set set = {record->set.metric, source, measured_at_s, flows, record->set.flow_count};
-    for (size_t i = 0; i < set.flow_count; i++) {
-        struct record_flow *flow = &record->set.flows[i];
-        flows[i] = (struct set_flow){
-            graph_find(graph, flow->from), graph_find(graph, flow->to), flow->axes, flow->bytes_per_s, flow->low, flow->high};
-        if (flows[i].from == PLACE_NONE || flows[i].to == PLACE_NONE)
-            return err_no_such_place(err, flows[i].from == PLACE_NONE ? flow->from : flow->to);
-    }
-    return sets_add(sets, &set) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "out of memory for %zu sets", sets->count);
+    struct berth_err first = {0};
+    read_axes(&(struct cursor){record->object, "value", &first}, metric, bytes, ret_axes, size);
+    return first.code == BERTH_OK ? BERTH_OK : err_set(err, first.code, "%s", first.detail);
 }

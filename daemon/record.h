@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "err.h"
-#include "graph.h"
+#include "metric.h"
 #include "sets.h"
 #include "transfer.h"
 #include "values.h"
@@ -46,7 +46,8 @@ struct record {
             char axes[256];
             double value, low, high;                /* NAN absent; value absent when there are samples */
             double t0_ns[TRANSFER_CLOCKS];          /* NAN absent */
-            uint32_t n;
+            double t0_call_low_ns, t0_call_high_ns; /* between these 95 % of single calls were; NAN absent */
+            uint32_t n, t0_call_n;                  /* 0 absent */
             struct record_sample *samples;
             size_t sample_count;
         } value;
@@ -75,12 +76,5 @@ extern const char *const record_findings[]; /* NULL-terminated */
 enum berth_code record_parse(const char *line, size_t length, struct record *ret_record, struct berth_err *err);
 void record_done(struct record *record);
 
-/* Adds a set record's flows as one set on this graph. Fails with NO_SUCH_PLACE or NO_MEMORY. */
-enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
-                               struct sets *sets, struct berth_err *err);
-
-/* Turns a value or skip record into values on this graph: each sample of a bandwidth metric becomes the rate at its bytes axis, a t0 of a
- * transfer a value of transfer_overhead.
- * Fails with NO_SUCH_PLACE or BAD_DATA. */
-enum berth_code record_add_values(const struct record *record, const struct graph *graph, enum value_source source,
-                                  int64_t measured_at_s, struct values *values, struct berth_err *err);
+/* A value record's axes as canonical text, with bytes as one more where that is above 0. BAD_DATA where the metric has no such axis. */
+enum berth_code record_axes(const struct record *record, enum metric metric, int64_t bytes, char *ret_axes, size_t size, struct berth_err *err);

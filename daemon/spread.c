@@ -50,6 +50,8 @@ static double student(double freedom)
 
 double spread_deviation(double half, uint32_t n) { return half / half_in_deviations(n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST); }
 
+double spread_interval(double half, uint32_t n) { return half / Z * half_in_deviations(n >= SPREAD_N_LEAST ? n : SPREAD_N_LEAST); }
+
 double spread_one(double deviation, double error, uint32_t n, size_t intervals)
 {
     return student(spread_freedom(n) * (double)(intervals > 0 ? intervals : 1)) * sqrt(deviation * deviation + error * error);

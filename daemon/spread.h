@@ -14,6 +14,9 @@
 /* The deviation of single repetitions, from half the width of the 95 % interval of their median; n 0: not known. */
 double spread_deviation(double half, uint32_t n);
 
+/* The other way round: half the 95 % interval of the median of n repetitions, of which 95 % are no farther than half from it; n 0: not known. */
+double spread_interval(double half, uint32_t n);
+
 /* One interval of a median says as much of the deviation as a variance with so many degrees of freedom does; n 0: not known. */
 double spread_freedom(uint32_t n);
 

@@ -93,7 +93,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct probe_sample){.bytes = (int64_t)jobs[i].bs.bytes, .ns = ns[i]};
     return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, &axes, samples, count,
-                              &(struct gpu_starts){.call_ns = call.value, .queue_ns = ns[0].value});
+                              &(struct gpu_starts){.call = {.value = call.value}, .queue_ns = ns[0].value});
 }
 
 bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells)

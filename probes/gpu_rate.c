@@ -18,9 +18,7 @@
 #define QUEUE_NS_TO 1e6   /* at most */
 #define QUEUE_MAX   48    /* of them: the start of a queue varies by a microsecond or two, however long it is */
 
-#define CALLS      40 /* the lowest decile needs 36 for an interval */
 #define CALLS_MIN  8
-#define CALLS_SEAT 10 /* from one seat, one after the other */
 #define CALLS_COLD 2  /* before these, not counted */
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
@@ -277,34 +275,42 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
     return true;
 }
 
-static bool call_all(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t end_ns,
-                     double *ret_samples, unsigned *ret_count, enum gpu_fault *ret_fault, struct probe_why *why)
+static bool call_all(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count, unsigned count,
+                     const struct gpu_seats *seats, int64_t end_ns, double *ret_ns, unsigned *ret_count,
+                     enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns;
-    unsigned n = 0;
-    for (; n < CALLS && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
-        if (n % CALLS_SEAT == 0) {
-            gpu_seats_take(seats, n / CALLS_SEAT);
-            for (int i = 0; i < CALLS_COLD; i++)
-                if (!gpu_trial_call(trial, op, &ns, ret_fault, why))
+    unsigned n = 0, each = count / GPU_SEATS_MAX;
+    for (; n < count && (n < CALLS_MIN || probe_clock_ns() < end_ns); n++) {
+        if (n % each == 0) {
+            gpu_seats_take(seats, n / each);
+            for (unsigned i = 0; i < CALLS_COLD; i++)
+                if (!gpu_trial_call(trial, &ops[i % op_count], &ns, ret_fault, why))
                     return false;
         }
-        if (!gpu_trial_call(trial, op, &ret_samples[n], ret_fault, why))
+        if (!gpu_trial_call(trial, &ops[n % op_count], &ret_ns[n], ret_fault, why))
             return false;
     }
     *ret_count = n;
     return true;
 }
 
+bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count, unsigned count,
+                    const struct gpu_seats *seats, int64_t budget_ns, double *ret_ns, unsigned *ret_count,
+                    enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    bool ok = call_all(trial, ops, op_count, count, seats, probe_clock_ns() + budget_ns, ret_ns, ret_count, ret_fault, why);
+    gpu_seats_leave(seats);
+    return ok;
+}
+
 bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns,
                    struct probe_summary *ret_median, struct probe_summary *ret_low, enum gpu_fault *ret_fault,
                    struct probe_why *why)
 {
-    double samples[CALLS];
+    double samples[GPU_RATE_CALLS];
     unsigned n;
-    bool ok = call_all(trial, op, seats, probe_clock_ns() + budget_ns, samples, &n, ret_fault, why);
-    gpu_seats_leave(seats);
-    if (!ok)
+    if (!gpu_rate_calls(trial, op, 1, GPU_RATE_CALLS, seats, budget_ns, samples, &n, ret_fault, why))
         return false;
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);

@@ -36,6 +36,15 @@ bool gpu_rate_times(struct gpu_trial *trial, const struct gpu_op *op, uint64_t s
                     size_t *ret_count, struct probe_random *random, int64_t budget_ns, enum gpu_fault *ret_fault,
                     struct probe_why *why);
 
+#define GPU_RATE_CALLS 40 /* the lowest decile needs 36 for an interval */
+
+/* What the caller's clock sees of each of count single operations (GPU_RATE_CALLS at most) that are called one after the other, launch
+ * to synchronised, of each of the ops in turn, and as many from each of the seats (NULL: from where the thread runs): ret_ns[i] is of
+ * ops[i % op_count]. *ret_count are fewer where the budget is spent, and 8 at least. */
+bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op_count, unsigned count,
+                    const struct gpu_seats *seats, int64_t budget_ns, double *ret_ns, unsigned *ret_count,
+                    enum gpu_fault *ret_fault, struct probe_why *why);
+
 /* What the caller's clock sees of one operation, launch to synchronised, called from each of the seats in turn (NULL: from where
  * the thread runs): median, and the lowest decile. */
 bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns,

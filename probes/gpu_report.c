@@ -99,7 +99,7 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     const struct {
         const char *key;
         double ns;
-    } t0[] = {{"t0_call_ns", starts->call_ns},
+    } t0[] = {{"t0_call_ns", starts->call.value},
               {"t0_queue_ns", starts->queue_ns},
               {"t0_chain_ns", starts->chain_ns},
               {"t0_launch_ns", starts->launch_ns},
@@ -107,6 +107,11 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     for (size_t i = 0; i < sizeof t0 / sizeof *t0; i++)
         if (t0[i].ns > 0)
             probe_line_number(&line, t0[i].key, t0[i].ns);
+    if (starts->call.value > 0 && starts->call.n > 0) {
+        probe_line_number(&line, "t0_call_low_ns", starts->call.low);
+        probe_line_number(&line, "t0_call_high_ns", starts->call.high);
+        probe_line_integer(&line, "t0_call_n", starts->call.n);
+    }
     probe_line_open_list(&line, "samples");
     for (size_t i = 0; i < count; i++)
         probe_record_sample(&line, &samples[i]);

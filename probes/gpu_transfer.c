@@ -2,12 +2,13 @@
 
 #include <math.h>
 
+#include "gpu_calls.h"
 #include "gpu_chain.h"
 #include "gpu_rate.h"
 #include "probe_clock.h"
 
 #define LEAST_BYTES  4096
-#define FEW_BYTES    (UINT64_C(64) << 10)
+#define FEW_BYTES    GPU_CALLS_BYTES
 #define FEW_STEP     64
 #define CALLED_SHORT (UINT64_C(4) << 20)
 #define CALLED_LONG  (UINT64_C(32) << 20)
@@ -50,28 +51,6 @@ size_t gpu_transfer_sizes(uint64_t most, bool few, struct probe_sample *ret_samp
     return count;
 }
 
-/* How much more a call takes than one operation in a queue: the mean of the curve's smallest size and of 64 KiB. Not of 16 bytes:
- * drivers write a few bytes into the queue itself, which is a microsecond quicker, and not what larger ones cost. */
-static bool find_more(struct gpu_run *run, const struct gpu_flow *flow, const struct probe_sample *samples, size_t count,
-                      int64_t budget_ns, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
-{
-    struct probe_summary call, low;
-    struct gpu_op op = flow->op;
-    double sum = 0;
-    unsigned n = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && samples[i].bytes != FEW_BYTES)
-            continue;
-        op.bytes = (uint64_t)samples[i].bytes;
-        if (!gpu_rate_call(run->trial, &op, gpu_run_seats(run, op.device), budget_ns, &call, &low, ret_fault, why))
-            return false;
-        sum += call.value - samples[i].ns.value;
-        n++;
-    }
-    *ret_ns = sum / n;
-    return true;
-}
-
 /* As pieces of a way through several memories, of what moves bytes. Of 64 KiB, because a few bytes would be in the queue itself. */
 static bool find_chain(struct gpu_run *run, const struct gpu_flow *flow, const struct probe_sample *samples, size_t count,
                        struct gpu_starts *starts, enum gpu_fault *ret_fault, struct probe_why *why)
@@ -92,26 +71,40 @@ static bool find_chain(struct gpu_run *run, const struct gpu_flow *flow, const s
     return true;
 }
 
+/* Half of the calls before the curve, half of them behind it. */
+static bool measure_curve(struct gpu_run *run, struct gpu_flow *flow, struct probe_sample *samples, size_t *count, int64_t budget_ns,
+                          struct gpu_starts *starts, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    const struct gpu_seats *seats = gpu_run_seats(run, flow->op.device);
+    struct probe_sample least = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
+    struct gpu_calls calls = gpu_calls_of(&flow->op, samples, *count);
+    size_t one = 1;
+    int64_t calls_ns = budget_ns / 50 * (int64_t)calls.op_count; /* of a half */
+    if (!gpu_calls_make(&calls, 0, run->trial, seats, calls_ns, ret_fault, why) ||
+        !gpu_rate_times(run->trial, &flow->op, flow->span, samples, count, &run->random, budget_ns * 8 / 10, ret_fault, why) ||
+        !gpu_rate_times(run->trial, &flow->op, flow->span, &least, &one, &run->random, budget_ns / 10, ret_fault, why) ||
+        !gpu_calls_make(&calls, 1, run->trial, seats, calls_ns, ret_fault, why))
+        return false;
+    struct probe_summary more = gpu_calls_more(&calls, samples, *count);
+    double queue_ns = least.ns.value;
+    starts->call = (struct probe_summary){fmax(queue_ns + more.value, 0), fmax(queue_ns + more.low, 0), fmax(queue_ns + more.high, 0), more.n};
+    starts->queue_ns = queue_ns;
+    return find_chain(run, flow, samples, *count, starts, ret_fault, why);
+}
+
 bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const struct probe_axes *axes,
                         const struct gpu_path *path, uint64_t most, bool few, int64_t budget_ns)
 {
     struct gpu_flow flow;
-    struct probe_sample samples[GPU_RATE_SIZES_MAX], least = {.bytes = GPU_TRANSFER_LATENCY_BYTES};
+    struct probe_sample samples[GPU_RATE_SIZES_MAX];
     struct gpu_starts starts = {0};
-    double more_ns;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
-    size_t one = 1, count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
+    size_t count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
-    if (!gpu_rate_times(run->trial, &flow.op, flow.span, samples, &count, &run->random, budget_ns * 8 / 10, &fault, &why) ||
-        !gpu_rate_times(run->trial, &flow.op, flow.span, &least, &one, &run->random, budget_ns / 10, &fault, &why) ||
-        !find_more(run, &flow, samples, count, budget_ns / 20, &more_ns, &fault, &why))
-        return gpu_run_failed(run, cell, axes, fault, &why);
-    starts.call_ns = fmax(least.ns.value + more_ns, 0);
-    starts.queue_ns = least.ns.value;
-    if (!find_chain(run, &flow, samples, count, &starts, &fault, &why))
+    if (!measure_curve(run, &flow, samples, &count, budget_ns, &starts, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     return gpu_report_samples(run->report, run->node, cell->metric, cell->from, cell->to, axes, samples, count, &starts);
 }

@@ -1,6 +1,7 @@
 #include "advice_ranks.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -16,6 +17,8 @@
 #include "advice_step.h"
 #include "probe_clock.h"
 
+#define AWAKE_NS 100000000 /* longer than between two times of one step */
+
 struct rank {
     pid_t pid;
     int socket; /* lines go there, 64-bit answers come back; its end is the process's */
@@ -23,6 +26,7 @@ struct rank {
 
 struct ranks {
     _Atomic uint64_t *go; /* shared by all: how many steps have begun */
+    bool stay_awake;      /* there is a processor for each of them, and one more */
     size_t count;
     struct rank rank[GPU_DEVICES_MAX];
 };
@@ -35,17 +39,32 @@ static void answer(int socket, int64_t value)
         _exit(0);
 }
 
-/* A line with flows is read, an empty one carries them out. Between two steps a rank sleeps in a read, so that it takes no
- * processor from the others; it spins only until the last of them is ready. */
-_Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int socket, const _Atomic uint64_t *go)
+/* Looks for the next line again and again for a while, as the ranks of MPI do that wait for each other: what waking a processor
+ * takes, and what it is slower for afterwards, is in no step. */
+static void stay_awake(int socket)
 {
+    char next;
+    for (int64_t end_ns = probe_clock_ns() + AWAKE_NS; probe_clock_ns() < end_ns;)
+        if (recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EINTR))
+            return;
+}
+
+/* A line with flows is read, an empty one carries them out. Where processors are fewer than ranks each sleeps in a read between two
+ * steps, so that it takes none from the others, and spins only until the last of them is ready. */
+_Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int socket, const struct ranks *ranks)
+{
+    const _Atomic uint64_t *go = ranks->go;
     FILE *lines = fdopen(socket, "r");
     bool is_open = false;
     char *line = NULL;
     size_t size = 0;
     if (lines == NULL)
         advice_step_die("a rank cannot read", strerror(errno));
-    while (getline(&line, &size, lines) > 0) {
+    for (;;) {
+        if (ranks->stay_awake)
+            stay_awake(socket);
+        if (getline(&line, &size, lines) <= 0)
+            _exit(0);
         line[strcspn(line, "\n")] = '\0';
         if (line[0] != '\0') {
             if (!is_open)
@@ -63,7 +82,6 @@ _Noreturn static void be_rank(const struct rank_calls *calls, size_t number, int
         calls->carry_out(calls->arg);
         answer(socket, probe_clock_ns());
     }
-    _exit(0);
 }
 
 /* ---- in the process that asks them ---- */
@@ -101,16 +119,32 @@ static void tell(struct ranks *ranks, size_t number, const char *text)
     }
 }
 
-struct ranks *ranks_new(size_t count, const struct rank_calls *calls)
+/* Those that this process may run on. */
+static size_t processors(void)
+{
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (size_t)CPU_COUNT(&cpus) : 0;
+}
+
+static struct ranks *make(void)
 {
     struct ranks *ranks = calloc(1, sizeof *ranks);
+    if (ranks == NULL)
+        advice_step_die("no ranks", strerror(errno));
+    return ranks;
+}
+
+struct ranks *ranks_new(size_t count, const struct rank_calls *calls)
+{
+    struct ranks *ranks = make();
     void *shared = mmap(NULL, sizeof *ranks->go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t parent = getpid();
     int ends[2];
-    if (ranks == NULL || shared == MAP_FAILED || count > GPU_DEVICES_MAX)
+    if (shared == MAP_FAILED || count > GPU_DEVICES_MAX)
         advice_step_die("no ranks", count > GPU_DEVICES_MAX ? "too many" : strerror(errno));
     ranks->go = shared;
     atomic_init(ranks->go, 0);
+    ranks->stay_awake = count < processors();
     for (; ranks->count < count; ranks->count++) {
         pid_t pid = -1;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
@@ -122,7 +156,7 @@ struct ranks *ranks_new(size_t count, const struct rank_calls *calls)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(0);
-            be_rank(calls, ranks->count, ends[1], ranks->go);
+            be_rank(calls, ranks->count, ends[1], ranks);
         }
         if (pid < 0)
             advice_step_die("no process for a rank", strerror(errno));

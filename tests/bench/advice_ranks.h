@@ -1,6 +1,7 @@
 /**
  * Steps whose callers are a process each, as the ranks of a job are: each opens the driver itself, makes contexts and memory of
- * its own, and waits for no other one's calls. Errors end the program with a line.
+ * its own, and waits for no other one's calls. Where there are processors enough they stay awake between
+ * two times of a step. Errors end the program with a line.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, which all processes share. The caller's thread only.
  */

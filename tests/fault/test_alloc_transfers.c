@@ -11,6 +11,7 @@
 #include "curve.h"
 #include "fault/fault.h"
 #include "record.h"
+#include "record_values.h"
 #include "sets.h"
 #include "store_set.h"
 

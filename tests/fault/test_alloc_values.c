@@ -12,6 +12,7 @@
 #include "fault/fault.h"
 #include "print.h"
 #include "record.h"
+#include "record_values.h"
 #include "snapshot.h"
 
 static struct graph *graph;

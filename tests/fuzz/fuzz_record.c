@@ -4,6 +4,7 @@
 
 #include "curve.h"
 #include "record.h"
+#include "record_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

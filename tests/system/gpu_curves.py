@@ -54,6 +54,20 @@ def what_was_not_measured_is_said():
         assert re.search(rf"^{what}, \d+ sizes: median 0\.\d %, 95th percentile 0\.\d %, .*: met$", done.stdout, re.M), done.stdout
 
 
+def single_calls_are_counted():
+    records = measured()
+    lies = re.search(r"^single calls, (\d+): (\d+\.\d) % within what the record says of 95 %$", judge(records).stdout, re.M)
+    assert lies and int(lies[1]) % 40 == 0 and int(lies[1]) >= 40 * len(curves(records)), "each size is called 40 times"
+    for record in curves(records):
+        record["t0_call_low_ns"] -= 0.2 * record["t0_call_ns"]
+        record["t0_call_high_ns"] += 0.2 * record["t0_call_ns"]
+    assert re.search(r"^single calls, \d+: 100\.0 % within", judge(records).stdout, re.M)
+    for record in curves(records):
+        for key in ("t0_call_low_ns", "t0_call_high_ns", "t0_call_n"):
+            del record[key]
+    assert "single calls" not in judge(records).stdout, "a record of before they were kept"
+
+
 def wrong_curves_are_found():
     records = measured()
     for record in curves(records):
@@ -80,4 +94,4 @@ def bad_input():
     assert done.returncode == 64 and "gpu_curves RECORD" in done.stderr, done.stderr
 
 
-sys.exit(run_tests([what_was_not_measured_is_said, wrong_curves_are_found, wrong_overheads_are_found, bad_input]))
+sys.exit(run_tests([what_was_not_measured_is_said, single_calls_are_counted, wrong_curves_are_found, wrong_overheads_are_found, bad_input]))

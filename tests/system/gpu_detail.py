@@ -133,9 +133,23 @@ def streaming_operations():
         near(record["t0_queue_ns"], samples[0]["median_ns"])
         near(record["t0_queue_ns"], 4400 if 3 <= test <= 5 else 2200, 0.05)
         assert record["t0_call_ns"] > record["t0_queue_ns"] + 2000, "launch and synchronisation are in it"
+        assert "t0_call_n" not in record, "of these only the median is looked at"
     quick = Run("h200x4", ["gpu_stream"], profile="quick", places=H200[:1])
     near(slope(quick.one("value", "gpu_stream", H200[0], H200[0])["samples"]), 4200e9)
     assert len(quick.all("value", "gpu_stream")) == 1
+
+
+def calls_before_and_behind_the_curve():
+    # Forty of 4 KiB and forty of 64 KiB; of 64 KiB alone where the curve has no other small size. Virtual calls take as long each time, but for what the runtime does with the bytes.
+    for profile, places in (("full", H200[:2]), ("quick", H200)):
+        run = Run("h200x4", ["gpu_gpu_copy_engine", "host_gpu_copy_engine"], profile=profile, places=places)
+        assert run.status == 0, run.error
+        curves = [r for metric in ("gpu_gpu_copy_engine", "host_gpu_copy_engine") for r in run.all("value", metric) if "t0_call_ns" in r]
+        assert curves
+        for record in curves:
+            assert record["t0_call_n"] == (80 if record["samples"][0]["bytes"] == 4096 else 40), record
+            assert record["t0_call_low_ns"] <= record["t0_call_ns"] <= record["t0_call_high_ns"] < 1.05 * record["t0_call_low_ns"], record
+            assert record["t0_call_low_ns"] > record["t0_queue_ns"] + 2000, record
 
 
 def blocks_share_the_memory():
@@ -218,7 +232,7 @@ def a_lost_device_ends_the_run():
 
 
 CASES = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
-         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, blocks_share_the_memory, all_share_the_memory_of_one_node, products_with_operands_in_each_memory,
+         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, calls_before_and_behind_the_curve, blocks_share_the_memory, all_share_the_memory_of_one_node, products_with_operands_in_each_memory,
          memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
 
 

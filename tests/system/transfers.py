@@ -22,7 +22,7 @@ def sample(size):
     return {"bytes": size, "median_ns": ns, "low_ns": ns * 0.99, "high_ns": ns * 1.01, "n": 9}
 
 
-COPY = {"record": "value", "metric": "cpu_copy", "from": "core0", "to": "numa0", "t0_call_ns": 900, "t0_queue_ns": 700.5,
+COPY = {"record": "value", "metric": "cpu_copy", "from": "core0", "to": "numa0", "t0_call_ns": 900, "t0_call_low_ns": 800, "t0_call_high_ns": 1100, "t0_call_n": 80, "t0_queue_ns": 700.5,
         "samples": [sample(size) for size in SIZES]}
 TWO_SIZES = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "core0", "samples": [sample(SIZES[2]), sample(SIZES[5])]}
 ONE_SIZE = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "numa0", "samples": [sample(SIZES[2])]}
@@ -72,6 +72,9 @@ def curves_and_sets_survive_everything():
             assert abs(cell["value"] / RATE - 1) < 1e-6 and cell["low"] < cell["value"] < cell["high"], cell
             assert cell["source"] == "measured" and cell["repetitions"] == 9, cell
         assert {c["axes"]["clock"]: c["value"] for c in matrices["transfer_overhead"]} == {"call": 900, "queue": 700.5}
+        call = [c for c in matrices["transfer_overhead"] if c["axes"]["clock"] == "call"][0]
+        assert 800 < call["low"] < 900 < call["high"] < 1100 and call["repetitions"] == 80, f"where the median is, of which single calls are farther: {call}"
+        assert abs((call["high"] - 900) / (900 - call["low"]) - 2) < 1e-6, call
 
         assert [len(s["flows"]) for s in sets] == [1, 2] and sets[0]["source"] == "measured", sets
         slow = [f for f in sets[1]["flows"] if f["from"] == "numa0"][0]

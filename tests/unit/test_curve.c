@@ -12,6 +12,7 @@
 
 #include "curve.h"
 #include "record.h"
+#include "record_values.h"
 #include "transfer.h"
 
 static uint64_t seed;

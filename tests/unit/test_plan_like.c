@@ -1,7 +1,9 @@
 /* Transfers of which only the rate was measured take the curve of one that is alike. */
+#include "load_interval.h"
 #include "plan_like.h"
 #include "plan_move.h"
 #include "plan_nodes.h"
+#include "spread.h"
 #include "transfer.h"
 
 #define GB 1e9
@@ -165,6 +167,33 @@ static void what_few_bytes_take_is_its_own(void **state)
     snapshot_unref(snap);
 }
 
+/* How far single calls were apart says where the next one is; of old records, which lack it, other pairs alone say so. */
+static void calls_apart_are_in_the_interval(void **state)
+{
+    (void)state;
+    double half_ns[2];
+    for (int is_known = 0; is_known < 2; is_known++) {
+        struct fixture f = begin();
+        sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.3);
+        char axes[TRANSFER_AXES_MAX];
+        transfer_overhead_axes(METRIC_HOST_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
+        double low_ns = is_known ? 13500 : NAN, high_ns = is_known ? 14500 : NAN;
+        nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.numa[3], f.gpu[0], axes, 14000, low_ns, high_ns);
+        struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+        struct move move;
+        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &move));
+        struct prediction called = plan_move_called(&move, 4096), queued = plan_move_queued(&move, 4096);
+        half_ns[is_known] = called.high_ns - called.time_ns;
+        double call_ns = is_known ? spread_cell(500, move.call->n) : 0;
+        assert_true(fabs(plan_move_call_half_ns(&move) - call_ns) < 1e-6);
+        assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) < 1e-6);
+        struct prediction end = {100e3, 98e3, 102e3}, begun = load_interval_begun(&end, call_ns, 100);
+        assert_true(begun.time_ns == 100e3 && fabs(begun.high_ns - (100.1e3 + hypot(2e3, call_ns))) < 1e-6 && fabs(begun.low_ns - (99.9e3 - hypot(2e3, call_ns))) < 1e-6);
+        snapshot_unref(snap);
+    }
+    assert_true(half_ns[1] > 2 * half_ns[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +202,7 @@ int main(void)
         cmocka_unit_test(a_small_transfer_costs_what_starting_its_like_does),
         cmocka_unit_test(a_way_of_known_sizes_stays),
         cmocka_unit_test(what_few_bytes_take_is_its_own),
+        cmocka_unit_test(calls_apart_are_in_the_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

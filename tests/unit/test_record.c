@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "record.h"
+#include "record_values.h"
+#include "spread.h"
 
 #define PING "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core1\","
 #define COPY "{\"record\":\"value\",\"metric\":\"gpu_gpu_copy_engine\",\"from\":\"gpu0\",\"to\":\"gpu1\","
@@ -62,6 +64,13 @@ static void values_of_both_forms(void **state)
     assert_int_equal(record.value.samples[1].bytes, 16777216);
     assert_true(record.value.samples[0].high_ns == 2030 && isnan(record.value.samples[1].low_ns));
     assert_int_equal(record.value.samples[0].n, 9);
+    assert_true(isnan(record.value.t0_call_low_ns) && isnan(record.value.t0_call_high_ns) && record.value.t0_call_n == 0); /* as probes said it that timed one call */
+    record_done(&record);
+
+    record = parsed(COPY "\"t0_call_ns\":6100,\"t0_call_low_ns\":5800,\"t0_call_high_ns\":7300,\"t0_call_n\":80,\"value\":1e10}");
+    assert_true(record.value.t0_call_low_ns == 5800 && record.value.t0_call_high_ns == 7300);
+    assert_int_equal(record.value.t0_call_n, 80);
+    assert_int_equal(record.value.n, 0);
     record_done(&record);
 
     record = parsed("{\"record\":\"value\",\"metric\":\"memory_latency\",\"from\":\"numa0\",\"to\":\"numa0\",\"axes\":{\"bytes\":32768},\"value\":1.2}");
@@ -171,6 +180,13 @@ static const struct {
     {PING "\"value\":10,\"t0_end_ns\":5}", "no transfer"},
     {COPY "\"value\":10,\"t0_launch_ns\":0}", "t0_launch_ns is 0"},
     {COPY "\"value\":10,\"t0_queue_ns\":0}", "t0_queue_ns is 0"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":4}", "t0_call_low_ns and t0_call_high_ns come together or not at all"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_high_ns\":6}", "t0_call_low_ns and t0_call_high_ns come together or not at all"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_low_ns\":6,\"t0_call_high_ns\":7}", "the interval 6 to 7 excludes its value 5"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_n\":0}", "t0_call_n is 0"},
+    {COPY "\"value\":10,\"t0_call_n\":80}", "t0_call_low_ns, t0_call_high_ns and t0_call_n say nothing without t0_call_ns"},
+    {COPY "\"value\":10,\"t0_queue_ns\":2,\"t0_call_low_ns\":4,\"t0_call_high_ns\":6}", "say nothing without t0_call_ns"},
+    {COPY "\"value\":10,\"t0_call_ns\":5,\"t0_call_n\":\"80\"}", "t0_call_n is not an integer"},
     {PING "\"value\":10,\"axes\":[]}", "axes is not an object"},
     {PING "\"value\":10,\"axes\":{\"how\":1.5}}", "axis how"},
     {PING "\"value\":10,\"axes\":{\"flag\":-1}}", "axis flag"},
@@ -345,6 +361,45 @@ static void become_values(void **state)
     graph_unref(graph);
 }
 
+/* What a record says of single calls becomes the interval of their median, from which it follows again; without it only the value is known. */
+static void calls_become_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        double low_ns, high_ns;
+        uint32_t n;
+    } cases[] = {{"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,", NAN, NAN, 0},
+                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_ns\":7100,\"t0_call_n\":80,", 5600, 7100, 80},
+                 {"\"t0_call_ns\":6100,\"t0_queue_ns\":1810,\"t0_call_low_ns\":5600,\"t0_call_high_ns\":7100,", 5600, 7100, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct graph *graph = node();
+        struct values *values = values_new();
+        struct berth_err err = {0};
+        char line[512];
+        snprintf(line, sizeof line, COPY "%s\"value\":1e10,\"n\":7}", cases[i].keys);
+        assert_int_equal(add(line, graph, values, &err), BERTH_OK);
+        values_finish(values);
+        place_id gpu0 = graph_find(graph, "gpu0"), gpu1 = graph_find(graph, "gpu1");
+        char axes[2][TRANSFER_AXES_MAX];
+        for (int clock = TRANSFER_CALL; clock <= TRANSFER_QUEUE; clock++)
+            transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", (enum transfer_clock)clock, axes[clock], sizeof axes[clock]);
+        const struct value *call = values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_CALL]);
+        const struct value *queue = values_find(values, METRIC_TRANSFER_OVERHEAD, gpu0, gpu1, axes[TRANSFER_QUEUE]);
+        assert_true(call != NULL && queue != NULL);
+        assert_true(call->value == 6100 && queue->value == 1810 && isnan(queue->low) && isnan(queue->high) && queue->n == 0);
+        assert_int_equal(call->n, cases[i].n);
+        assert_true(isnan(call->low) == isnan(cases[i].low_ns) && isnan(call->high) == isnan(cases[i].high_ns));
+        if (!isnan(call->low)) {
+            assert_true(call->low > 5600 && call->low < 6100 && call->high > 6100 && call->high < 7100);
+            double half = 1.959964 * spread_deviation((call->high - call->low) / 2, call->n);
+            assert_true(fabs(half - 750) < 1e-6);
+        }
+        values_free(values);
+        graph_unref(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +410,7 @@ int main(void)
         cmocka_unit_test(size_and_depth_are_limited),
         cmocka_unit_test(damaged_lines),
         cmocka_unit_test(become_values),
+        cmocka_unit_test(calls_become_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
