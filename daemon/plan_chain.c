@@ -46,7 +46,7 @@ struct chain {
     bool kernels;
     struct way first;
     struct chain_set *set; /* owned */
-    size_t count, room;
+    size_t count, room, with_direct;
     unsigned tried;   /* sets of gpus left out */
     bool is_complete; /* none of them was given up */
     bool is_short;    /* of memory */
@@ -91,9 +91,9 @@ double plan_chain_least_ns(const struct way *way, size_t count)
     return bytes / rate_of(way, count) + plan_chain_waiting_ns(way, count);
 }
 
-static struct chain_set set_of(const struct way *way, size_t count, const char *shared)
+static struct chain_set set_of(const struct way *way, size_t count, enum move_by first, const char *shared)
 {
-    struct chain_set set = {.count = count, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
+    struct chain_set set = {.count = count, .first = first, .has_direct = way->hop_count == 1, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
     for (size_t w = 0; w < count; w++) {
         set.way[w].hop_count = way[w].hop_count;
         for (size_t i = 0; i < way[w].hop_count; i++) {
@@ -115,15 +115,15 @@ static bool is_same_way(const struct chain_way *a, const struct chain_way *b)
 
 static bool is_same(const struct chain_set *a, const struct chain_set *b)
 {
-    bool same = a->count == b->count;
+    bool same = a->count == b->count && a->first == b->first;
     for (size_t w = 0; same && w < a->count; w++)
         same = is_same_way(&a->way[w], &b->way[w]);
     return same;
 }
 
-static void note(struct chain *chain, const struct way *way, size_t count, const char *shared)
+static void note(struct chain *chain, const struct way *way, size_t count, enum move_by first, const char *shared)
 {
-    struct chain_set set = set_of(way, count, shared);
+    struct chain_set set = set_of(way, count, first, shared);
     for (size_t i = 0; i < chain->count; i++)
         if (is_same(&chain->set[i], &set))
             return;
@@ -185,7 +185,7 @@ static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
         }
         rate = rate_of(way, count);
         any = any || way[count - 1].hop_count == WAY_HOPS_MAX;
-        note(chain, way, count++, shared);
+        note(chain, way, count++, chain->first.hop[0].by, shared);
     }
     return any;
 }
@@ -210,6 +210,17 @@ static void search(struct chain *chain, struct gpus kept)
     }
 }
 
+static void way_of(const struct chain_way *its, bool both, struct way *ret)
+{
+    ret->hop_count = its->hop_count;
+    for (size_t i = 0; i < its->hop_count; i++) {
+        ret->pair[i] = its->pair[i];
+        ret->hop[i] = both ? its->pair[i]->both : its->pair[i]->move;
+        ret->hop[i].slowdown = its->slowdown[i];
+        ret->hop[i].is_slowed_by_guess = its->is_slowed_by_guess[i];
+    }
+}
+
 /* Beside that direct way. */
 static void search_beside(struct chain *chain, const struct way *first, bool kernels)
 {
@@ -231,17 +242,6 @@ static void search_all(struct chain *chain, bool kernels)
     bool is_kernel = by_kernel && (!by_engine || (knows_both ? plan_way_knows_both(&kernel) : plan_way_rate(&kernel) > plan_way_rate(&engine)));
     if (kernels && (by_engine || by_kernel))
         search_beside(chain, is_kernel ? &kernel : &engine, true);
-}
-
-static void way_of(const struct chain_way *its, bool both, struct way *ret)
-{
-    ret->hop_count = its->hop_count;
-    for (size_t i = 0; i < its->hop_count; i++) {
-        ret->pair[i] = its->pair[i];
-        ret->hop[i] = both ? its->pair[i]->both : its->pair[i]->move;
-        ret->hop[i].slowdown = its->slowdown[i];
-        ret->hop[i].is_slowed_by_guess = its->is_slowed_by_guess[i];
-    }
 }
 
 /* Numbers the ways of all sets, each once; ret_ways has room for all. How many there are. */
@@ -277,11 +277,44 @@ static struct chain_list *list_of(struct chain *chain)
         list->is_kept = false;
         list->is_complete = chain->is_complete;
         list->count = chain->count;
+        list->with_direct = chain->with_direct;
         if (chain->count > 0)
             memcpy(list->set, chain->set, sets);
     }
     free(ways);
     return list;
+}
+
+/* Whether both are one way beside the same direct one. */
+static bool are_beside(const struct chain_set *a, const struct chain_set *b) { return a->count == 2 && b->count == 2 && a->way[0].pair[0] == b->way[0].pair[0]; }
+
+/* The way beside the direct one, as alone. */
+static void other_of(const struct chain *chain, const struct chain_set *set, struct way *ret)
+{
+    way_of(&set->way[1], chain->ends.both, ret);
+    for (size_t i = 0; i < ret->hop_count; i++)
+        ret->hop[i].slowdown = chain->ends.both ? ret->pair[i]->both.slowdown : 1;
+}
+
+/* The ways beside a direct one, each two without it; the faster one first. */
+static void pair_others(struct chain *chain)
+{
+    size_t count = chain->count;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i + 1; k < count; k++) {
+            struct way one, other;
+            struct way_room room;
+            const char *shared;
+            if (!are_beside(&chain->set[i], &chain->set[k]))
+                continue;
+            other_of(chain, &chain->set[i], &one);
+            other_of(chain, &chain->set[k], &other);
+            double rate = plan_way_rate(&one), its = plan_way_rate(&other);
+            struct way way[] = {rate >= its ? one : other, rate >= its ? other : one};
+            plan_share_room(&chain->ends, way, 1, &room);
+            if (room.used.is_known && plan_way_fits(&chain->ends, &way[1], &room) && plan_share_ways(&chain->ends, way, 2, &shared) && CHAIN_WORTH * rate_of(way, 2) > fmax(rate, its))
+                note(chain, way, 2, chain->set[i].first, shared);
+        }
 }
 
 static struct chain_list *make(const struct way_ends *ends, const struct allowed *allowed, bool kernels)
@@ -296,6 +329,8 @@ static struct chain_list *make(const struct way_ends *ends, const struct allowed
     chain.is_complete = true;
     chain.is_short = false;
     search_all(&chain, kernels);
+    chain.with_direct = chain.count;
+    pair_others(&chain);
     struct chain_list *list = list_of(&chain);
     free(chain.set);
     return list;
@@ -365,16 +400,13 @@ void plan_chain_ways(const struct chain_set *set, bool both, struct way *ret)
         way_of(&set->way[w], both, &ret[w]);
 }
 
-#define SAME 1e-9 /* such a difference is the numbers' */
-
-bool plan_chain_reaches(const struct chain_list *list, const struct chain_set *set, double bytes, double limit_ns)
+double plan_chain_reach(const struct chain_list *list, const struct chain_set *set, double time_ns)
 {
-    double left_ns = limit_ns - set->waiting_ns;
-    bytes *= 1 - SAME;
-    for (size_t w = 0; w < set->count && bytes > 0; w++) { /* each begins when those before it were started */
+    double left_ns = time_ns - set->waiting_ns, bytes = 0;
+    for (size_t w = 0; w < set->count; w++) { /* each begins when those before it were started */
         const struct way_reach *reach = &list->reach[set->way[w].reach];
-        bytes -= plan_way_reach_bytes(reach, left_ns);
+        bytes += plan_way_reach_bytes(reach, left_ns);
         left_ns -= reach->launch_ns;
     }
-    return bytes <= 0;
+    return bytes;
 }

@@ -9,6 +9,8 @@
 
 #define ROUGHLY 1.05 /* what several ways take alone is no more than so much of what they take beside others: their shares are not the best to the last byte */
 
+#define SAME    1e-9 /* such a difference is the numbers' */
+
 /* Something to weigh: a way through other memories, or a set of ways with its direct one or without. */
 struct candidate {
     struct way way;              /* where there is no set */
@@ -36,6 +38,7 @@ struct beside {
     struct route_option direct; /* what all others are compared with */
     bool has_direct;
     struct candidates candidates;
+    const struct chain_list *list; /* of the sets among them */
     struct found lead, any; /* the fastest that may lead, and the fastest */
     struct berth_err *err;
     enum berth_code code;
@@ -91,11 +94,20 @@ static bool may_matter(const struct beside *beside, double rate, double least_ns
     return (may_lead && least_ns < beside->lead.time_ns) || (beside->lead.time_ns == INFINITY && least_ns < beside->any.time_ns);
 }
 
+/* Whether all bytes may go by it within the time in which it would be better: beside others its ways take no less than alone. */
+static bool reaches(const struct beside *beside, const struct candidate *candidate)
+{
+    if (candidate->set == NULL || candidate->is_without_direct) /* what the others get without the direct way may be more than with it */
+        return true;
+    double lead_ns = beside->has_direct ? beside->direct.predicted.time_ns : INFINITY, limit_ns = beside->lead.time_ns < INFINITY ? beside->lead.time_ns : fmax(beside->any.time_ns, lead_ns);
+    return limit_ns == INFINITY || plan_chain_reach(beside->list, candidate->set, limit_ns) >= beside->work->ends.bytes * (1 - SAME);
+}
+
 static void weigh(struct beside *beside, size_t index)
 {
     const struct candidate *candidate = &beside->candidates.item[index];
     struct route_option option;
-    if (!may_matter(beside, candidate->rate, candidate->least_ns) || !begin(beside, candidate, &option) || !may_matter(beside, candidate->rate, option.predicted.time_ns / ROUGHLY))
+    if (!may_matter(beside, candidate->rate, candidate->least_ns) || !reaches(beside, candidate) || !begin(beside, candidate, &option) || !may_matter(beside, candidate->rate, option.predicted.time_ns / ROUGHLY))
         return;
     beside->unread.warnings.count = 0;
     beside->code = plan_route_price_shared(&beside->quiet, &option, beside->err);
@@ -209,10 +221,10 @@ static void find_sets(struct beside *beside, const struct chain_list *list, unsi
     for (size_t i = 0; i < list->count; i++) {
         const struct chain_set *set = &list->set[i];
         struct way way[SHARE_WAYS_MAX];
-        if ((firsts >> set->way[0].pair[0]->move.by & 1) == 0 || !plan_chain_may(ends, set))
+        if ((firsts >> set->first & 1) == 0 || !plan_chain_may(ends, set))
             continue;
         plan_chain_ways(set, ends->both, way);
-        for (size_t without = 0; without < 2 && set->count > 1 + without; without++) {
+        for (size_t without = 0; without < (set->has_direct ? 2 : 1) && set->count > 1 + without; without++) {
             struct candidate one = {.set = set, .is_without_direct = without == 1};
             one.rate = plan_split_rate(way + without, set->count - without);
             one.least_ns = ends->bytes / one.rate * 1e9 + plan_chain_least_ns(way + without, set->count - without);
@@ -231,6 +243,7 @@ static void add_split(struct beside *beside, unsigned firsts, double limit_ns)
         return;
     }
     beside->candidates.count = 0;
+    beside->list = list;
     find_sets(beside, list, firsts);
     (void)add_best(beside, limit_ns);
     plan_chain_done(list);

@@ -234,22 +234,23 @@ struct wanted {
 
 static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, bool is_enough)
 {
-    enum move_by first = set->way[0].pair[0]->move.by;
-    return (set->rate > wanted->enough) == is_enough && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> first & 1) != 0 && plan_chain_may(wanted->ends, set);
+    return (set->rate > wanted->enough) == is_enough && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
 }
 
 /* What each set takes at least; INFINITY: it is not wanted. */
 static void find_least(const struct chain_list *list, const struct wanted *wanted, bool is_enough, double *ret_least_ns)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->with_direct; i++)
         ret_least_ns[i] = is_wanted(wanted, &list->set[i], is_enough) ? wanted->ends->bytes / list->set[i].rate * 1e9 + list->set[i].least_ns : INFINITY;
 }
+
+#define SAME 1e-9 /* such a difference is the numbers' */
 
 /* Leaves out those that cannot be as fast as the best. */
 static void leave_slow(const struct chain_list *list, double bytes, double best_ns, double *least_ns)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (least_ns[i] < best_ns && !plan_chain_reaches(list, &list->set[i], bytes, best_ns))
+    for (size_t i = 0; i < list->with_direct; i++)
+        if (least_ns[i] < best_ns && plan_chain_reach(list, &list->set[i], best_ns) < bytes * (1 - SAME))
             least_ns[i] = INFINITY;
 }
 
@@ -260,14 +261,14 @@ static const struct chain_set *fastest(const struct chain_list *list, const stru
     double best_ns = INFINITY, bytes = wanted->ends->bytes;
     find_least(list, wanted, is_enough, least_ns);
     for (;;) {
-        size_t next = list->count;
+        size_t next = list->with_direct;
         double next_ns = best_ns;
-        for (size_t i = 0; i < list->count; i++)
+        for (size_t i = 0; i < list->with_direct; i++)
             if (least_ns[i] < next_ns) {
                 next_ns = least_ns[i];
                 next = i;
             }
-        if (next == list->count)
+        if (next == list->with_direct)
             return best;
         const struct chain_set *set = &list->set[next];
         least_ns[next] = INFINITY;
@@ -287,7 +288,7 @@ bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts,
 {
     const struct chain_list *list = plan_chain_list(ends, kernels);
     const struct wanted wanted = {ends, firsts, enough};
-    double *least_ns = list != NULL ? malloc((list->count + 1) * sizeof *least_ns) : NULL;
+    double *least_ns = list != NULL ? malloc((list->with_direct + 1) * sizeof *least_ns) : NULL;
     if (least_ns == NULL) {
         plan_chain_done(list);
         return false;

@@ -235,6 +235,33 @@ static void the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile(void *
     end(&f);
 }
 
+/* numa3 takes 90 GB/s, and each port 50: a third way is worth nothing alone. The other gpu of its module leaves gpu0 half of their port, and then two ways through other modules carry all of it. */
+static void two_ways_do_without_the_direct_one_that_is_slowed(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    static const int with_host[] = {0, 1, 4, 6};
+    for (size_t i = 0; i < 4; i++) {
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), "", 50);
+        overheads(&f, gpu(&f, with_host[i]), numa(&f, i == 1 ? 2 : 3), METRIC_HOST_GPU_COPY_ENGINE, 8000, 2000);
+    }
+    pair(&f, 0, 4, 100, 0);
+    pair(&f, 0, 6, 100, 0);
+    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 3), numa(&f, 3), "how=write", 90 * GB, NAN, NAN);
+    struct route_request request = of(gpu(&f, 0), numa(&f, 3), 1024 * MIB);
+    const struct route_option *best = first(&f, request);
+    assert_true(best->way_count == 2 && best->way[0].hop_count == 1);
+    struct route_transfer other = {gpu(&f, 1), numa(&f, 2), 1024 * MIB};
+    request.meanwhile = &other;
+    request.meanwhile_count = 1;
+    best = first(&f, request);
+    assert_int_equal(best->way_count, 2);
+    assert_true(best->way[0].hop_count == 2 && best->way[1].hop_count == 2 && passes(best, gpu(&f, 4)) && passes(best, gpu(&f, 6)));
+    assert_near(best->predicted.time_ns, 1024 * MIB / 90.0, 0.05);
+    assert_near(best->share[0], 0.5, 0.01);
+    end(&f);
+}
+
 /* Each with its part of the blocks gets what it gets alone, as far as links carry it; at most it takes as long as at half of the gpu while the other lasts. */
 static void kernels_on_one_gpu_share_it(void **state)
 {
@@ -298,6 +325,7 @@ int main(void)
         cmocka_unit_test(copies_of_one_engine_over_one_lane_follow_each_other),
         cmocka_unit_test(a_split_shares_with_what_moves_meanwhile),
         cmocka_unit_test(the_way_through_a_gpu_is_the_best_beside_what_moves_meanwhile),
+        cmocka_unit_test(two_ways_do_without_the_direct_one_that_is_slowed),
         cmocka_unit_test(kernels_on_one_gpu_share_it),
         cmocka_unit_test(the_interval_of_a_call_has_what_calls_differ_by),
     };
