@@ -4,7 +4,7 @@
 #pragma once
 #include "cmd.h"
 
-#define CMD_TASKS_MOST (1L << 20)
+#define CMD_TASKS_MOST 1000000L /* as the daemon places */
 
 /* berth bind has the options from the first to CMD_BIND_OPTIONS, berth exec those from CMD_BIND_TASKS to the end. */
 enum {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RANK_MOST  INT32_MAX
-#define RANKS_MOST (1L << 20) /* as many as tasks */
+#define RANKS_MOST CMD_TASKS_MOST
 #define FLOWS_MOST 65536      /* as the daemon weighs */
 #define LINE_BYTES 256
 

@@ -35,7 +35,7 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     default:
         break;
     }
-    if (status == BERTH_ERROR_NOT_MEASURED && cmd->node != NULL)
+    if ((status == BERTH_ERROR_NOT_MEASURED || status == BERTH_ERROR_UNAVAILABLE) && cmd->node != NULL)
         return CMD_DATA; /* what a recording does not have it will not have later */
     const char *name = berth_error_name(cmd->berth), *last = strrchr(name, '.');
     for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #define NAMES_MAX 65536
-#define KIND_SIZE 80 /* of two names and what is between them */
+#define KIND_SIZE 80 /* of some names and what is between them */
 #define AXES_MAX  16
 
 static const json_t *member(const json_t *object, const char *name)
@@ -68,20 +68,30 @@ enum berth_code request_array(const json_t *params, const char *name, size_t max
     return BERTH_OK;
 }
 
-/* "gpu0 to gpu7": the places whose names begin with so many letters of a text; "" there are none. */
+/* "core7" of "core9" and 4. */
+static bool is_kind(const char *name, const char *text, size_t letters) { return strncmp(name, text, letters) == 0 && strspn(name + letters, "0123456789") > 0; }
+
+/* "gpu0 to gpu7", "core0 to core1, core24 to core25": the places whose names begin with so many letters of a text; "" there are none. Of more than fit the last is "...". */
 static void list_kind(const struct graph *graph, const char *text, size_t letters, char *ret, size_t size)
 {
-    const char *first = NULL, *last = NULL;
+    size_t used = 0, i = 0;
     ret[0] = '\0';
-    for (size_t i = 0; i < graph->place_count && letters > 0; i++) {
-        const char *name = graph->places[i].name;
-        if (strncmp(name, text, letters) != 0 || strspn(name + letters, "0123456789") == 0)
+    while (i < graph->place_count && letters > 0) {
+        const char *first = graph->places[i].name, *last = first;
+        if (!is_kind(first, text, letters)) {
+            i++;
             continue;
-        first = first == NULL ? name : first;
-        last = name;
+        }
+        for (i++; i < graph->place_count && is_kind(graph->places[i].name, text, letters) && atol(graph->places[i].name + letters) == atol(last + letters) + 1; i++)
+            last = graph->places[i].name;
+        char run[64];
+        snprintf(run, sizeof run, "%s%s%s%s", used > 0 ? ", " : "", first, last != first ? " to " : "", last != first ? last : "");
+        if (used + strlen(run) + sizeof ", ..." > size) {
+            snprintf(ret + used, size - used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(ret + used, size - used, "%s", run);
     }
-    if (first != NULL)
-        snprintf(ret, size, "%s%s%s", first, last != first ? " to " : "", last != first ? last : "");
 }
 
 /* "numa0 to numa3, core0 to core63, gpu0": what requests name, of each kind that the node has. */
@@ -94,7 +104,7 @@ static void list_kinds(const struct graph *graph, char *ret, size_t size)
         char there[KIND_SIZE];
         const char *name = place_kind_name(named[i]);
         list_kind(graph, name, strlen(name), there, sizeof there);
-        if (there[0] != '\0' && used < size)
+        if (there[0] != '\0' && used + strlen(there) + sizeof ", " <= size)
             used += (size_t)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", there);
     }
 }
