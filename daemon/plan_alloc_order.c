@@ -1,6 +1,7 @@
 #include "plan_alloc_order.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +98,13 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct
         if (best == i)
             continue;
         struct alloc_option nearest = option[best];
+        char more[48] = "";
+        if (best - i > 1)
+            snprintf(more, sizeof more, " (and %zu more that follow%s)", best - i - 1, best - i == 2 ? "s" : "");
         if (i == 0)
-            plan_warn(&answer->warnings, "%s memory on %s takes as long as %s on %s within the error of both times: it goes first, because it is nearer or plainer",
+            plan_warn(&answer->warnings, "%s memory on %s takes as long as %s on %s%s within the error of both times: it goes first, because it is nearer or plainer",
                       memkind_names[nearest.place.kind], graph_place(snap->graph, nearest.place.memory)->name, memkind_names[option[i].place.kind],
-                      graph_place(snap->graph, option[i].place.memory)->name);
+                      graph_place(snap->graph, option[i].place.memory)->name, more);
         memmove(&option[i + 1], &option[i], (best - i) * sizeof *option);
         option[i] = nearest;
     }

@@ -172,14 +172,31 @@ static void say_seen(const struct bind_priced *priced, const char *prefix, struc
         plan_warn(lines, "%sthat is what it gets among %zu such transfers measured together (why): those that get least are no faster once the others have ended", prefix, priced->seen->flow_count);
 }
 
+/* Where nothing carries notably less than all that goes through it would get alone, each with what starts it. The few bytes of the last may take longer all the same, while others' move. */
+static void say_slowing(const struct bind_priced *priced, struct plan_warnings *lines)
+{
+    double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns, alone_ns = priced->slowest_bytes_ns;
+    if (priced->narrow != NULL && priced->narrow->step_count > 0)
+        alone_ns = fmax(alone_ns, priced->slowest_bytes / priced->narrow->step[0].bytes_per_s * 1e9);
+    if (priced->slowest != NULL && moves_ns > alone_ns * (1 + PRICE_WORTH) && moves_ns > PRICE_WORTH * priced->slowest_ns) {
+        char what[TEXT_SIZE] = "", where[TEXT_SIZE];
+        if (priced->narrow == NULL && *priced->bottleneck != '\0')
+            name_resource(priced->bottleneck, what, where);
+        if (priced->seen == NULL)
+            plan_warn(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
+    } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
+        plan_warn(lines, "no transfer slows another");
+    } else {
+        plan_warn(lines, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
+    }
+}
+
 void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, const struct bind_priced *order, struct bind_answer *answer)
 {
     say_slowest(graph, ours, "", &answer->reasons);
     say_seen(ours, "", &answer->reasons);
-    if (ours->sharing_count == 0 && (*ours->bottleneck == '\0' || ours->narrow != NULL))
-        plan_warn(&answer->reasons, "no transfer slows another");
-    else if (ours->sharing_count == 0)
-        plan_warn(&answer->reasons, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
+    if (ours->sharing_count == 0)
+        say_slowing(ours, &answer->reasons);
     say_sharing(graph, ours, "", &answer->warnings);
     char waits[PLAN_TEXT_SIZE];
     if (ours->waits_ns > WAITS_SHARE * ours->step.time_ns)

@@ -1,4 +1,4 @@
-/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does when a gpu's link to the switch is down. */
+/* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does when a gpu's link to the switch is down, and what slows what. */
 #include "plan_nodes.h"
 
 #include "discover.h"
@@ -36,16 +36,17 @@ static void end(struct fixture *f)
     snapshot_unref(f->snap);
 }
 
-static void ask_pairs(struct fixture *f, int64_t tasks)
+static void ask(struct fixture *f, struct traffic_request asked)
 {
-    struct traffic_request asked = {.tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20};
     struct traffic flows;
     assert_int_equal(plan_traffic(&asked, &flows, &f->err), BERTH_OK);
-    struct bind_request request = {.tasks = tasks, .gpus_per_task = 1, .traffic = &flows, .allowed = &f->allowed};
+    struct bind_request request = {.tasks = asked.tasks, .gpus_per_task = 1, .traffic = &flows, .allowed = &f->allowed};
     plan_bind_done(&f->answer);
     assert_int_equal(plan_bind(f->snap, &request, &f->answer, &f->err), BERTH_OK);
     plan_traffic_done(&flows);
 }
+
+static void ask_pairs(struct fixture *f, int64_t tasks) { ask(f, (struct traffic_request){.tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20}); }
 
 static size_t told(const struct plan_warnings *lines, const char *part)
 {
@@ -107,12 +108,27 @@ static void a_number_that_stands_for_others_says_so(void **state)
     end(&f);
 }
 
+/* Few bytes of which some start later: they are slowed while all move, though together, each with what starts it, they get no more than fits. */
+static void few_bytes_that_others_slow_say_so(void **state)
+{
+    (void)state;
+    struct fixture f = begin("tests/nodes/h200x4", "none");
+    ask(&f, (struct traffic_request){.tasks = 1, .host_bytes = 1 << 20});
+    assert_int_equal(told(&f.answer.reasons, "longer than alone, beside others that use both directions of gpu0-numa0"), 1);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    ask(&f, (struct traffic_request){.tasks = 2, .host_bytes = 300 << 10}); /* measured together */
+    assert_int_equal(told(&f.answer.reasons, "that is what it gets among 4 such transfers"), 1);
+    assert_int_equal(told(&f.answer.reasons, "slow each other") + told(&f.answer.reasons, "no transfer slows"), 0);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_off_the_switch_comes_last_and_its_link_is_named_once),
         cmocka_unit_test(every_link_that_is_down_is_named),
         cmocka_unit_test(a_number_that_stands_for_others_says_so),
+        cmocka_unit_test(few_bytes_that_others_slow_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
