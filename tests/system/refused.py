@@ -14,7 +14,7 @@ from node import Node  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MIB, GIB, PIB = 1 << 20, 1 << 30, 1 << 50
-EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPlace": 65, "NotMeasured": 65, "Unavailable": 75}  # schema/errors.def; of a recording that lacks it 65
+EXIT = {"InvalidParameter": 64, "NothingAllowed": 65, "NotEnough": 65, "NoSuchPlace": 65, "NotMeasured": 65, "Unavailable": 65}  # schema/errors.def; of a recording, which will not have it later, 65
 NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not node.name.startswith("broken")]
 
 
@@ -53,7 +53,14 @@ def all_nodes():
 
 def span(names):
     """As the daemon tells what there is of a kind."""
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    runs = []
+    for name in names:
+        letters, number = re.fullmatch(r"([a-z]+)(\d+)", name).groups()
+        if runs and int(number) == int(runs[-1][1].removeprefix(letters)) + 1:
+            runs[-1][1] = name
+        else:
+            runs.append([name, name])
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def flows_to_ranks_that_do_not_exist():
