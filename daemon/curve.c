@@ -29,7 +29,8 @@ static struct curve_sample make_sample(int64_t bytes, const struct value *v)
 
 static void find_overheads(struct curve *curve, const struct overheads *overheads, const struct graph *graph)
 {
-    double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns, [TRANSFER_CHAIN] = &curve->t0_chain_ns, [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
+    double *const t0[] = {[TRANSFER_CALL] = &curve->t0_call_ns, [TRANSFER_QUEUE] = &curve->t0_queue_ns, [TRANSFER_CHAIN] = &curve->t0_chain_ns,
+                          [TRANSFER_BEHIND] = &curve->t0_behind_ns, [TRANSFER_LAUNCH] = &curve->t0_launch_ns, [TRANSFER_END] = &curve->t0_end_ns};
     enum place_kind kind = graph->places[curve->from].kind;
     bool by_itself = kind == PLACE_CORE || kind == PLACE_PU || kind == PLACE_LLC;
     struct overhead overhead = overheads_find(overheads, curve->metric, curve->from, curve->to, curve->axes);

@@ -21,7 +21,7 @@ struct curve {
     char *axes; /* canonical text without bytes, owned */
     struct curve_fit fit;
     double t0_call_ns, t0_queue_ns; /* what starting one costs: as the caller's clock sees it, and already queued; NAN not known */
-    double t0_chain_ns, t0_launch_ns, t0_end_ns; /* and behind another stream's event, of the caller's thread, and to see one more stream's end (transfer.h); NAN not known */
+    double t0_chain_ns, t0_behind_ns, t0_launch_ns, t0_end_ns; /* and behind another stream's event, one that happens only then, of the caller's thread, and to see one more stream's end (transfer.h); NAN not known */
     double b80_bytes;               /* from this size on a call gets 80 % of the highest rate; NAN not known */
     uint32_t n;                     /* the least repetitions behind a size; 0 unknown */
     int64_t measured_at_s;          /* of the newest size; 0 unknown */

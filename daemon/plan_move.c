@@ -36,6 +36,7 @@ static void take_overheads(struct snapshot *snap, struct move *move)
     move->t0_call_ns = call != NULL ? call->value : NAN;
     move->t0_queue_ns = queue != NULL ? queue->value : NAN;
     move->t0_chain_ns = measured_ns(its.clock[TRANSFER_CHAIN]);
+    move->t0_behind_ns = measured_ns(its.clock[TRANSFER_BEHIND]);
     move->t0_launch_ns = measured_ns(its.clock[TRANSFER_LAUNCH]);
     move->t0_end_ns = measured_ns(its.clock[TRANSFER_END]);
 }
@@ -57,6 +58,7 @@ static void take_start(struct snapshot *snap, struct move *move)
     move->t0_queue_ns = other->t0_queue_ns + more_ns;
     move->t0_call_ns = other->t0_call_ns + more_ns;
     move->t0_chain_ns = other->t0_chain_ns + more_ns;
+    move->t0_behind_ns = other->t0_behind_ns + more_ns;
     move->t0_launch_ns = other->t0_launch_ns;
     move->t0_end_ns = other->t0_end_ns;
 }
@@ -147,7 +149,7 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
     bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU, to_gpu = graph_place(graph, to)->kind == PLACE_GPU;
     if (from == to || !is_memory(graph, from) || !is_memory(graph, to) || (!from_gpu && !to_gpu))
         return false;
-    struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
+    struct move move = {.from = from, .to = to, .by = by, .driver = from_gpu ? from : to, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_behind_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .low = NAN, .high = NAN, .slowdown = 1};
     if (from_gpu && to_gpu && by == MOVE_COPY_ENGINE) {
         struct move pull = move;
         consider(snap, METRIC_GPU_GPU_COPY_ENGINE, "", from, &move);
@@ -333,8 +335,8 @@ unsigned plan_move_kind(const struct graph *graph, const struct move *move)
 
 double plan_move_least(const struct move *move)
 {
-    if (move->curve != NULL)
-        return (double)move->curve->least_bytes / 4;
+    if (move->curve != NULL) /* between what starting it takes and its least size there is nothing that could surprise */
+        return move->call != NULL && move->call->source == VALUE_MEASURED ? 0 : (double)move->curve->least_bytes / 4;
     return move->rate == NULL ? INFINITY : isnan(move->t0_queue_ns) ? MOVE_LARGE_BYTES : 0;
 }
 

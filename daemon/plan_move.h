@@ -27,7 +27,7 @@ struct move {
     const struct engine_limit *engine; /* static: what stops such engines though links carry more, where only links tell of the rate (engine_limit.h): kernels go before it where both take as long; NULL nothing */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
-    double t0_chain_ns, t0_launch_ns, t0_end_ns; /* of pieces, and of further ways (transfer.h); NAN unknown */
+    double t0_chain_ns, t0_behind_ns, t0_launch_ns, t0_end_ns; /* of pieces, and of further ways (transfer.h); NAN unknown */
     double one;                 /* how much large transfers of that kind deviate from one to the next, relative (agree.h); 0 unknown */
     const struct value *call;   /* of the snapshot: where t0_call_ns is from; NULL unknown */
     const struct agreement *drift; /* of the snapshot: how far such measurements are apart where they should not be; NULL unknown */
@@ -84,7 +84,7 @@ double plan_move_call_half_ns(const struct move *move);
 /* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */
 unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 
-/* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size; or large bytes and a rate. */
+/* Whether the time of bytes rests on sizes that were measured: a curve, not below a quarter of its least size unless what a call costs was measured, too; or large bytes and a rate. */
 bool plan_move_knows(const struct move *move, double bytes);
 
 /* Whether what starting a transfer costs is not known at all, and so few bytes are moved that it matters: it takes at least what its bytes do. */

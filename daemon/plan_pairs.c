@@ -80,7 +80,7 @@ static bool take(struct snapshot *snap, const struct move *move, struct pair *re
         pair.more_ns = fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
     bool knows_chain = !isnan(move->t0_chain_ns), knows_launch = !isnan(move->t0_launch_ns);
     pair.chain_ns = knows_chain ? fmax(move->t0_chain_ns - plan_move_start_ns(move), 0) : 0;
-    pair.behind_more_ns = fmax(pair.chain_ns, pair.more_ns);
+    pair.behind_more_ns = fmax(pair.chain_ns, isnan(move->t0_behind_ns) ? pair.more_ns : move->t0_behind_ns - plan_move_start_ns(move));
     pair.launch_ns = knows_launch ? move->t0_launch_ns : isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
     pair.behind_launch_ns = knows_launch ? pair.launch_ns : 2 * pair.launch_ns;
     *ret = pair;
@@ -435,7 +435,7 @@ static void take_back(const struct snapshot *snap, const struct move *back, stru
 {
     place_id from = back->to, to = back->from;
     *ret = (struct move){.from = from, .to = to, .by = back->by, .driver = graph_place(snap->graph, from)->kind == PLACE_GPU ? from : to, .most = back->rate, .bytes_per_s = back->bytes_per_s,
-                         .low = NAN, .high = NAN, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .drift = back->drift, .slowdown = 1};
+                         .low = NAN, .high = NAN, .t0_queue_ns = NAN, .t0_call_ns = NAN, .t0_chain_ns = NAN, .t0_behind_ns = NAN, .t0_launch_ns = NAN, .t0_end_ns = NAN, .drift = back->drift, .slowdown = 1};
 }
 
 bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by, struct move *ret)

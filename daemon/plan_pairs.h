@@ -30,7 +30,7 @@ struct pair {
     double more_ns;               /* what the caller's clock sees on top of a queued one */
     double launch_ns;             /* what each one costs the caller's thread; where nobody measured that, no less than one that is queued takes; 0 not known */
     double chain_ns;              /* what each one that waits for another stream's event takes on top of a queued one; 0 not known */
-    double behind_more_ns, behind_launch_ns; /* as more_ns and launch_ns, of one that waits for another hop's end, which is not there yet: all of a call; two launches where nobody measured waits */
+    double behind_more_ns, behind_launch_ns; /* as more_ns and launch_ns, of one that waits for another hop's end, which is not there yet; where nobody measured that all of a call, and two launches where nobody measured waits */
     const struct lanes *lanes;    /* not known where it has more limits than there is room for */
     uint16_t limit[PAIRS_LIMITS_MAX]; /* what concurrent runs showed it to share, and host memory of which none did (plan_pairs_limit) */
     unsigned limit_count;

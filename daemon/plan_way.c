@@ -27,10 +27,15 @@ static void add_pair(struct way_hops *hops, const struct pair *pair, double slow
 
 /* ---- what it costs ---- */
 
-/* A hop's first piece, started when the one before has ended, for which it really waits: a call's time, give or take what that is more than waiting for what is past. */
+/* A hop's first piece, started when the one before has ended, for which it really waits: of a kernel as measured; else a call's time, give or take what that is more than waiting for what is past. */
 static struct prediction first_behind(const struct way *way, size_t i, const struct prediction *queued, double bytes)
 {
-    struct prediction called = plan_move_called(&way->hop[i], bytes);
+    const struct move *hop = &way->hop[i];
+    if (way->pair[i] != NULL && !isnan(hop->t0_behind_ns)) {
+        double behind_ns = queued->time_ns + way->pair[i]->behind_more_ns, half_ns = hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(hop));
+        return (struct prediction){behind_ns, behind_ns - half_ns, behind_ns + half_ns};
+    }
+    struct prediction called = plan_move_called(hop, bytes);
     double past_ns = way->pair[i] != NULL ? way->pair[i]->chain_ns : 0, doubt_ns = fmax(called.time_ns - queued->time_ns - past_ns, 0);
     return (struct prediction){called.time_ns, called.low_ns - doubt_ns, called.high_ns + doubt_ns};
 }

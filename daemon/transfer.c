@@ -11,8 +11,8 @@
 
 static const struct {
     const char *name, *key;
-} clocks[] = {[TRANSFER_CALL] = {"call", "t0_call_ns"}, [TRANSFER_QUEUE] = {"queue", "t0_queue_ns"}, [TRANSFER_CHAIN] = {"chain", "t0_chain_ns"}, [TRANSFER_LAUNCH] = {"launch", "t0_launch_ns"},
-              [TRANSFER_END] = {"end", "t0_end_ns"}};
+} clocks[] = {[TRANSFER_CALL] = {"call", "t0_call_ns"}, [TRANSFER_QUEUE] = {"queue", "t0_queue_ns"}, [TRANSFER_CHAIN] = {"chain", "t0_chain_ns"}, [TRANSFER_BEHIND] = {"behind", "t0_behind_ns"},
+              [TRANSFER_LAUNCH] = {"launch", "t0_launch_ns"}, [TRANSFER_END] = {"end", "t0_end_ns"}};
 
 const char *transfer_clock_name(enum transfer_clock clock) { return clocks[clock].name; }
 const char *transfer_clock_key(enum transfer_clock clock) { return clocks[clock].key; }

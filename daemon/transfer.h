@@ -13,9 +13,9 @@
 
 #define TRANSFER_AXES_MAX 512
 
-/* What starting one costs: as the caller's clock sees it, launch and synchronisation included; already queued; queued behind an event of another stream, as a piece is that another hop has brought; what
- * launching such a piece with its events keeps the caller's thread busy for; and what seeing the end of one more stream does, when it has ended. */
-enum transfer_clock { TRANSFER_CALL, TRANSFER_QUEUE, TRANSFER_CHAIN, TRANSFER_LAUNCH, TRANSFER_END, TRANSFER_CLOCKS };
+/* What starting one costs: as the caller's clock sees it, launch and synchronisation included; already queued; queued behind an event of another stream, as a piece is that another hop has brought; the same
+ * where that event happens only while it waits, as the first piece's does; what launching such a piece with its events keeps the caller's thread busy for; and what seeing the end of one more stream does, when it has ended. */
+enum transfer_clock { TRANSFER_CALL, TRANSFER_QUEUE, TRANSFER_CHAIN, TRANSFER_BEHIND, TRANSFER_LAUNCH, TRANSFER_END, TRANSFER_CLOCKS };
 
 /* "call", "queue", ...: of the axis clock; and the record's "t0_call_ns", ... */
 const char *transfer_clock_name(enum transfer_clock clock);

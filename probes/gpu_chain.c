@@ -1,10 +1,13 @@
 #include "gpu_chain.h"
 
+#include <math.h>
+
 #include "gpu_call.h"
 #include "probe_clock.h"
 
 #define LONG  8 /* operations in the longer of two queues */
-#define TIMES 3 /* in a profile of seconds each curve costs under a millisecond more by this */
+#define TIMES 3 /* in a profile of seconds each curve costs about a millisecond more by this */
+#define DELAY 4000 /* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks at its clock now and then takes longer */
 
 /* One queue, beside the stream whose events it waits for. */
 struct chain {
@@ -62,6 +65,14 @@ static int enqueue_events(void *arg, gpu_stream stream)
     return code;
 }
 
+/* The event happens when this stream, and no other, has been busy for a while. */
+static int enqueue_late_event(void *arg, gpu_stream stream)
+{
+    struct chain *chain = arg;
+    int code = gpu_trial_delay(chain->trial, chain->other, DELAY, stream);
+    return code == 0 ? enqueue_events(chain, stream) : code;
+}
+
 static int enqueue_chain(void *arg, gpu_stream stream)
 {
     struct chain *chain = arg;
@@ -92,6 +103,18 @@ static bool run(struct chain *chain, unsigned count, double *ret_ns, enum gpu_fa
     return true;
 }
 
+/* One operation behind the late event: what it takes from then on. */
+static bool run_behind(struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    struct gpu_task tasks[] = {{.device = chain->other, .enqueue = enqueue_late_event, .arg = chain},
+                               {.device = chain->op->device, .enqueue = enqueue_chain, .arg = chain}};
+    chain->count = 1;
+    if (!gpu_trial_tasks(chain->trial, tasks, 2, ret_fault, why))
+        return false;
+    *ret_ns = tasks[1].ns - tasks[0].ns;
+    return true;
+}
+
 /* Two streams, of which the one that was begun first has ended when the other's end is seen. */
 static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
 {
@@ -115,17 +138,21 @@ static bool see_end(const struct chain *chain, double *ret_ns, enum gpu_fault *r
 static bool measure(struct chain *chain, double queued_ns, struct gpu_chain *ret, enum gpu_fault *ret_fault,
                     struct probe_why *why)
 {
-    double wait_ns[TIMES], launch_ns[TIMES], seen_ns[TIMES], one_ns, all_ns;
+    double wait_ns[TIMES], behind_ns[TIMES], launch_ns[TIMES], seen_ns[TIMES], one_ns, all_ns;
     if (!run(chain, LONG, &all_ns, ret_fault, why)) /* the first may have waited for anything */
         return false;
+    bool is_kernel = chain->op->mechanism == GPU_BY_KERNEL;
     for (int n = 0; n < TIMES; n++) {
         if (!run(chain, 1, &one_ns, ret_fault, why) || !run(chain, LONG, &all_ns, ret_fault, why) ||
             !see_end(chain, &seen_ns[n], ret_fault, why))
             return false;
-        wait_ns[n] = (all_ns - one_ns) / (LONG - 1) - queued_ns;
         launch_ns[n] = chain->launch_ns;
+        wait_ns[n] = (all_ns - one_ns) / (LONG - 1) - queued_ns;
+        if (is_kernel && !run_behind(chain, &behind_ns[n], ret_fault, why))
+            return false;
     }
     ret->wait_ns = probe_stats_quantile(wait_ns, TIMES, 0.5).value;
+    ret->behind_ns = is_kernel ? probe_stats_quantile(behind_ns, TIMES, 0.5).value - queued_ns : NAN;
     ret->launch_ns = probe_stats_quantile(launch_ns, TIMES, 0.5).value;
     ret->end_ns = probe_stats_quantile(seen_ns, TIMES, 0.5).value;
     return true;

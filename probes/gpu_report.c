@@ -102,6 +102,7 @@ bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, 
     } t0[] = {{"t0_call_ns", starts->call.value},
               {"t0_queue_ns", starts->queue_ns},
               {"t0_chain_ns", starts->chain_ns},
+              {"t0_behind_ns", starts->behind_ns},
               {"t0_launch_ns", starts->launch_ns},
               {"t0_end_ns", starts->end_ns}};
     for (size_t i = 0; i < sizeof t0 / sizeof *t0; i++)

@@ -39,7 +39,7 @@ bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, en
 /* What starting one operation costs, by whatever clock (docs/RECORD.md); 0: not known. No record has what comes out below. */
 struct gpu_starts {
     struct probe_summary call; /* low to high: where 95 % of single ones are, of so many; 0 is no such */
-    double queue_ns, chain_ns, launch_ns, end_ns;
+    double queue_ns, chain_ns, behind_ns, launch_ns, end_ns;
 };
 
 /* Times of one operation, queued back to back, by size in ascending order. */

@@ -66,6 +66,7 @@ static bool find_chain(struct gpu_run *run, const struct gpu_flow *flow, const s
     if (!gpu_chain_measure(run->trial, &op, flow->span, samples[i].ns.value, &chain, ret_fault, why))
         return false;
     starts->chain_ns = starts->queue_ns + fmax(chain.wait_ns, 0);
+    starts->behind_ns = isnan(chain.behind_ns) ? 0 : starts->queue_ns + fmax(chain.behind_ns, 0);
     starts->launch_ns = chain.launch_ns;
     starts->end_ns = chain.end_ns;
     return true;

@@ -170,15 +170,23 @@ struct strand {
     double ns, began_ns;
 };
 
+/* Until the word has that value, or for so long. */
+static int gate(const struct gpu_trial *trial, int device, uint32_t value, uint64_t limit_ns, gpu_stream stream)
+{
+    gpu_function kernel = trial->node->device[device].kernel[GPU_KERNEL_GATE];
+    struct gpu_gate_args args = {.flag = trial->posts[device].word, .value = value, .limit_ns = limit_ns};
+    return kernel == NULL ? GPU_MISSING : trial->node->api->launch(trial->node->api, kernel, 1, 1, stream, &args, sizeof args);
+}
+
+/* No trial lets the next one's gate go. */
+int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream) { return gate(trial, device, trial->turn + 1, ns, stream); }
+
 static bool hold(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)
 {
     const struct gpu_device *device = &trial->node->device[strand->device];
     if (device->kernel[GPU_KERNEL_GATE] == NULL)
         return true;
-    struct gpu_gate_args args = {.flag = trial->posts[strand->device].word, .value = trial->turn, .limit_ns = HOLD_NS};
-    int code = trial->node->api->launch(trial->node->api, device->kernel[GPU_KERNEL_GATE], 1, 1, device->stream[strand->stream],
-                                        &args, sizeof args);
-    return check(trial, code, strand->device, "launch", ret_fault, why);
+    return check(trial, gate(trial, strand->device, trial->turn, HOLD_NS, device->stream[strand->stream]), strand->device, "launch", ret_fault, why);
 }
 
 static bool fill(struct gpu_trial *trial, const struct strand *strand, enum gpu_fault *ret_fault, struct probe_why *why)

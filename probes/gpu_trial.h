@@ -66,6 +66,9 @@ bool gpu_trial_call(struct gpu_trial *trial, const struct gpu_op *op, double *re
 /* Puts one operation into a stream of the entered device, so many bytes further than op says. The runtime's code. */
 int gpu_trial_enqueue(const struct gpu_trial *trial, const struct gpu_op *op, uint64_t offset, gpu_stream stream);
 
+/* Keeps a stream of the entered device busy for at least so long. The runtime's code. */
+int gpu_trial_delay(const struct gpu_trial *trial, int device, uint64_t ns, gpu_stream stream);
+
 /* Anything else on a device, timed the same way: enqueue is called with its stream held. */
 typedef int (*gpu_enqueue)(void *arg, gpu_stream stream);
 bool gpu_trial_time(struct gpu_trial *trial, int device, gpu_enqueue enqueue, void *arg, double *ret_ns,

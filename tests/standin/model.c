@@ -289,6 +289,8 @@ static bool read_setting(struct model_reader *reader, char **words, size_t count
         model->event_ns = strtod(value, NULL);
     else if (strcmp(key, "wait") == 0)
         model->wait_ns = strtod(value, NULL);
+    else if (strcmp(key, "wake") == 0)
+        model->wake_ns = strtod(value, NULL);
     else if (strcmp(key, "migrate") == 0)
         model->migrate = strtod(value, NULL);
     else if (strcmp(key, "bytes") == 0)

@@ -80,6 +80,7 @@ struct model {
     uint64_t seed;
     double call_ns[MODEL_CALL_COUNT];
     double wait_ns;  /* that waiting for an event of another stream holds up what comes behind it, when it has happened */
+    double wake_ns;  /* that much more when it has not */
     double event_ns; /* that an event with a time holds up what comes behind it in its stream */
     double flops;
     double migrate; /* bytes/s of managed memory that goes where it is touched; 0: it stays and is read from afar */

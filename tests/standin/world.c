@@ -178,7 +178,7 @@ static bool is_over(struct world *world, struct world_op *op)
         return world->now >= op->ends;
     case WORLD_AFTER:
         if (isinf(op->ends) && op->event->happened >= op->record)
-            op->ends = world->now + world->model->wait_ns;
+            op->ends = world->now + world->model->wait_ns + (world->now > op->began ? world->model->wake_ns : 0);
         return world->now >= op->ends;
     case WORLD_PINGPONG:
         return world_flags_over(world, op) || world->now >= op->ends;

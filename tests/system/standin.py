@@ -70,8 +70,11 @@ def check_curves(node, records):
         assert is_near(record["t0_queue_ns"], ns), (record["metric"], record["from"], record["to"], record["t0_queue_ns"], ns)
         if "t0_chain_ns" in record:
             calls = called(node)
+            woken = ns + said(node, "wait") + said(node, "wake")
             launch_ns = calls["launch" if record["metric"].endswith("kernel") else "copy"] + 2 * calls["event"] + calls["device"]
             assert is_near(record["t0_chain_ns"], ns + said(node, "wait"), 0.02), (record["metric"], record["from"], record["to"], record["t0_chain_ns"], ns)
+            assert ("t0_behind_ns" in record) == record["metric"].endswith("kernel"), record
+            assert is_near(record.get("t0_behind_ns", woken), woken, 0.02), (record["t0_behind_ns"], woken)
             assert is_near(record["t0_launch_ns"], launch_ns, 0.02), (record["t0_launch_ns"], launch_ns)
             assert is_near(record["t0_end_ns"], calls["query"] + calls["sync"] + calls["clock"], 0.02), record["t0_end_ns"]
     return len(cells)
@@ -237,6 +240,15 @@ def test_quick():
         far = 2 * devices * (numas - 1) if devices * numas <= 16 else 0  # two sizes each, for what starting a copy costs
         assert len(engine) == 2 * devices + far and len(kernel) == 2 * devices, (name, len(engine), len(kernel))
         assert engine.count(2) == far and min(size for size in engine if size > 2) >= 6 and max(kernel) >= 6 and curves["host_gpu_kernel", "read"] and curves["host_gpu_kernel", "write"], (name, curves)
+
+
+def test_waiting():
+    """What a kernel behind another stream's event costs, where that happens only while it waits."""
+    with described("h200x4", "wake 900") as node:
+        waits = [record for record in ended(measured(node, "--metrics", "gpu_gpu_kernel,host_gpu_kernel")) if "t0_behind_ns" in record]
+        assert len(waits) > 2
+        for record in waits:
+            assert is_near(record["t0_behind_ns"], record["t0_chain_ns"] + 900, 0.02), record
 
 
 def test_kernels_together():

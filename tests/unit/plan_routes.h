@@ -52,6 +52,8 @@ static inline void chains(struct fixture *f, place_id from, place_id to, enum me
 {
     const double ns[] = {[TRANSFER_CHAIN] = chain_ns, [TRANSFER_LAUNCH] = launch_ns, [TRANSFER_END] = end_ns};
     for (int clock = TRANSFER_CHAIN; clock <= TRANSFER_END; clock++) {
+        if (ns[clock] == 0) /* nobody measured that */
+            continue;
         char axes[TRANSFER_AXES_MAX];
         transfer_overhead_axes(metric, "", (enum transfer_clock)clock, axes, sizeof axes);
         starting(f, from, to, axes, ns[clock]);
