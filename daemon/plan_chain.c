@@ -10,8 +10,13 @@
 
 #define MANY_BYTES 1073741824.0 /* where starting counts for nothing */
 
+/* By which ways may go. */
+struct mechanisms {
+    enum move_by first, last;
+};
+
 /* Direct, through the host, one gpu and two: the fastest that finds room beside those before. */
-static bool find_next(const struct way_ends *ends, bool kernels, enum way_through longest, const struct way *way, size_t count, struct way *ret)
+static bool find_next(const struct way_ends *ends, struct mechanisms by_any, enum way_through longest, const struct way *way, size_t count, struct way *ret)
 {
     struct way_room room;
     double best_ns = INFINITY;
@@ -19,7 +24,7 @@ static bool find_next(const struct way_ends *ends, bool kernels, enum way_throug
     plan_share_room(ends, way, count, &room);
     if (!room.used.is_known)
         return false;
-    for (int by = MOVE_COPY_ENGINE; by <= (kernels ? MOVE_KERNEL : MOVE_COPY_ENGINE); by++) {
+    for (int by = (int)by_any.first; by <= (int)by_any.last; by++) {
         struct way next;
         double mixed = by == (int)way[0].hop[0].by ? 1 : 1 / CHAIN_WORTH; /* what engines and kernels get at once is known less well than what either do */
         bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(ends, &next, &room);
@@ -43,7 +48,7 @@ static bool find_next(const struct way_ends *ends, bool kernels, enum way_throug
 struct chain {
     struct way_ends ends;          /* for very many bytes, without some gpus */
     place_id without[WITHOUT_MAX]; /* of ends */
-    bool kernels;
+    struct mechanisms by_any;
     struct way first;
     struct chain_set *set; /* owned */
     size_t count, room, with_direct;
@@ -172,7 +177,7 @@ static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
     way[0] = chain->first;
     for (size_t count = 2; count <= SHARE_WAYS_MAX;) {
         const char *shared;
-        bool is_found = find_next(&chain->ends, chain->kernels, longest, way, count - 1, &way[count - 1]);
+        bool is_found = find_next(&chain->ends, chain->by_any, longest, way, count - 1, &way[count - 1]);
         if (is_found)
             add_between(chain->ends.graph, &way[count - 1], ret_between);
         bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && CHAIN_WORTH * rate_of(way, count) > rate;
@@ -222,26 +227,29 @@ static void way_of(const struct chain_way *its, bool both, struct way *ret)
 }
 
 /* Beside that direct way. */
-static void search_beside(struct chain *chain, const struct way *first, bool kernels)
+static void search_beside(struct chain *chain, const struct way *first, enum move_by from, enum move_by to)
 {
     chain->ends.both_is_known = chain->ends.both && plan_way_knows_both(first);
     chain->first = *first;
-    chain->kernels = kernels;
+    chain->by_any = (struct mechanisms){from, to};
     chain->tried = 0;
     search(chain, (struct gpus){.count = 0});
 }
 
-/* By copy engines alone, also where kernels may copy, so that these are no loss; and with kernels beside the faster direct way, but rather one of which both directions are known. */
+/* By copy engines alone, also where kernels may copy, so that these are no loss; by either mechanism beside the faster direct way, but rather one of which both directions are known; and by kernels alone, where the faster one is a kernel of which they are not. */
 static void search_all(struct chain *chain, bool kernels)
 {
     struct way engine, kernel;
     bool by_engine = plan_way_direct(&chain->ends, MOVE_COPY_ENGINE, &engine), by_kernel = kernels && plan_way_direct(&chain->ends, MOVE_KERNEL, &kernel);
     if (by_engine)
-        search_beside(chain, &engine, false);
+        search_beside(chain, &engine, MOVE_COPY_ENGINE, MOVE_COPY_ENGINE);
     bool knows_both = by_engine && by_kernel && chain->ends.both && plan_way_knows_both(&engine) != plan_way_knows_both(&kernel);
-    bool is_kernel = by_kernel && (!by_engine || (knows_both ? plan_way_knows_both(&kernel) : plan_way_rate(&kernel) > plan_way_rate(&engine)));
+    bool is_faster = by_kernel && (!by_engine || plan_way_rate(&kernel) > plan_way_rate(&engine));
+    bool is_kernel = by_kernel && (knows_both ? plan_way_knows_both(&kernel) : is_faster);
     if (kernels && (by_engine || by_kernel))
-        search_beside(chain, is_kernel ? &kernel : &engine, true);
+        search_beside(chain, is_kernel ? &kernel : &engine, MOVE_COPY_ENGINE, MOVE_KERNEL);
+    if (is_faster && !is_kernel)
+        search_beside(chain, &kernel, MOVE_KERNEL, MOVE_KERNEL);
 }
 
 /* Numbers the ways of all sets, each once; ret_ways has room for all. How many there are. */

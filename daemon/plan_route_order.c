@@ -26,11 +26,23 @@ unsigned plan_route_order_firsts(const struct route_answer *answer)
     return firsts;
 }
 
+/* Of one that only links tell of, and whose engines may not fill these (engine_limit.h): a kernel goes before it, as in Bind. */
+static bool is_doubtful_engine(const struct route_option *option) { return option->way[0].hop[0].engine != NULL && option->way[0].hop[0].rate == NULL; }
+
+/* By copy engine the gpus stay free, and it is what one does by default. */
+double plan_route_order_worth(const struct route_option *option, const struct route_option *direct)
+{
+    const struct move *hop = &option->way[0].hop[0];
+    bool is_unsure = hop->is_like || hop->is_start_like || hop->is_slowed_by_guess || !option->knows_both;
+    return direct != NULL && hop->by == MOVE_KERNEL && direct->way[0].hop[0].by == MOVE_COPY_ENGINE && is_unsure && !is_doubtful_engine(direct) ? 1 + ROUTE_DOUBT : 1;
+}
+
 /* By rates and not by the times of that size: so that a few bytes more do not take less because another option may lead from there on. */
 bool plan_route_order_may_lead(struct route_option *option, const struct route_option *direct)
 {
     option->is_clear = is_direct(option) || (direct != NULL && !option->is_by_links && !option->is_guess && ROUTE_WORTH * rate_of(option) > rate_of(direct));
-    return option->is_clear && (is_direct(option) || option->predicted.time_ns * (1 + ROUTE_DOUBT) < direct->predicted.time_ns);
+    double worth = is_direct(option) ? plan_route_order_worth(option, direct) : 1 + ROUTE_DOUBT;
+    return option->is_clear && (worth == 1 || option->predicted.time_ns * worth < direct->predicted.time_ns);
 }
 
 static size_t hops_of(const struct route_option *option)
@@ -40,9 +52,6 @@ static size_t hops_of(const struct route_option *option)
         hops += option->way[i].hop_count;
     return hops;
 }
-
-/* Of one that only links tell of, and whose engines may not fill these (engine_limit.h): a kernel goes before it, as in Bind. */
-static bool is_doubtful_engine(const struct route_option *option) { return option->way[0].hop[0].engine != NULL && option->way[0].hop[0].rate == NULL; }
 
 /* What is known for this size first, then faster, then fewer hops, then copy engines, which leave the gpus free. */
 static bool goes_before(const struct route_option *x, const struct route_option *y)

@@ -244,7 +244,8 @@ static void say_passed_over(const struct route_said *said, const struct route_op
     else if (option->is_guess)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
     else if (option->is_known && option->is_clear)
-        plan_warn(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: one transfer goes first", name, 100 * (1 - times));
+        plan_warn(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: %s goes first", name, 100 * (1 - times),
+                  plan_route_answer_is_direct(option) ? "the copy engine, which leaves the gpus free," : "one transfer");
     else if (option->is_known)
         plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but moves %.1f GB/s at most: no more than %.2f times what one transfer by %s does", name, times,
                   plan_split_rate(option->way, option->way_count) / 1e9, 1 / ROUTE_WORTH, direct != NULL && direct->way[0].hop[0].by == MOVE_KERNEL ? "kernel" : "copy engine");

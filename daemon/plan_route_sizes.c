@@ -73,10 +73,14 @@ static size_t fastest(struct sizes *sizes, double bytes, struct looked *looked)
         if (!option->is_clear || !plan_route_answer_is_direct(option))
             continue;
         low_ns[i] = high_ns[i] = look(sizes, i, bytes, INFINITY, looked);
-        best = high_ns[i] < best_ns ? i : best;
-        best_ns = fmin(best_ns, high_ns[i]);
         if (option == sizes->direct)
             enough_ns = high_ns[i] / (1 + ROUTE_DOUBT);
+    }
+    for (size_t i = 0; i < answer->count; i++) {
+        bool may_lead = low_ns[i] < INFINITY && (plan_route_order_worth(&answer->option[i], sizes->direct) == 1 || low_ns[i] < enough_ns);
+        low_ns[i] = high_ns[i] = may_lead ? low_ns[i] : INFINITY;
+        best = high_ns[i] < best_ns ? i : best;
+        best_ns = fmin(best_ns, high_ns[i]);
     }
     for (size_t i = 0; i < answer->count; i++) {
         if (answer->option[i].is_clear && !plan_route_answer_is_direct(&answer->option[i])) {

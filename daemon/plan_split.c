@@ -106,7 +106,7 @@ static double find_shares(struct split_part *part, size_t count, double bytes, c
             best[i] = part[i].bytes;
         bool is_best = end_ns <= best_ns;
         best_ns = fmin(best_ns, end_ns);
-        if (aim->rival_ns < INFINITY && fabs(together_ns - aim->rival_ns) > FAR * aim->rival_ns)
+        if (step <= ROUGH_STEPS && aim->rival_ns < INFINITY && fabs(together_ns - aim->rival_ns) > FAR * aim->rival_ns)
             return together_ns;
         bool is_far = fabs(together_ns - limit_ns) > FAR * limit_ns, is_said = is_far || step == ROUGH_STEPS || apart_ns < ROUGH_ENOUGH * together_ns;
         if (limit_ns < INFINITY && (first_end(part, count) >= limit_ns || (!is_near && is_said && (is_far ? together_ns : best_ns) >= aim->rough_ns)))
@@ -185,8 +185,9 @@ double plan_split_again_ns(struct split *split, double bytes, double rival_ns)
     const struct way *way = split->way;
     if (split->count == 1)
         return plan_way_time_ns(way, way->hop_count > 1 && way->pair[0] != NULL ? plan_way_counted(way, bytes) : bytes, 0, NULL);
-    const struct aim rough = {ROUGH_STEPS, ROUGH_ENOUGH, fmax(rival_ns - split->waiting_ns, 0), INFINITY, INFINITY};
-    return find_shares(split->part, split->count, bytes, &rough) + split->waiting_ns;
+    bool has_rival = rival_ns < INFINITY; /* near it the last percent matters */
+    const struct aim aim = {has_rival ? STEPS : ROUGH_STEPS, has_rival ? ENOUGH : ROUGH_ENOUGH, fmax(rival_ns - split->waiting_ns, 0), INFINITY, INFINITY};
+    return find_shares(split->part, split->count, bytes, &aim) + split->waiting_ns;
 }
 
 double plan_split_time_ns(const struct way *way, size_t count, double bytes, double rival_ns)

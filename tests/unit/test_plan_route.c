@@ -124,6 +124,83 @@ static void pieces_cost_what_waiting_for_events_was_measured_to(void **state)
     end(&f);
 }
 
+/* The same by kernel, whose first piece, too, really waits 3 us more than in a queue, as was measured: no call's time. */
+static void a_kernels_first_piece_costs_what_waiting_was_measured_to(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 20);
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 2), "", 100);
+    rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 2), gpu(&f, 1), "", 100);
+    const int hops[][2] = {{0, 1}, {0, 2}, {2, 1}};
+    for (int i = 0; i < 3; i++) {
+        char axes[TRANSFER_AXES_MAX];
+        overheads(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_KERNEL, 12000, 4000);
+        chains(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), METRIC_GPU_GPU_KERNEL, 5000, 2500, 1000);
+        transfer_overhead_axes(METRIC_GPU_GPU_KERNEL, "", TRANSFER_BEHIND, axes, sizeof axes);
+        starting(&f, gpu(&f, hops[i][0]), gpu(&f, hops[i][1]), axes, 7000);
+    }
+    assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), MIB)), BERTH_OK);
+    const struct route_option *best = &f.answer.option[0];
+    assert_int_equal(best->way[0].hop_count, 2);
+    double least = 12000 + MIB / 100.0 + 7000 + MIB / 100.0;
+    for (int64_t piece = 65536; piece < MIB; piece *= 2) {
+        double c = (double)piece;
+        least = fmin(least, 12000 + c / 100 + 7000 + c / 100 + ((double)MIB / c - 1) * fmax(c / 100 + 5000, 5000));
+    }
+    assert_near(best->predicted.time_ns, least, 1e-9);
+    assert_true(best->predicted.low_ns > 0.9 * least && best->predicted.high_ns < 1.1 * least); /* nothing is in doubt but what was measured */
+    end(&f);
+}
+
+/* By kernel somewhat faster, as far as is known of both directions at once, which nobody measured: copy engines, which leave the gpus free, go first until it is clear. */
+static void a_kernel_goes_first_where_it_is_measured_or_clearly_faster(void **state)
+{
+    (void)state;
+    const struct {
+        double kernel;
+        bool is_measured;
+        enum move_by first;
+    } cases[] = {{102, false, MOVE_COPY_ENGINE}, {110, false, MOVE_KERNEL}, {102, true, MOVE_KERNEL}, {98, true, MOVE_COPY_ENGINE}};
+    for (size_t i = 0; i < 4; i++) {
+        struct fixture f = begin();
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 100);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "direction=both", 200);
+        rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", cases[i].kernel);
+        if (cases[i].is_measured)
+            rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "direction=both", 2 * cases[i].kernel);
+        overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 8000, 1000);
+        overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 8000, 1000);
+        assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true}), BERTH_OK);
+        assert_int_equal(f.answer.option[0].way[0].hop[0].by, cases[i].first);
+        assert_int_equal(f.answer.crossover_count, i == 1); /* of fewer bytes a tenth of the rate is nothing */
+        assert_true(says(&f.answer.reasons, "no more than these numbers are known to: the copy engine, which leaves the gpus free, goes first") == (i == 0));
+        assert_true(f.answer.option[1].may_lead == (i != 0));
+        end(&f);
+    }
+}
+
+/* Sizes from 64 KiB on, and what a call costs: less is between the two. */
+static void few_bytes_are_known_where_a_call_is(void **state)
+{
+    (void)state;
+    for (int is_called = 0; is_called < 2; is_called++) {
+        struct fixture f = begin();
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "bytes=65536", 65536 / 3000.0);
+        rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "bytes=4194304", 4194304 / 44000.0);
+        rate(&f, METRIC_GPU_GPU_KERNEL, gpu(&f, 0), gpu(&f, 1), "", 100);
+        overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_KERNEL, 12000, 4000);
+        if (is_called)
+            overheads(&f, gpu(&f, 0), gpu(&f, 1), METRIC_GPU_GPU_COPY_ENGINE, 6000, 2000);
+        values_finish(f.values);
+        assert_true(curve_fill_large(f.values, f.graph));
+        assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 8192)), BERTH_OK);
+        assert_int_equal(f.answer.option[0].way[0].hop[0].by, is_called ? MOVE_COPY_ENGINE : MOVE_KERNEL);
+        assert_true(says(&f.answer.warnings, "what so few bytes from gpu0 to gpu1 take was not measured") == !is_called);
+        end(&f);
+    }
+}
+
 static void both_directions_take_what_they_were_measured_to(void **state)
 {
     (void)state;
@@ -359,6 +436,9 @@ int main(void)
         cmocka_unit_test(the_winner_changes_where_the_times_cross),
         cmocka_unit_test(sizes_that_were_measured_make_the_time),
         cmocka_unit_test(pieces_follow_each_other_through_another_gpu), cmocka_unit_test(pieces_cost_what_waiting_for_events_was_measured_to),
+        cmocka_unit_test(a_kernels_first_piece_costs_what_waiting_was_measured_to),
+        cmocka_unit_test(a_kernel_goes_first_where_it_is_measured_or_clearly_faster),
+        cmocka_unit_test(few_bytes_are_known_where_a_call_is),
         cmocka_unit_test(both_directions_take_what_they_were_measured_to),
         cmocka_unit_test(what_is_not_known_of_both_directions_is_as_structure_has_it),
         cmocka_unit_test(the_senders_engine_is_taken_unless_the_receivers_is_better),

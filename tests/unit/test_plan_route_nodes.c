@@ -222,8 +222,8 @@ static void several_ways_win_from_the_size_that_is_said(void **state)
         assert_int_equal(f.answer.crossover_count, 1);
         struct route_crossover at = f.answer.crossover[0];
         assert_true(f.answer.option[at.below].way_count == 1 && f.answer.option[at.above].way_count > 1);
-        assert_int_equal(best_of(&f, from, to, at.bytes * 9 / 10, false)->way_count, 1);
-        assert_true(best_of(&f, from, to, at.bytes * 11 / 10, false)->way_count > 1);
+        assert_int_equal(best_of(&f, from, to, at.bytes * 95 / 100, false)->way_count, 1);
+        assert_true(best_of(&f, from, to, at.bytes * 105 / 100, false)->way_count > 1);
     }
     end(&f);
 }

@@ -70,6 +70,28 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     end(&f);
 }
 
+/* A kernel is faster, but only of engines it is known what both directions get at once: these have their ways, and kernels theirs. */
+static void kernels_have_ways_of_their_own_in_both_directions(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    const int gpus[][2] = {{0, 1}, {0, 4}, {4, 1}};
+    for (int i = 0; i < 3; i++) {
+        pair(&f, gpus[i][0], gpus[i][1], 60, 90);
+        both(&f, METRIC_GPU_GPU_COPY_ENGINE, gpus[i][0], gpus[i][1], 120);
+    }
+    const struct route_option *best = first(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true});
+    assert_int_equal(best->way_count, 2);
+    assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->way[1].hop[0].by, MOVE_KERNEL);
+    assert_near(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06);
+    assert_true(!best->knows_both && isnan(best->predicted.high_ns));
+    const struct route_option *engines = first(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true, .overlap = true});
+    assert_int_equal(engines->way_count, 2);
+    assert_near(engines->predicted.time_ns, 1024 * MIB / 120.0, 0.06);
+    end(&f);
+}
+
 /* What moves meanwhile has a kernel there, too: three share the gpu, and each may get as little as a third as long as that lasts. */
 static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **state)
 {
@@ -318,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_of_a_split_share_a_gpu),
+        cmocka_unit_test(kernels_have_ways_of_their_own_in_both_directions),
         cmocka_unit_test(a_kernel_that_moves_meanwhile_counts_with_those_of_a_split),
         cmocka_unit_test(ways_of_two_packages_are_taken_together_but_for_what_crosses),
         cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
