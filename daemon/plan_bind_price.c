@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "load_interval.h"
+#include "plan_bind_arcs.h"
 #include "plan_bind_start.h"
 #include "plan_bind_turns.h"
 
 #define LACK_MARGIN 4
-#define COMMON_MAX 16 /* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
-#define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
 
 /* ---- places and flows ---- */
 
@@ -90,7 +89,7 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     size_t from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each, to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
     for (size_t i = 0; i < each * others; i++) {
         price->bytes[price->flow_count] = bytes;
-        price->flow[price->flow_count++] = (struct search_flow){kind, (int32_t)(from + i / others), outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
+        price->flow[price->flow_count++] = (struct search_flow){.kind = kind, .from = (int32_t)(from + i / others), .to = outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
     }
 }
 
@@ -109,8 +108,7 @@ static bool find_flows(struct bind_price *price)
     return true;
 }
 
-/* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
-static struct load_flow between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory)
+struct load_flow plan_bind_price_between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory)
 {
     uint16_t slot = (uint16_t)from, host = memory != NOWHERE ? memory : price->memory[from], nic = price->nic[from];
     switch (outside) {
@@ -124,7 +122,7 @@ static struct load_flow between(const struct bind_price *price, enum outside out
     return (struct load_flow){.from = slot, .to = (uint16_t)to, .bytes = bytes};
 }
 
-static bool is_known(const struct bind_price *price, const struct load_flow *flow)
+bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow)
 {
     return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
 }
@@ -135,8 +133,8 @@ static bool is_unknown_everywhere(const struct bind_price *price, const struct k
     size_t n = price->request.gpu_count;
     for (size_t g = 0; g < n; g++)
         for (size_t memory = 0; memory < n; memory++) {
-            struct load_flow flow = between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
-            if (is_known(price, &flow))
+            struct load_flow flow = plan_bind_price_between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
+            if (plan_bind_price_knows(price, &flow))
                 return false;
         }
     return true;
@@ -161,8 +159,8 @@ static void find_lack(struct bind_price *price)
         double most_ns = 0;
         size_t flows = 0;
         for (size_t pair = 0; pair < n * n; pair++) {
-            struct load_flow flow = between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
-            if (is_known(price, &flow))
+            struct load_flow flow = plan_bind_price_between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
+            if (plan_bind_price_knows(price, &flow))
                 most_ns = fmax(most_ns, plan_bind_start_alone_ns(price, &price->kind[k], &flow));
         }
         for (size_t f = 0; f < price->flow_count; f++)
@@ -213,6 +211,7 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->arc);
     free(price->use);
     free(price->sort);
+    free(price->start_ns);
     free(price);
 }
 
@@ -227,8 +226,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         size_t task = (size_t)flow->from / price->request.each;
         uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
-        struct load_flow load = between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
-        bool known = is_known(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
+        struct load_flow load = plan_bind_price_between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
+        bool known = plan_bind_price_knows(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
         price->lacking += lacks && !price->kind[flow->kind].is_unpriced;
         moving += known && load.from != load.to;
         if (unpriced && price->unpriced++ == 0)
@@ -279,130 +278,6 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
 
 /* ---- the search ---- */
 
-static double capacity_of(const struct bind_price *price, size_t resource, double fastest)
-{
-    const struct load_resource *found = plan_load_resource(price->table, resource);
-    double most = found->step_count > 0 ? (found->step[0].flows - 1) * fastest : INFINITY; /* so few are not limited */
-    for (unsigned kind = 0; found->apart != NULL && kind < RESOURCE_KINDS; kind++)
-        most = fmax(most, found->apart[kind] * fastest); /* nor so many of one kind */
-    for (size_t i = 0; i < found->step_count; i++)
-        most = fmax(most, found->step[i].bytes_per_s);
-    return most;
-}
-
-static bool add_use(struct bind_price *price, uint16_t resource, double ns)
-{
-    if (price->use_count == price->use_room) {
-        size_t room = price->use_room > 0 ? 2 * price->use_room : 256;
-        struct search_use *use = realloc(price->use, room * sizeof *use);
-        if (use == NULL)
-            return false;
-        price->use = use;
-        price->use_room = room;
-    }
-    price->use[price->use_count++] = (struct search_use){resource, ns};
-    return true;
-}
-
-/* Of several gpus of a task any may be the first, next to which its memory is: what is used wherever that is, and the least that it takes. */
-static bool make_host_arc(struct bind_price *price, const struct kind *kind, size_t slot, double *fastest, struct search_arc *ret)
-{
-    struct search_use common[COMMON_MAX];
-    size_t count = 0;
-    bool is_first = true;
-    *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : price->request.may_lack ? price->lack_ns : UNKNOWN_NS, .use = (uint32_t)price->use_count};
-    for (size_t g = 0; g < price->request.gpu_count && !kind->is_unpriced; g++) {
-        struct load_flow flow = between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
-        if (!is_known(price, &flow))
-            continue;
-        double alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
-        size_t used_count = 0;
-        const uint16_t *used = flow.from != flow.to ? plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count) : NULL;
-        for (size_t u = 0; u < used_count; u++)
-            fastest[used[u]] = fmax(fastest[used[u]], flow.bytes / fmax(alone_ns, 1e-3) * 1e9);
-        size_t before = is_first ? used_count < COMMON_MAX ? used_count : COMMON_MAX : count, kept = 0;
-        for (size_t i = 0; i < before; i++) {
-            struct search_use use = is_first ? (struct search_use){used[i], flow.bytes} : common[i];
-            if (used_count > 0 && plan_load_uses(price->table, use.resource, flow.from, flow.to, flow.bytes))
-                common[kept++] = use;
-        }
-        count = kept;
-        is_first = false;
-        ret->alone_ns = fmin(ret->alone_ns, alone_ns);
-    }
-    bool ok = true;
-    for (size_t i = 0; i < count && ok; i++)
-        ok = add_use(price, common[i].resource, common[i].ns);
-    ret->use_count = (uint32_t)price->use_count - ret->use;
-    return ok;
-}
-
-/* Alone, and what it uses; ns are bytes until it is known how fast the users of each resource are. */
-static bool make_arc(struct bind_price *price, const struct kind *kind, size_t from, size_t to, double *fastest, struct search_arc *ret)
-{
-    if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST))
-        return make_host_arc(price, kind, from, fastest, ret);
-    struct load_flow flow = between(price, kind->outside, kind->bytes, from, to, NOWHERE);
-    double unknown_ns = price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
-    struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns, .use = (uint32_t)price->use_count};
-    if (is_known(price, &flow)) {
-        size_t used_count;
-        const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
-        arc.alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
-        for (size_t i = 0; i < used_count && flow.from != flow.to; i++) {
-            if (!add_use(price, used[i], flow.bytes))
-                return false;
-            fastest[used[i]] = fmax(fastest[used[i]], flow.bytes / fmax(arc.alone_ns, 1e-3) * 1e9);
-        }
-    }
-    arc.use_count = (uint32_t)price->use_count - arc.use;
-    *ret = arc;
-    return true;
-}
-
-static bool is_as_apart(const struct load_resource *a, const struct load_resource *b)
-{
-    return a->apart == b->apart || (a->apart != NULL && b->apart != NULL && memcmp(a->apart, b->apart, RESOURCE_KINDS * sizeof *a->apart) == 0);
-}
-
-/* Resources with the same capacities are of one sort. */
-static void find_sorts(struct bind_price *price)
-{
-    size_t count = plan_load_resource_count(price->table);
-    for (size_t r = 0; r < count; r++) {
-        const struct load_resource *a = plan_load_resource(price->table, r);
-        price->sort[r] = (uint16_t)r;
-        for (size_t s = 0; s < r && price->sort[r] == r; s++) {
-            const struct load_resource *b = plan_load_resource(price->table, s);
-            bool same = a->step_count == b->step_count && is_as_apart(a, b) && a->is_nominal == b->is_nominal;
-            for (size_t i = 0; i < a->step_count && same; i++)
-                same = a->step[i].flows == b->step[i].flows && a->step[i].bytes_per_s == b->step[i].bytes_per_s;
-            if (same)
-                price->sort[r] = (uint16_t)s;
-        }
-    }
-}
-
-static bool make_arcs(struct bind_price *price)
-{
-    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
-    double *fastest = calloc(resources + 1, sizeof *fastest);
-    price->arc = calloc(price->kind_count * n * n + 1, sizeof *price->arc);
-    price->sort = calloc(resources + 1, sizeof *price->sort);
-    bool ok = fastest != NULL && price->arc != NULL && price->sort != NULL;
-    for (size_t k = 0; ok && k < price->kind_count; k++)
-        for (size_t from = 0; from < n; from++)
-            for (size_t to = 0; ok && to < n; to++)
-                if (price->kind[k].outside == OUTSIDE_NONE || from == to)
-                    ok = make_arc(price, &price->kind[k], from, to, fastest, &price->arc[(k * n + from) * n + to]);
-    for (size_t u = 0; ok && u < price->use_count; u++)
-        price->use[u].ns *= 1e9 / capacity_of(price, price->use[u].resource, fastest[price->use[u].resource]);
-    if (ok)
-        find_sorts(price);
-    free(fastest);
-    return ok;
-}
-
 /* What differs by less takes equally long as far as is known: the intervals of both overlap. They are those of the transfer that ends last, with what it shares and what starting it is measured to
  * differ by between pairs of its kind; who comes first and who waits for whose launches moves both steps alike. */
 static double error_of(struct bind_price *price, const uint16_t *slot)
@@ -425,13 +300,13 @@ static struct search_problem problem_of(struct bind_price *price, const struct b
     return (struct search_problem){
         .slots = request->gpu_count, .tasks = request->tasks, .each = request->each, .share = choice->share, .in_order = choice->in_order,
         .flow = price->flow, .flow_count = price->flow_count, .kinds = price->kind_count, .arc = price->arc, .use = price->use,
-        .resources = plan_load_resource_count(price->table), .sort = price->sort, .far = choice->far, .apart = choice->apart, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
+        .resources = plan_load_resource_count(price->table), .sort = price->sort, .start_ns = price->start_ns, .far = choice->far, .apart = choice->apart, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
     };
 }
 
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
 {
-    if (!make_arcs(price))
+    if (!plan_bind_arcs(price))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     struct search_problem problem = problem_of(price, choice);
     struct search_result result;
@@ -453,7 +328,7 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
 
 enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bind_price_choice *choice, double *ret_ns, struct berth_err *err)
 {
-    if (!make_arcs(price))
+    if (!plan_bind_arcs(price))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     struct search_problem problem = problem_of(price, choice);
     double bound_ns;

@@ -10,6 +10,7 @@ enum outside { OUTSIDE_NONE, OUTSIDE_TO_HOST, OUTSIDE_FROM_HOST, OUTSIDE_TO_NIC,
 struct kind {
     enum outside outside;
     double bytes;
+    uint16_t least_turn; /* of its flows, wherever tasks are */
     bool is_unpriced; /* nothing is known of it on any gpu, though of others something is */
     struct load_start start; /* with which those count in the order of choices of which nothing says what starting them costs, though of others something does (plan_bind_start.h) */
 };
@@ -43,9 +44,17 @@ struct bind_price {
     struct search_use *use;
     size_t use_count, use_room;
     uint16_t *sort;
+    double *start_ns; /* by resource */
 };
 
 #define NOWHERE ((uint16_t)-1)
+#define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
+
+/* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
+struct load_flow plan_bind_price_between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory);
+
+/* Whether something says what it takes. */
+bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow);
 
 /* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then, as those that are unpriced
  * everywhere, or may lack a price, which are counted in unpriced alone. Where nothing else moves they are unknown. */

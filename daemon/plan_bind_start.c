@@ -62,6 +62,16 @@ double plan_bind_start_alone_ns(const struct bind_price *price, const struct kin
     return price->start == NULL || flow->from == flow->to || plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start) ? alone_ns : alone_ns + kind->start.start_ns;
 }
 
+double plan_bind_start_launch_ns(const struct bind_price *price, const struct kind *kind, const struct load_flow *flow)
+{
+    struct load_start start;
+    if (flow->from == flow->to)
+        return 0;
+    if (plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start))
+        return start.launch_ns;
+    return price->start != NULL ? kind->start.launch_ns : 0;
+}
+
 struct load_time plan_bind_start_time(struct bind_price *price)
 {
     return plan_load_time_from(price->table, price->load, price->flow_count, price->start, price->scratch);

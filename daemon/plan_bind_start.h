@@ -13,6 +13,9 @@ bool plan_bind_start_find(struct bind_price *price);
 /* What a flow of that kind takes alone in that order. */
 double plan_bind_start_alone_ns(const struct bind_price *price, const struct kind *kind, const struct load_flow *flow);
 
+/* What each transfer that the same task begins before adds to that, at least. */
+double plan_bind_start_launch_ns(const struct bind_price *price, const struct kind *kind, const struct load_flow *flow);
+
 /* The step of what was loaded last, in that order. */
 struct load_time plan_bind_start_time(struct bind_price *price);
 

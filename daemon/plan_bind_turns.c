@@ -72,6 +72,16 @@ bool plan_bind_turns_find(struct bind_price *price)
     for (size_t f = 0; f < price->flow_count; f++)
         price->order[f] = (uint32_t)f;
     qsort_r(price->order, price->flow_count, sizeof *price->order, compare, price);
+    bool is_shared = price->request.tasks * price->request.each > price->request.gpu_count; /* what tasks on one gpu send each other has no turn */
+    for (size_t i = 1; i < price->flow_count && !is_shared; i++)
+        if (task_of(price, price->order[i]) == task_of(price, price->order[i - 1]))
+            price->flow[price->order[i]].turn = (uint16_t)(price->flow[price->order[i - 1]].turn + 1);
+    for (size_t k = 0; k < price->kind_count; k++)
+        price->kind[k].least_turn = UINT16_MAX;
+    for (size_t f = 0; f < price->flow_count; f++) {
+        uint16_t *least = &price->kind[price->flow[f].kind].least_turn;
+        *least = price->flow[f].turn < *least ? price->flow[f].turn : *least;
+    }
     return true;
 }
 

@@ -51,6 +51,15 @@ double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to
     return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes, NULL) : 0;
 }
 
+struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to, double bytes)
+{
+    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
+    struct load_lone lone = {.kind = ride != NULL ? ride->kind : 0};
+    if (ride != NULL && bytes > 0)
+        plan_load_table_alone_ns(ride, bytes, &lone.bytes_ns);
+    return lone;
+}
+
 static bool lacks_start(const struct load_ride *ride) { return ride->move.curve == NULL && isnan(ride->move.t0_queue_ns) && isnan(ride->move.t0_call_ns); }
 
 bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret)

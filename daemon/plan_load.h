@@ -90,6 +90,13 @@ enum load_known plan_load_known(const struct load_table *table, size_t from, siz
 /* Alone, as its caller's clock sees it. 0 from a place to itself, and where nothing is known. */
 double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes);
 
+/* A transfer alone, while its bytes move. */
+struct load_lone {
+    double bytes_ns;
+    unsigned kind; /* a bit, enum resource_kind; 0: nothing is known of it */
+};
+struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to, double bytes);
+
 /* Whether something says what starting the transfer costs that a flow is there, which is not known of large ones either; false where nothing is known of it. */
 bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes, struct load_start *ret);
 

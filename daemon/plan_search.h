@@ -43,6 +43,7 @@ struct search_use {
 /* A flow of one kind between two slots. */
 struct search_arc {
     double alone_ns;
+    double launch_ns; /* what each that its task begins before it adds */
     uint32_t use, use_count; /* a range of the problem's uses */
 };
 
@@ -50,6 +51,7 @@ struct search_arc {
 struct search_flow {
     uint16_t kind;
     int32_t from, to; /* berths; to -1: from's own, with something outside */
+    uint16_t turn;    /* so many its task begins before it, wherever it is */
 };
 
 struct search_problem {
@@ -64,6 +66,7 @@ struct search_problem {
     const struct search_use *use;
     size_t resources;
     const uint16_t *sort; /* by resource: those of different sorts are not alike, even if they are used alike */
+    const double *start_ns; /* by resource: what a flow that uses it takes at least beside what it puts there; NULL nothing */
     const double *far;    /* by slot */
     const double *apart;  /* by slot and slot: of one task */
     const uint16_t *unit; /* by slot: where a task is whose first slot that is, SEARCH_ANYWHERE: room for all */

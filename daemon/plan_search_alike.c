@@ -68,7 +68,7 @@ static bool fits_pair(const struct search_problem *problem, size_t i, size_t j, 
         return false;
     for (size_t k = 0; k < problem->kinds; k++) {
         const struct search_arc *x = &problem->arc[(k * n + i) * n + j], *y = &problem->arc[(k * n + a) * n + b];
-        if (!is_same(x->alone_ns, y->alone_ns) || x->use_count != y->use_count)
+        if (!is_same(x->alone_ns, y->alone_ns) || !is_same(x->launch_ns, y->launch_ns) || x->use_count != y->use_count)
             return false;
     }
     return true;

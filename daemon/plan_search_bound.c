@@ -8,6 +8,7 @@ struct bounds {
     const struct search_work *work;
     double *least_out, *least_in; /* by kind and slot: the least from it and to it, alone; equal where something outside is the other end */
     double *least_apart;          /* by kind: the least between two slots */
+    double *least_launch;         /* by kind: the least of any of its arcs */
     unsigned *flows;              /* by berth, kind and enum way: how many it has */
     struct search_use *certain;   /* by kind, slot and direction: what flows between two slots use from there, or to there, whichever slot the other one is; room for most_uses each */
     size_t *certain_count;        /* likewise */
@@ -41,7 +42,10 @@ static void find_least(struct bounds *bounds)
         double *out = bounds->least_out + flow->kind * n, *in = bounds->least_in + flow->kind * n;
         if (out[0] >= 0) /* done */
             continue;
-        bounds->least_apart[flow->kind] = INFINITY;
+        bounds->least_apart[flow->kind] = bounds->least_launch[flow->kind] = INFINITY;
+        for (size_t i = 0; i < n * n; i++)
+            if (flow->to < 0 ? i / n == i % n : i / n != i % n || problem->share > 1)
+                bounds->least_launch[flow->kind] = plan_search_work_less(bounds->least_launch[flow->kind], problem->arc[flow->kind * n * n + i].launch_ns);
         for (size_t i = 0; i < n * n && flow->to >= 0; i++)
             if (i / n != i % n)
                 bounds->least_apart[flow->kind] = plan_search_work_less(bounds->least_apart[flow->kind], problem->arc[flow->kind * n * n + i].alone_ns);
@@ -210,7 +214,7 @@ static double forced(const struct bounds *bounds, size_t resource)
     qsort(least, work->berths, sizeof *least, compare_doubles);
     for (size_t i = 0; i < work->berths - outside; i++)
         load += least[i];
-    return load;
+    return load > 0 ? load + plan_search_work_start(work->problem, resource) : 0;
 }
 
 /* The least that each berth puts on the resource from any of the slots of which it is the busiest, ascending, in sorted; how many tasks those slots have room for. */
@@ -254,7 +258,7 @@ static double crowded(struct bounds *bounds, enum way last)
         double load = 0;
         for (size_t i = 0; i < room; i++) {
             load += bounds->sorted[i];
-            when[places++] = load;
+            when[places++] = load > 0 ? load + plan_search_work_start(problem, resource) : 0;
         }
     }
     if (places < work->berths)
@@ -339,7 +343,7 @@ static double of_one(struct bounds *bounds)
             double most = 0;
             load_berth(bounds, b, s, TO_IT);
             for (size_t i = 0; i < bounds->touched_count; i++)
-                most = plan_search_work_more(most, bounds->load[bounds->touched[i]]);
+                most = plan_search_work_more(most, bounds->load[bounds->touched[i]] + plan_search_work_start(work->problem, bounds->touched[i]));
             least = plan_search_work_less(least, most);
         }
         bound = plan_search_work_more(bound, least);
@@ -358,10 +362,11 @@ static double find_bound(struct bounds *bounds)
     count_flows(bounds);
     find_all_certain(bounds);
     for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
         double least = INFINITY;
         for (size_t s = 0; s < problem->slots; s++)
-            least = plan_search_work_less(least, bounds->least_out[problem->flow[f].kind * problem->slots + s]);
-        bound = plan_search_work_more(bound, isinf(least) ? 0 : least);
+            least = plan_search_work_less(least, bounds->least_out[flow->kind * problem->slots + s]);
+        bound = plan_search_work_more(bound, isinf(least) ? 0 : least + flow->turn * bounds->least_launch[flow->kind]);
     }
     bound = plan_search_work_more(bound, of_one(bounds));
     bound = plan_search_work_more(bound, together(bounds, WITH_OUTSIDE));
@@ -381,6 +386,7 @@ static bool make(struct bounds *bounds)
     bounds->least_out = calloc(at_slots + 1, sizeof *bounds->least_out);
     bounds->least_in = calloc(at_slots + 1, sizeof *bounds->least_in);
     bounds->least_apart = calloc(problem->kinds + 1, sizeof *bounds->least_apart);
+    bounds->least_launch = calloc(problem->kinds + 1, sizeof *bounds->least_launch);
     bounds->flows = calloc(work->berths * problem->kinds * WAYS + 1, sizeof *bounds->flows);
     bounds->certain = calloc(at_slots * WAYS * bounds->most_uses + 1, sizeof *bounds->certain);
     bounds->certain_count = calloc(at_slots * WAYS + 1, sizeof *bounds->certain_count);
@@ -391,7 +397,7 @@ static bool make(struct bounds *bounds)
     bounds->busiest = calloc(problem->slots, sizeof *bounds->busiest);
     bounds->busiest_ns = calloc(problem->slots, sizeof *bounds->busiest_ns);
     bounds->sorted = calloc(work->berths + problem->slots * work->fullest, sizeof *bounds->sorted);
-    return bounds->least_out != NULL && bounds->least_in != NULL && bounds->least_apart != NULL && bounds->flows != NULL && bounds->certain != NULL && bounds->certain_count != NULL &&
+    return bounds->least_out != NULL && bounds->least_in != NULL && bounds->least_apart != NULL && bounds->least_launch != NULL && bounds->flows != NULL && bounds->certain != NULL && bounds->certain_count != NULL &&
            bounds->least_load != NULL && bounds->users != NULL && bounds->load != NULL && bounds->touched != NULL && bounds->busiest != NULL && bounds->busiest_ns != NULL && bounds->sorted != NULL;
 }
 
@@ -404,6 +410,7 @@ bool plan_search_bound(struct search_work *work)
     free(bounds.least_out);
     free(bounds.least_in);
     free(bounds.least_apart);
+    free(bounds.least_launch);
     free(bounds.flows);
     free(bounds.certain);
     free(bounds.certain_count);

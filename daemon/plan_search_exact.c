@@ -157,6 +157,8 @@ static bool begin(struct dive *dive)
             dive->rest_sum[b] += least;
         }
     }
+    for (size_t r = 0; r < problem->resources; r++)
+        dive->load[r] = plan_search_work_start(problem, r);
     dive->level[0].renamings = UINT64_MAX;
     return find_same(dive) && (problem->in_order || problem->each > 1 || problem->slots > SEARCH_EXACT_SLOTS || plan_search_alike(problem, &dive->alike));
 }
@@ -213,7 +215,7 @@ static double look_ahead(struct dive *dive, size_t berth)
             continue;
         const struct search_arc *arc = problem->arc + flow->kind * n * n + (is_from ? mine * n : mine);
         for (size_t s = 0; s < n; s++)
-            need[(size_t)other * n + s] = plan_search_work_more(need[(size_t)other * n + s], arc[is_from ? s : s * n].alone_ns);
+            need[(size_t)other * n + s] = plan_search_work_more(need[(size_t)other * n + s], plan_search_work_alone(flow, &arc[is_from ? s : s * n]));
     }
     for (size_t other = berth + 1; other < work->berths; other++) {
         double least = INFINITY;
@@ -237,8 +239,9 @@ static bool is_open(struct dive *dive, size_t berth)
     *after = *before;
     memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
-        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
-        after->time_ns = plan_search_work_more(after->time_ns, arc->alone_ns);
+        const struct search_flow *flow = &problem->flow[dive->completes[i]];
+        const struct search_arc *arc = plan_search_work_arc(problem, flow, dive->slot);
+        after->time_ns = plan_search_work_more(after->time_ns, plan_search_work_alone(flow, arc));
         after->sum_ns += arc->alone_ns;
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];

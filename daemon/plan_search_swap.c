@@ -244,7 +244,8 @@ static bool is_worth_a_price(const struct shake *shake)
 {
     const struct search_problem *problem = shake->work->problem;
     double most = 0;
-    memset(shake->load, 0, problem->resources * sizeof *shake->load);
+    for (size_t r = 0; r < problem->resources; r++)
+        shake->load[r] = plan_search_work_start(problem, r);
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[f], shake->slot);
         for (uint32_t u = 0; u < arc->use_count; u++) {

@@ -75,7 +75,7 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     for (size_t i = 0; i < problem->slots; i++)
         for (size_t j = 0; j < problem->slots; j++)
             if (flow->to < 0 ? i == j : i != j || problem->share > 1)
-                least = plan_search_work_less(least, arc[i * problem->slots + j].alone_ns);
+                least = plan_search_work_less(least, plan_search_work_alone(flow, &arc[i * problem->slots + j]));
     return isinf(least) ? 0 : least;
 }
 
@@ -168,7 +168,7 @@ bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
     for (int t = 0; t < 2; t++)
         for (size_t i = work->first[tasks[t] * problem->each]; i < work->first[(tasks[t] + 1) * problem->each]; i++) {
             const struct search_flow *flow = &problem->flow[work->touching[i]];
-            struct search_flow image = {flow->kind, swapped(problem, flow->from, a, b), swapped(problem, flow->to, a, b)};
+            struct search_flow image = {.kind = flow->kind, .from = swapped(problem, flow->from, a, b), .to = swapped(problem, flow->to, a, b)};
             if (!has_flow(work, &image))
                 return false;
         }

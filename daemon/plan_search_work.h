@@ -34,6 +34,12 @@ static inline const struct search_arc *plan_search_work_arc(const struct search_
     return &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
 }
 
+/* What it takes there at least, after what its task begins before it. */
+static inline double plan_search_work_alone(const struct search_flow *flow, const struct search_arc *arc) { return arc->alone_ns + flow->turn * arc->launch_ns; }
+
+/* What a resource that is used needs beside what is put on it. */
+static inline double plan_search_work_start(const struct search_problem *problem, size_t resource) { return problem->start_ns != NULL ? problem->start_ns[resource] : 0; }
+
 /* The least that a flow takes anywhere. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 

@@ -2,10 +2,14 @@
  * How long Bind takes for the traffic of a step, on nodes built in memory whose measurements differ a little from pair to pair, as real ones do: FIGURE median_ms largest_ms first_ms made_ms
  * for each size of node and sort of traffic (first: of a new snapshot; made: what answers rest on, once for each snapshot, before it is published); and how far 64 gpus are from the best that ten other orders of the same gpus led to, and from the best that a long annealing
  * by price finds, from the answer and from random places.
+ *
+ * bind FOLDER: of a node of at least 8 gpus, as recorded or measured, the same figures for 8 of them and traffic of several sorts, then whether the answer is proven: of all that have dozens of
+ * different flows how many, and how far those of the same flows among renumbered tasks are from each other at most, in percent.
  */
 #include <math.h>
 
 #include "bench.h"
+#include "discover.h"
 #include "graph.h"
 #include "plan_bind.h"
 #include "plan_load.h"
@@ -296,12 +300,133 @@ static void measure_beyond(const struct node *node, const struct question *quest
     snapshot_unref(snap);
 }
 
-/* bind NAME: that one alone. */
+/* ---- a node folder ---- */
+
+#define FLOW_ROUNDS 6  /* sets of flows for each count of them */
+#define FLOW_TASKS  8
+
+struct asked {
+    double median_ns, most_ns, step_ns;
+    bool is_proven;
+};
+
+static struct snapshot *load(const char *folder)
+{
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    if (discover_folder(folder, &found, &err) != BERTH_OK) {
+        fprintf(stderr, "%s: %s\n", folder, err.detail);
+        exit(1);
+    }
+    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    need(snap != NULL);
+    snap->sets = found.sets;
+    graph_unref(found.graph);
+    need(plan_pairs_of(snap) != NULL);
+    return snap;
+}
+
+static struct asked ask_often(struct snapshot *snap, const struct traffic_request *wanted, size_t rounds)
+{
+    struct allowed allowed = {.given = true};
+    struct berth_err err = {0};
+    double took[ROUNDS];
+    struct asked asked = {0};
+    plan_node_cpus(snap->graph, &allowed.cpus);
+    for (size_t i = 0; i < rounds; i++) {
+        struct traffic traffic;
+        struct bind_answer answer;
+        double begin = bench_now_ns();
+        enum berth_code code = plan_traffic(wanted, &traffic, &err);
+        struct bind_request request = {.tasks = wanted->tasks, .gpus_per_task = 1, .allowed = &allowed, .traffic = &traffic};
+        if (code == BERTH_OK)
+            code = plan_bind(snap, &request, &answer, &err);
+        took[i] = bench_now_ns() - begin;
+        if (code != BERTH_OK) {
+            fprintf(stderr, "%s\n", err.detail);
+            exit(1);
+        }
+        asked.step_ns = answer.predicted.time_ns;
+        asked.is_proven = answer.is_proven;
+        plan_bind_done(&answer);
+        plan_traffic_done(&traffic);
+    }
+    asked.median_ns = bench_median(took, rounds);
+    asked.most_ns = took[rounds - 1];
+    return asked;
+}
+
+/* So many flows of 1 to 256 MiB, each between two other tasks. */
+static void make_flows(struct traffic_exact *flow, size_t count, uint64_t *seed)
+{
+    size_t pair[FLOW_TASKS * FLOW_TASKS], pairs = 0;
+    for (size_t i = 0; i < FLOW_TASKS * FLOW_TASKS; i++)
+        if (i / FLOW_TASKS != i % FLOW_TASKS)
+            pair[pairs++] = i;
+    for (size_t f = 0; f < count; f++) {
+        size_t at = f + random_next(seed) % (pairs - f), taken = pair[at];
+        pair[at] = pair[f];
+        flow[f] = (struct traffic_exact){(int64_t)(taken / FLOW_TASKS), (int64_t)(taken % FLOW_TASKS), (int64_t)1 << 20 << random_next(seed) % 8};
+        flow[f].bytes += (int64_t)(random_next(seed) % (uint64_t)flow[f].bytes);
+    }
+}
+
+static void measure_flows(struct snapshot *snap, size_t count)
+{
+    uint64_t seed = 11;
+    double took[2 * FLOW_ROUNDS], apart = 0;
+    size_t proven = 0;
+    for (size_t round = 0; round < FLOW_ROUNDS; round++) {
+        struct traffic_exact flow[FLOW_TASKS * FLOW_TASKS];
+        int64_t renamed[FLOW_TASKS];
+        struct asked asked[2];
+        make_flows(flow, count, &seed);
+        for (size_t t = 0; t < FLOW_TASKS; t++) {
+            size_t other = random_next(&seed) % (t + 1);
+            renamed[t] = renamed[other];
+            renamed[other] = (int64_t)t;
+        }
+        for (size_t turn = 0; turn < 2; turn++) {
+            const struct traffic_request wanted = {.tasks = FLOW_TASKS, .bytes = -1, .exact = flow, .exact_count = count};
+            asked[turn] = ask_often(snap, &wanted, 1);
+            took[2 * round + turn] = asked[turn].median_ns;
+            proven += asked[turn].is_proven;
+            for (size_t f = 0; f < count; f++)
+                flow[f] = (struct traffic_exact){renamed[flow[f].from], renamed[flow[f].to], flow[f].bytes};
+        }
+        apart = fmax(apart, fabs(asked[1].step_ns / asked[0].step_ns - 1));
+    }
+    double median = bench_median(took, 2 * FLOW_ROUNDS);
+    printf("%zu-flows %.3f %.3f proven %zu of %d, apart %.3f\n", count, median / 1e6, took[2 * FLOW_ROUNDS - 1] / 1e6, proven, 2 * FLOW_ROUNDS, 100 * apart);
+}
+
+static void measure_folder(const char *folder)
+{
+    static const struct question question[] = {{"ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0}, {"grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0},
+                                               {"alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"allreduce", 8, TRAFFIC_ALLREDUCE, 64 << 20, 0}, {"ring-and-host", 8, TRAFFIC_RING, 64 << 20, 32 << 20},
+                                               {"grid2d-and-host", 8, TRAFFIC_GRID2D, 64 << 20, 32 << 20}, {"alltoall-and-host", 8, TRAFFIC_ALLTOALL, 64 << 20, 32 << 20},
+                                               {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10}, {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
+    struct snapshot *snap = load(folder);
+    for (size_t q = 0; q < sizeof question / sizeof question[0]; q++) {
+        const struct traffic_request wanted = {.tasks = (int64_t)question[q].tasks, .pattern = question[q].pattern, .bytes = question[q].bytes, .host_bytes = question[q].host_bytes};
+        struct asked asked = ask_often(snap, &wanted, ROUNDS);
+        printf("%s %.3f %.3f %s, step %.6f ms\n", question[q].name, asked.median_ns / 1e6, asked.most_ns / 1e6, asked.is_proven ? "proven" : "not proven", asked.step_ns / 1e6);
+    }
+    for (size_t count = 16; count <= FLOW_TASKS * (FLOW_TASKS - 1); count += 8)
+        measure_flows(snap, count);
+    snapshot_unref(snap);
+}
+
+/* bind NAME: that question alone. */
 static bool is_wanted(const char *only, const struct question *question) { return only == NULL || strcmp(only, question->name) == 0; }
 
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
+    if (only != NULL && strchr(only, '/') != NULL) {
+        measure_folder(only);
+        return 0;
+    }
     static const struct question of8[] = {{"8-ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
                                           {"8-grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"8-grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0}, {"8-ring-and-host", 8, TRAFFIC_RING, 64 << 20, 64 << 20},
                                           {"8-host-of-4", 4, TRAFFIC_NONE, 0, 64 << 20}, {"8-ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"8-ring-of-6-and-host", 6, TRAFFIC_RING, 64 << 20, 16 << 20},
