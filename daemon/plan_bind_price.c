@@ -6,6 +6,7 @@
 
 #include "load_interval.h"
 #include "plan_bind_arcs.h"
+#include "plan_bind_crowds.h"
 #include "plan_bind_start.h"
 #include "plan_bind_turns.h"
 
@@ -306,9 +307,11 @@ static struct search_problem problem_of(struct bind_price *price, const struct b
 
 enum berth_code plan_bind_price_search(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct search_result *ret, struct berth_err *err)
 {
-    if (!plan_bind_arcs(price))
+    double least_ns;
+    if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     struct search_problem problem = problem_of(price, choice);
+    problem.least_ns = least_ns;
     struct search_result result;
     if (!plan_search(&problem, ret_slot, &result) || !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
@@ -328,9 +331,11 @@ enum berth_code plan_bind_price_search(struct bind_price *price, const struct bi
 
 enum berth_code plan_bind_price_bound(struct bind_price *price, const struct bind_price_choice *choice, double *ret_ns, struct berth_err *err)
 {
-    if (!plan_bind_arcs(price))
+    double least_ns;
+    if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     struct search_problem problem = problem_of(price, choice);
+    problem.least_ns = least_ns;
     double bound_ns;
     if (!plan_search_least(&problem, &bound_ns))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");

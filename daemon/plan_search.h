@@ -71,6 +71,7 @@ struct search_problem {
     const double *apart;  /* by slot and slot: of one task */
     const uint16_t *unit; /* by slot: where a task is whose first slot that is, SEARCH_ANYWHERE: room for all */
     const uint16_t *most; /* by unit: tasks for which there is room; NULL: for all */
+    double least_ns;      /* no choice takes less, as the caller knows; 0 nothing */
     double unwanted_ns;   /* who takes so long, or longer, is not wanted: which of equals it is does not matter then. 0: all are */
     struct search_cost (*price)(void *context, const uint16_t *slot); /* apart and far are not looked at */
     void *context;

@@ -355,7 +355,7 @@ static double find_bound(struct bounds *bounds)
 {
     const struct search_work *work = bounds->work;
     const struct search_problem *problem = work->problem;
-    double bound = 0;
+    double bound = problem->least_ns;
     for (size_t i = 0; i < problem->kinds * problem->slots; i++)
         bounds->least_out[i] = -1;
     find_least(bounds);
