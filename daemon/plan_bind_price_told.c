@@ -5,9 +5,8 @@
 
 #include "plan_bind_start.h"
 #include "plan_ends.h"
+#include "plan_load_table.h"
 #include "plan_load_why.h"
-
-#define TAKES_SIZES 4 /* of more different sizes of flows nobody looks which mechanism each pair takes */
 
 static place_id gpu_of(const struct bind_price *price, const struct load_flow *load)
 {
@@ -151,18 +150,12 @@ struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t ind
 unsigned plan_bind_price_takes(struct bind_price *price)
 {
     static const unsigned both = 1U << MOVE_COPY_ENGINE | 1U << MOVE_KERNEL;
-    size_t n = price->request.gpu_count, sizes = 0;
+    size_t n = price->request.gpu_count;
     unsigned takes = 0;
-    for (size_t k = 0; k < price->kind_count; k++)
-        sizes += price->kind[k].outside == OUTSIDE_NONE;
-    if (price->is_rounded || sizes > TAKES_SIZES)
-        return sizes > 0 ? both : 0;
     for (size_t k = 0; k < price->kind_count && takes != both; k++)
         for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE && takes != both; pair++) {
-            struct load_flow flow = {.from = (uint16_t)(pair / n), .to = (uint16_t)(pair % n), .bytes = price->kind[k].bytes};
-            struct load_part part;
-            plan_load_predict(price->table, &flow, 1, price->scratch, &part);
-            takes |= part.move != NULL ? 1U << part.move->by : 0;
+            const struct load_ride *ride = plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
+            takes |= ride == NULL ? 0 : price->is_rounded ? both : 1U << ride->move.by;
         }
     return takes;
 }
