@@ -1,6 +1,5 @@
-#include "load_share.h"
+#include "load_share_inner.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define SAME  1e-9 /* what differs by less, relatively, is the same */
@@ -9,57 +8,6 @@
 /* Of more streams those that end soon after each other end at the rates that they have now: what one leaves is given to the others a little later, by so many parts of the time at most. */
 #define MANY       256
 #define MANY_STEPS 64
-
-/* A limit while streams run. */
-struct state {
-    double left;   /* of its capacity, for those that may still grow */
-    double sum;    /* of what its users have alone; bytes, for load_share_least_ns */
-    double fastest;
-    unsigned users, growing, kinds, free; /* free: up to so many users are not limited */
-    bool binds;
-    uint16_t with; /* another that binds, which a stream uses as well as this one, or one that leads there; itself: the crowd's first */
-    uint16_t crowd; /* of the crowd's first: its number, from 1 on */
-};
-
-/* A stream that is limited by something. */
-struct active {
-    struct load_stream *stream;
-    const uint16_t *use; /* of what it uses, what binds */
-    unsigned use_count;
-    double left, rate;
-    double left_s; /* at that rate */
-    uint32_t grows; /* of the crowd's first so many streams: the place of each that is not fixed, ascending */
-    bool is_fixed;
-};
-
-/* fmin and fmax of numbers, which are calls: most of a run's time else. */
-static double less(double a, double b) { return b < a ? b : a; }
-static double more(double a, double b) { return b > a ? b : a; }
-
-/* Streams that share limits, directly or through others, and those limits: no other stream's end changes their rates. */
-struct crowd {
-    struct active *active;
-    size_t active_count;
-    struct active *waiting; /* behind them: those that have not begun, the next first */
-    size_t waiting_count;
-    uint16_t *limit;
-    size_t limit_count;
-};
-
-struct load_share {
-    struct state *state;    /* by limit; all zero between runs */
-    uint16_t *touched;      /* limits that any stream uses; those that bind come first */
-    size_t touched_count, binding_count;
-    struct active *active;
-    size_t active_count;
-    uint16_t *use;          /* what the active ones use */
-    struct active *by_crowd; /* the same, one crowd's after the other's */
-    uint16_t *limit_by_crowd;
-    struct crowd *crowd;
-    const struct load_seen *known;
-    size_t known_count;
-    enum load_share_order order;
-};
 
 struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
 {
@@ -71,9 +19,12 @@ struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
     share->active = calloc(streams + 1, sizeof *share->active);
     share->use = calloc(streams * uses + 1, sizeof *share->use);
     share->by_crowd = calloc(streams + 1, sizeof *share->by_crowd);
+    share->going = calloc(streams + 1, sizeof *share->going);
+    share->by_rate = calloc(streams + 1, sizeof *share->by_rate);
+    share->user = calloc(streams * uses + 1, sizeof *share->user);
     share->limit_by_crowd = calloc(limits + 1, sizeof *share->limit_by_crowd);
     share->crowd = calloc(limits + 1, sizeof *share->crowd);
-    if (share->by_crowd != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
+    if (share->by_crowd != NULL && share->going != NULL && share->by_rate != NULL && share->user != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
         return share;
     load_share_free(share);
     return NULL;
@@ -88,6 +39,9 @@ void load_share_free(struct load_share *share)
     free(share->active);
     free(share->use);
     free(share->by_crowd);
+    free(share->going);
+    free(share->by_rate);
+    free(share->user);
     free(share->limit_by_crowd);
     free(share->crowd);
     free(share);
@@ -187,8 +141,6 @@ static void fix(struct load_share *share, struct active *active, double rate)
     }
 }
 
-static double level_of(const struct state *state) { return state->growing > 0 ? state->left / state->growing : INFINITY; }
-
 /* Each takes what those before it leave. */
 static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, const struct load_limit *limits)
 {
@@ -196,8 +148,8 @@ static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, 
         struct state *state = &share->state[crowd->limit[i]];
         state->left = capacity_of(&limits[crowd->limit[i]], state->users, state->free);
     }
-    for (size_t i = 0; i < crowd->active_count; i++) {
-        struct active *active = &crowd->active[share->order == LOAD_SHARE_FIRST ? i : crowd->active_count - 1 - i];
+    for (size_t i = 0; i < crowd->going_count; i++) {
+        struct active *active = crowd->going[share->order == LOAD_SHARE_FIRST ? i : crowd->going_count - 1 - i];
         active->rate = active->stream->bytes_per_s;
         for (unsigned u = 0; u < active->use_count; u++) {
             if (share->state[active->use[u]].left >= active->rate)
@@ -208,7 +160,56 @@ static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, 
         for (unsigned u = 0; u < active->use_count; u++)
             share->state[active->use[u]].left = more(0, share->state[active->use[u]].left - active->rate);
     }
-    return crowd->active_count;
+    return crowd->going_count;
+}
+
+/* What each growing stream has where the first limit is full; limits in which none grows any more go behind the others. INFINITY: none is full ever. */
+static double find_level(struct load_share *share, struct crowd *crowd, size_t *growing_limits)
+{
+    double left = INFINITY, growing = 1;
+    size_t kept = 0;
+    for (size_t i = 0; i < *growing_limits; i++) {
+        uint16_t at = crowd->limit[i];
+        const struct state *state = &share->state[at];
+        if (state->growing == 0)
+            continue;
+        crowd->limit[i] = crowd->limit[kept];
+        crowd->limit[kept++] = at;
+        if (state->left * growing < left * state->growing) { /* which is less, without dividing */
+            left = state->left;
+            growing = state->growing;
+        }
+    }
+    *growing_limits = kept;
+    return left / growing;
+}
+
+/* Streams that use what is full at that level are fixed there; how many. */
+static size_t fix_full(struct load_share *share, struct crowd *crowd, size_t growing_limits, double level)
+{
+    double full = level * (1 + SAME);
+    size_t fixed = 0;
+    for (size_t i = 0; i < growing_limits; i++) {
+        struct state *state = &share->state[crowd->limit[i]];
+        state->is_full = state->left <= full * state->growing;
+    }
+    for (size_t i = 0; i < growing_limits; i++) {
+        const struct state *state = &share->state[crowd->limit[i]];
+        for (uint32_t k = 0; state->is_full && k < state->user_count; k++) {
+            struct active *active = share->user[state->first_user + k];
+            if (active->is_fixed)
+                continue;
+            unsigned u = 0;
+            while (!share->state[active->use[u]].is_full)
+                u++;
+            active->stream->shared = active->use[u];
+            fix(share, active, more(level, LEAST));
+            fixed++;
+        }
+    }
+    for (size_t i = 0; i < growing_limits; i++)
+        share->state[crowd->limit[i]].is_full = false;
+    return fixed;
 }
 
 /* Water rises in all streams alike; each is fixed where it, or a limit of its, is full. */
@@ -219,40 +220,21 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
         state->growing = state->users;
         state->left = capacity_of(&limits[crowd->limit[i]], state->users, state->free);
     }
-    for (size_t i = 0; i < crowd->active_count; i++) {
-        crowd->active[i].is_fixed = false;
-        crowd->active[i].grows = (uint32_t)i;
-    }
-    size_t looked = 0;
-    for (size_t left = crowd->active_count; left > 0;) {
-        double level = INFINITY;
-        bool is_any_fixed = false;
+    for (size_t i = 0; i < crowd->going_count; i++)
+        crowd->going[i]->is_fixed = false;
+    size_t looked = 0, growing_limits = crowd->limit_count, next = 0;
+    for (size_t left = crowd->going_count; left > 0;) {
+        double level = find_level(share, crowd, &growing_limits);
+        size_t before = left;
         looked += left;
-        for (size_t i = 0; i < crowd->limit_count; i++)
-            level = less(level, level_of(&share->state[crowd->limit[i]]));
-        double full = level * (1 + SAME);
-        for (size_t g = 0; g < left; g++) {
-            struct active *active = &crowd->active[crowd->active[g].grows];
-            if (active->stream->bytes_per_s > level)
+        for (; next < crowd->active_count && crowd->by_rate[next]->stream->bytes_per_s <= level; next++) {
+            if (crowd->by_rate[next]->is_fixed)
                 continue;
-            fix(share, active, active->stream->bytes_per_s);
-            is_any_fixed = true;
+            fix(share, crowd->by_rate[next], crowd->by_rate[next]->stream->bytes_per_s);
+            left--;
         }
-        for (size_t g = 0; g < left && !is_any_fixed; g++) {
-            struct active *active = &crowd->active[crowd->active[g].grows];
-            for (unsigned u = 0; u < active->use_count && !active->is_fixed; u++) {
-                const struct state *state = &share->state[active->use[u]]; /* in which this stream, at least, grows */
-                if (state->left > full * state->growing)
-                    continue;
-                active->stream->shared = active->use[u];
-                fix(share, active, more(level, LEAST));
-            }
-        }
-        size_t kept = 0;
-        for (size_t g = 0; g < left; g++)
-            if (!crowd->active[crowd->active[g].grows].is_fixed)
-                crowd->active[kept++].grows = crowd->active[g].grows;
-        left = kept;
+        if (left == before)
+            left -= fix_full(share, crowd, growing_limits, level);
     }
     return looked;
 }
@@ -263,35 +245,57 @@ static int compare_begin(const void *a, const void *b)
     return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x > y) - (x < y);
 }
 
+static int compare_rate(const void *a, const void *b)
+{
+    const struct active *x = *(struct active *const *)a, *y = *(struct active *const *)b;
+    return x->stream->bytes_per_s != y->stream->bytes_per_s ? (x->stream->bytes_per_s < y->stream->bytes_per_s ? -1 : 1) : (x > y) - (x < y);
+}
+
 /* Those that have begun by then take part. */
 static void admit(struct load_share *share, struct crowd *crowd, double now_s)
 {
-    for (; crowd->waiting_count > 0 && crowd->waiting->stream->begin_ns <= now_s * 1e9 * (1 + SAME); crowd->waiting++, crowd->waiting_count--) {
-        for (unsigned u = 0; u < crowd->waiting->use_count; u++)
-            share->state[crowd->waiting->use[u]].users++;
-        crowd->active[crowd->active_count++] = *crowd->waiting;
+    for (; crowd->begun < crowd->active_count && crowd->active[crowd->begun].stream->begin_ns <= now_s * 1e9 * (1 + SAME); crowd->begun++) {
+        struct active *active = &crowd->active[crowd->begun];
+        for (unsigned u = 0; u < active->use_count; u++)
+            share->state[active->use[u]].users++;
+        crowd->going[crowd->going_count++] = active;
     }
 }
 
-/* Lets those wait that begin later than the first, which begin then. */
-static double part(struct load_share *share, struct crowd *crowd)
+/* Who uses each limit. */
+static void list_users(struct load_share *share, struct crowd *crowd)
+{
+    uint32_t used = 0;
+    for (size_t i = 0; i < crowd->limit_count; i++) {
+        struct state *state = &share->state[crowd->limit[i]];
+        state->first_user = used;
+        used += state->users;
+        state->user_count = state->users = 0; /* none has begun */
+    }
+    for (size_t i = 0; i < crowd->active_count; i++)
+        for (unsigned u = 0; u < crowd->active[i].use_count; u++) {
+            struct state *state = &share->state[crowd->active[i].use[u]];
+            share->user[state->first_user + state->user_count++] = &crowd->active[i];
+        }
+}
+
+/* Puts the streams in order, and lets go those that begin first; when they do. */
+static double set_out(struct load_share *share, struct crowd *crowd)
 {
     double first_ns = INFINITY, last_ns = 0;
     for (size_t i = 0; i < crowd->active_count; i++) {
         first_ns = less(first_ns, crowd->active[i].stream->begin_ns);
         last_ns = more(last_ns, crowd->active[i].stream->begin_ns);
     }
-    crowd->waiting_count = 0;
-    if (last_ns > first_ns) {
+    if (last_ns > first_ns)
         qsort(crowd->active, crowd->active_count, sizeof *crowd->active, compare_begin);
-        for (size_t i = 0; i < crowd->active_count; i++)
-            for (unsigned u = 0; u < crowd->active[i].use_count; u++)
-                share->state[crowd->active[i].use[u]].users--;
-        crowd->waiting = crowd->active;
-        crowd->waiting_count = crowd->active_count;
-        crowd->active_count = 0;
-        admit(share, crowd, first_ns / 1e9);
+    for (size_t i = 0; i < crowd->active_count; i++) {
+        crowd->active[i].is_fixed = true;
+        crowd->by_rate[i] = &crowd->active[i];
     }
+    qsort(crowd->by_rate, crowd->active_count, sizeof *crowd->by_rate, compare_rate);
+    list_users(share, crowd);
+    admit(share, crowd, first_ns / 1e9);
     return first_ns / 1e9;
 }
 
@@ -300,78 +304,33 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
 {
     double next_s = INFINITY, last_s = 0;
     size_t kept = 0;
-    for (size_t i = 0; i < crowd->active_count; i++) {
-        crowd->active[i].left_s = crowd->active[i].left / crowd->active[i].rate;
-        next_s = less(next_s, crowd->active[i].left_s);
-        last_s = more(last_s, crowd->active[i].left_s);
+    for (size_t i = 0; i < crowd->going_count; i++) {
+        crowd->going[i]->left_s = crowd->going[i]->left / crowd->going[i]->rate;
+        next_s = less(next_s, crowd->going[i]->left_s);
+        last_s = more(last_s, crowd->going[i]->left_s);
     }
-    if (crowd->active_count > MANY)
+    const struct load_stream *next = crowd->begun < crowd->active_count ? crowd->active[crowd->begun].stream : NULL;
+    if (crowd->going_count > MANY)
         next_s = more(next_s, last_s / MANY_STEPS);
-    else if (crowd->waiting_count > 0)
-        next_s = less(next_s, more(crowd->waiting->stream->begin_ns / 1e9 - *now_s, 0));
-    for (size_t i = 0; i < crowd->active_count; i++) {
-        struct active *active = &crowd->active[i];
+    else if (next != NULL)
+        next_s = less(next_s, more(next->begin_ns / 1e9 - *now_s, 0));
+    for (size_t i = 0; i < crowd->going_count; i++) {
+        struct active *active = crowd->going[i];
         if (active->left_s <= next_s * (1 + SAME)) {
             active->stream->end_ns = active->stream->start_ns - active->stream->begin_ns + (*now_s + active->left_s) * 1e9;
+            active->is_fixed = true;
             for (unsigned u = 0; u < active->use_count; u++)
                 share->state[active->use[u]].users--;
             continue;
         }
         active->left -= active->rate * next_s;
-        crowd->active[kept++] = *active;
+        crowd->going[kept++] = active;
     }
-    crowd->active_count = kept;
+    crowd->going_count = kept;
     *now_s += next_s;
-    if (kept == 0 && crowd->waiting_count > 0)
-        *now_s = more(*now_s, crowd->waiting->stream->begin_ns / 1e9);
+    if (kept == 0 && next != NULL)
+        *now_s = more(*now_s, next->begin_ns / 1e9);
     admit(share, crowd, *now_s);
-}
-
-/* ---- crowds ---- */
-
-static uint16_t first_of(struct load_share *share, uint16_t limit)
-{
-    while (share->state[limit].with != limit)
-        limit = share->state[limit].with = share->state[share->state[limit].with].with;
-    return limit;
-}
-
-static size_t number_of(struct load_share *share, uint16_t limit) { return share->state[first_of(share, limit)].crowd - 1U; }
-
-/* Which streams and limits belong together; how many such crowds there are. */
-static size_t find_crowds(struct load_share *share)
-{
-    size_t count = 0, streams = 0, limits = 0;
-    for (size_t i = 0; i < share->active_count; i++)
-        for (unsigned u = 1; u < share->active[i].use_count; u++)
-            share->state[first_of(share, share->active[i].use[u])].with = first_of(share, share->active[i].use[0]);
-    for (size_t i = 0; i < share->binding_count; i++) {
-        struct state *first = &share->state[first_of(share, share->touched[i])];
-        if (first->crowd == 0) {
-            share->crowd[count] = (struct crowd){0};
-            first->crowd = (uint16_t)++count;
-        }
-        share->crowd[first->crowd - 1U].limit_count++;
-    }
-    for (size_t i = 0; i < share->active_count; i++)
-        share->crowd[number_of(share, share->active[i].use[0])].active_count++;
-    for (size_t c = 0; c < count; c++) {
-        struct crowd *crowd = &share->crowd[c];
-        crowd->active = share->by_crowd + streams;
-        crowd->limit = share->limit_by_crowd + limits;
-        streams += crowd->active_count;
-        limits += crowd->limit_count;
-        crowd->active_count = crowd->limit_count = 0;
-    }
-    for (size_t i = 0; i < share->binding_count; i++) {
-        struct crowd *crowd = &share->crowd[number_of(share, share->touched[i])];
-        crowd->limit[crowd->limit_count++] = share->touched[i];
-    }
-    for (size_t i = 0; i < share->active_count; i++) {
-        struct crowd *crowd = &share->crowd[number_of(share, share->active[i].use[0])];
-        crowd->active[crowd->active_count++] = share->active[i];
-    }
-    return count;
 }
 
 /* ---- what was measured together ---- */
@@ -441,13 +400,13 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
 {
     size_t looked = count;
     begin(share, limits, streams, count);
-    size_t crowds = find_crowds(share);
+    size_t crowds = load_share_crowds(share);
     for (size_t c = 0; c < crowds; c++) {
         struct crowd *crowd = &share->crowd[c];
         double known_bytes = 0;
         const struct load_seen *known = share->known_count > 0 ? find_known(share, crowd, &known_bytes) : NULL;
-        double now_s = part(share, crowd);
-        while (crowd->active_count > 0) {
+        double now_s = set_out(share, crowd);
+        while (crowd->going_count > 0) {
             looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
             advance(share, crowd, &now_s);
         }
