@@ -16,6 +16,9 @@ struct crowds {
     size_t *with;        /* by resource: another one that some transfer uses as well, or one that leads there; itself: the first */
     bool *is_between;    /* by resource: gpus use it, or one that goes with it, for what they send each other */
     size_t like[N];      /* by task: the first whose transfers with something outside are the same */
+    unsigned char lowest[SETS], members[SETS]; /* by set of tasks: the set that stands for those that are like it; how many */
+    unsigned char set[SETS]; /* those that stand for others, ascending */
+    size_t set_count;
     uint16_t slot[N];    /* of the group that is looked at */
     size_t slots;
     uint16_t at[N];      /* by task: its slot; NOWHERE */
@@ -117,34 +120,39 @@ static void price_sets(struct crowds *crowds, size_t resource, size_t place, uns
     }
 }
 
-/* The set in which tasks have given their places to the lowest of those that are like them. */
-static unsigned lowest_of(const struct crowds *crowds, unsigned set)
+/* Of each set that in which tasks have given their places to the lowest of those that are like them. */
+static void find_lowest(struct crowds *crowds)
 {
-    size_t count[N] = {0};
-    unsigned lowest = 0;
-    for (size_t t = 0; t < crowds->price->request.tasks; t++)
-        count[crowds->like[t]] += (set & 1U << t) != 0;
-    for (size_t t = 0; t < crowds->price->request.tasks; t++)
-        if (count[crowds->like[t]] > 0) {
-            count[crowds->like[t]]--;
-            lowest |= 1U << t;
-        }
-    return lowest;
+    size_t tasks = crowds->price->request.tasks;
+    for (unsigned set = 0; set < 1U << tasks; set++) {
+        unsigned count[N] = {0}, lowest = 0, members = 0;
+        for (size_t t = 0; t < tasks; t++)
+            count[crowds->like[t]] += set >> t & 1;
+        for (size_t t = 0; t < tasks; t++)
+            if (count[crowds->like[t]] > 0) {
+                count[crowds->like[t]]--;
+                lowest |= 1U << t;
+                members++;
+            }
+        crowds->lowest[set] = (unsigned char)lowest;
+        crowds->members[set] = (unsigned char)members;
+        if (lowest == set)
+            crowds->set[crowds->set_count++] = (unsigned char)set;
+    }
 }
 
 /* Some more tasks in the slots of this group; NULL: nothing, whoever is there. */
 static void spread(struct crowds *crowds, const double *least, size_t slots)
 {
-    unsigned all = (1U << crowds->price->request.tasks) - 1;
-    for (unsigned set = all + 1; set-- > 0;) {
+    for (size_t i = crowds->set_count; i-- > 0;) { /* only of smaller sets, and of itself, is what was before looked at */
+        unsigned set = crowds->set[i];
         double best = INFINITY;
-        for (unsigned here = set;; here = (here - 1) & set) {
-            if ((size_t)__builtin_popcount(here) <= slots)
-                best = fmin(best, fmax(crowds->most[set & ~here], least != NULL ? least[lowest_of(crowds, here)] : 0));
-            if (here == 0)
-                break;
+        for (size_t k = 0; k <= i; k++) {
+            unsigned here = crowds->set[k];
+            if ((here & ~set) == 0 && crowds->members[here] <= slots)
+                best = fmin(best, fmax(crowds->most[crowds->lowest[set & ~here]], least != NULL ? least[here] : 0));
         }
-        crowds->most[set] = best; /* only of smaller sets, and of itself, is what was before looked at */
+        crowds->most[set] = best;
     }
 }
 
@@ -182,6 +190,7 @@ static double find(struct crowds *crowds)
     double least_ns = 0;
     join(crowds);
     find_like(crowds);
+    find_lowest(crowds);
     for (size_t t = 0; t < N; t++)
         crowds->at[t] = NOWHERE;
     for (size_t k = 0; k < price->kind_count; k++) {

@@ -39,12 +39,12 @@ static bool run(struct search_work *work)
     bool only = is_only_choice(work), exact = !only && (work->problem->slots <= SEARCH_EXACT_SLOTS || has_few_choices(work));
     if (!plan_search_bound(work))
         return false;
-    if (!plan_search_swap(work, false))
+    if (!plan_search_swap(work, false, exact))
         return false;
     if (exact && !plan_search_exact(work))
         return false;
     result->is_proven = result->is_proven || plan_search_work_is_least(work) || only;
-    if (!result->is_proven && !plan_search_swap(work, true))
+    if (!result->is_proven && !plan_search_swap(work, true, false))
         return false;
     result->is_proven = result->is_proven || plan_search_work_is_least(work);
     if (result->is_proven)

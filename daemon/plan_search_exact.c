@@ -227,6 +227,13 @@ static double look_ahead(struct dive *dive, size_t berth)
     return most;
 }
 
+/* What takes so long is no better than the best whatever else there is to compare. */
+static double too_long(const struct dive *dive)
+{
+    const struct search_cost *best = &dive->work->result.cost;
+    return best->over > 0 ? INFINITY : dive->is_for_time ? best->time_ns : best->time_ns * (1 + 2 * SEARCH_SAME);
+}
+
 /* Whether the best is still open after berth takes its slot. */
 static bool is_open(struct dive *dive, size_t berth)
 {
@@ -234,21 +241,28 @@ static bool is_open(struct dive *dive, size_t berth)
     const struct search_problem *problem = work->problem;
     const struct level *before = &dive->level[berth];
     struct level *after = &dive->level[berth + 1];
-    double *load = dive->load + (berth + 1) * problem->resources;
+    double *load = dive->load + (berth + 1) * problem->resources, too_long_ns = too_long(dive);
     size_t slot = dive->slot[berth];
     *after = *before;
-    memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
         const struct search_flow *flow = &problem->flow[dive->completes[i]];
         const struct search_arc *arc = plan_search_work_arc(problem, flow, dive->slot);
         after->time_ns = plan_search_work_more(after->time_ns, plan_search_work_alone(flow, arc));
         after->sum_ns += arc->alone_ns;
+    }
+    if (after->time_ns >= too_long_ns)
+        return false;
+    memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
+    for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
+        const struct search_arc *arc = plan_search_work_arc(problem, &problem->flow[dive->completes[i]], dive->slot);
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
             load[use->resource] += use->ns;
             after->time_ns = plan_search_work_more(after->time_ns, load[use->resource]);
         }
     }
+    if (after->time_ns >= too_long_ns)
+        return false;
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];

@@ -389,7 +389,7 @@ static bool try_neighbours(struct shake *shake)
     return ok;
 }
 
-static bool run(struct shake *shake, bool thorough)
+static bool run(struct shake *shake, bool thorough, bool is_exact)
 {
     struct search_work *work = shake->work;
     const struct search_problem *problem = work->problem;
@@ -411,11 +411,13 @@ static bool run(struct shake *shake, bool thorough)
     }
     if (problem->in_order && problem->each > 1 && !try_neighbours(shake))
         return false;
+    if (!thorough && is_exact && plan_search_work_is_least(work))
+        return true; /* which of those that take as little is best is told by looking at them all */
     swap_by_price(shake, thorough ? (uint64_t)prices : PRICES_LEAST);
     return true;
 }
 
-bool plan_search_swap(struct search_work *work, bool thorough)
+bool plan_search_swap(struct search_work *work, bool thorough, bool is_exact)
 {
     const struct search_problem *problem = work->problem;
     struct shake shake = {.work = work, .random = SEED};
@@ -424,7 +426,7 @@ bool plan_search_swap(struct search_work *work, bool thorough)
     shake.taken = calloc(problem->slots, sizeof *shake.taken);
     shake.load = calloc(problem->resources + 1, sizeof *shake.load);
     bool ok = shake.slot != NULL && shake.least != NULL && shake.taken != NULL && shake.load != NULL;
-    ok = ok && run(&shake, thorough);
+    ok = ok && run(&shake, thorough, is_exact);
     free(shake.slot);
     free(shake.least);
     free(shake.taken);

@@ -4,5 +4,5 @@
 #pragma once
 #include "plan_search_work.h"
 
-/* Finds a best where there is none, or a better one. thorough: anneals; else the start and a few swaps. False when out of memory. */
-bool plan_search_swap(struct search_work *work, bool thorough);
+/* Finds a best where there is none, or a better one. thorough: anneals; else the start and a few swaps. is_exact: all choices are looked at afterwards. False when out of memory. */
+bool plan_search_swap(struct search_work *work, bool thorough, bool is_exact);

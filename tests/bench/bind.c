@@ -300,6 +300,9 @@ static void measure_beyond(const struct node *node, const struct question *quest
     snapshot_unref(snap);
 }
 
+/* bind NAME, bind FOLDER NAME: that question alone. */
+static bool is_wanted(const char *only, const struct question *question) { return only == NULL || strcmp(only, question->name) == 0; }
+
 /* ---- a node folder ---- */
 
 #define FLOW_ROUNDS 6  /* sets of flows for each count of them */
@@ -400,7 +403,7 @@ static void measure_flows(struct snapshot *snap, size_t count)
     printf("%zu-flows %.3f %.3f proven %zu of %d, apart %.3f\n", count, median / 1e6, took[2 * FLOW_ROUNDS - 1] / 1e6, proven, 2 * FLOW_ROUNDS, 100 * apart);
 }
 
-static void measure_folder(const char *folder)
+static void measure_folder(const char *folder, const char *only)
 {
     static const struct question question[] = {{"ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0}, {"grid2d", 8, TRAFFIC_GRID2D, 64 << 20, 0}, {"grid3d", 8, TRAFFIC_GRID3D, 64 << 20, 0},
                                                {"alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"allreduce", 8, TRAFFIC_ALLREDUCE, 64 << 20, 0}, {"ring-and-host", 8, TRAFFIC_RING, 64 << 20, 32 << 20},
@@ -408,23 +411,22 @@ static void measure_folder(const char *folder)
                                                {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10}, {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
     struct snapshot *snap = load(folder);
     for (size_t q = 0; q < sizeof question / sizeof question[0]; q++) {
+        if (!is_wanted(only, &question[q]))
+            continue;
         const struct traffic_request wanted = {.tasks = (int64_t)question[q].tasks, .pattern = question[q].pattern, .bytes = question[q].bytes, .host_bytes = question[q].host_bytes};
         struct asked asked = ask_often(snap, &wanted, ROUNDS);
         printf("%s %.3f %.3f %s, step %.6f ms\n", question[q].name, asked.median_ns / 1e6, asked.most_ns / 1e6, asked.is_proven ? "proven" : "not proven", asked.step_ns / 1e6);
     }
-    for (size_t count = 16; count <= FLOW_TASKS * (FLOW_TASKS - 1); count += 8)
+    for (size_t count = 16; only == NULL && count <= FLOW_TASKS * (FLOW_TASKS - 1); count += 8)
         measure_flows(snap, count);
     snapshot_unref(snap);
 }
-
-/* bind NAME: that question alone. */
-static bool is_wanted(const char *only, const struct question *question) { return only == NULL || strcmp(only, question->name) == 0; }
 
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
     if (only != NULL && strchr(only, '/') != NULL) {
-        measure_folder(only);
+        measure_folder(only, argc > 2 ? argv[2] : NULL);
         return 0;
     }
     static const struct question of8[] = {{"8-ring", 8, TRAFFIC_RING, 64 << 20, 0}, {"8-alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"8-pairs", 8, TRAFFIC_PAIRS, 64 << 20, 0},
