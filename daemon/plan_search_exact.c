@@ -227,11 +227,11 @@ static double look_ahead(struct dive *dive, size_t berth)
     return most;
 }
 
-/* What takes so long is no better than the best whatever else there is to compare. */
-static double too_long(const struct dive *dive)
+/* What takes so long is no better than the best, whatever else there is to compare. */
+static bool is_too_long(const struct dive *dive, double ns)
 {
     const struct search_cost *best = &dive->work->result.cost;
-    return best->over > 0 ? INFINITY : dive->is_for_time ? best->time_ns : best->time_ns * (1 + 2 * SEARCH_SAME);
+    return best->over == 0 && (dive->is_for_time ? ns >= best->time_ns : ns > best->time_ns * (1 + 2 * SEARCH_SAME));
 }
 
 /* Whether the best is still open after berth takes its slot. */
@@ -241,7 +241,7 @@ static bool is_open(struct dive *dive, size_t berth)
     const struct search_problem *problem = work->problem;
     const struct level *before = &dive->level[berth];
     struct level *after = &dive->level[berth + 1];
-    double *load = dive->load + (berth + 1) * problem->resources, too_long_ns = too_long(dive);
+    double *load = dive->load + (berth + 1) * problem->resources;
     size_t slot = dive->slot[berth];
     *after = *before;
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
@@ -250,7 +250,7 @@ static bool is_open(struct dive *dive, size_t berth)
         after->time_ns = plan_search_work_more(after->time_ns, plan_search_work_alone(flow, arc));
         after->sum_ns += arc->alone_ns;
     }
-    if (after->time_ns >= too_long_ns)
+    if (is_too_long(dive, after->time_ns))
         return false;
     memcpy(load, dive->load + berth * problem->resources, problem->resources * sizeof *load);
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
@@ -261,7 +261,7 @@ static bool is_open(struct dive *dive, size_t berth)
             after->time_ns = plan_search_work_more(after->time_ns, load[use->resource]);
         }
     }
-    if (after->time_ns >= too_long_ns)
+    if (is_too_long(dive, after->time_ns))
         return false;
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)

@@ -87,7 +87,7 @@ static void use(struct node *node, struct search_arc *arc, size_t resource, doub
 
 static void flow(struct node *node, size_t kind, int from, int to)
 {
-    node->flow[node->problem.flow_count++] = (struct search_flow){(uint16_t)kind, from, to};
+    node->flow[node->problem.flow_count++] = (struct search_flow){.kind = (uint16_t)kind, .from = from, .to = to};
 }
 
 /* Modules of two slots: the arc within one takes 1, else 4; the second kind goes to something outside through the module's port. */
