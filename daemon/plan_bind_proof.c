@@ -21,6 +21,19 @@ static enum berth_code bound_anywhere(const struct bind_traffic *traffic, double
     return code;
 }
 
+static const char *why_not(const struct bind_traffic *traffic, const struct bind_priced *ours, bool is_as_searched, double bound_ns, double gap)
+{
+    if (isnan(gap) && bound_ns > 0)
+        return "what is certain of every choice is less than a tenth of its time";
+    if (!is_as_searched)
+        return "a task has other memory than that next to its gpus, with which choices were weighed";
+    if (ours->lacking > 0)
+        return "choices differ in which transfers have a price";
+    if (isnan(gap))
+        return "nothing is certain of so many different transfers";
+    return traffic->found.is_proven ? "one way of copying for all gpus is taken where several are hardly faster" : "there are more choices than were looked at";
+}
+
 enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct bind_priced *ours, bool is_as_searched, struct bind_answer *answer, struct berth_err *err)
 {
     bool is_mixed = plan_bind_price_is_mixed(traffic->price);
@@ -38,8 +51,7 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
     if (is_open)
         plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
-    else if (!answer->is_proven && isnan(answer->gap))
-        plan_warn(&answer->reasons, "not proven to be the best: %s",
-                  bound_ns > 0 ? "what is certain of every choice is less than a tenth of its time" : !is_as_searched ? "a task has other memory than that next to its gpus, with which choices were weighed" : ours->lacking > 0 ? "choices differ in which transfers have a price" : "nothing is certain of so many different transfers");
+    else if (!answer->is_proven)
+        plan_warn(&answer->reasons, "not proven to be the best: %s", why_not(traffic, ours, is_as_searched, bound_ns, answer->gap));
     return BERTH_OK;
 }

@@ -44,6 +44,7 @@ static bool run(struct search_work *work)
     if (exact && !plan_search_exact(work))
         return false;
     result->is_proven = result->is_proven || plan_search_work_is_least(work) || only;
+    work->looked = 0; /* what could not be proven can still become better */
     if (!result->is_proven && !plan_search_swap(work, true, false))
         return false;
     result->is_proven = result->is_proven || plan_search_work_is_least(work);
