@@ -247,8 +247,9 @@ static bool is_open(struct dive *dive, size_t berth)
     for (size_t i = dive->completes_at[berth]; i < dive->completes_at[berth + 1]; i++) {
         const struct search_flow *flow = &problem->flow[dive->completes[i]];
         const struct search_arc *arc = plan_search_work_arc(problem, flow, dive->slot);
-        after->time_ns = plan_search_work_more(after->time_ns, plan_search_work_alone(flow, arc));
-        after->sum_ns += arc->alone_ns;
+        double alone_ns = plan_search_work_alone(flow, arc);
+        after->time_ns = plan_search_work_more(after->time_ns, alone_ns);
+        after->sum_ns += alone_ns;
     }
     if (is_too_long(dive, after->time_ns))
         return false;

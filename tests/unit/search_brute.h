@@ -109,6 +109,12 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
         for (size_t j = 0; j < slots; j++)
             node->apart[i * slots + j] = i / 2 != j / 2;
     }
+    for (size_t r = 0; r < RESOURCES; r++) {
+        node->sort[r] = kind_of_node == 0 ? random_next(seed) % 2 : 0;
+        node->start[r] = 0.25 * node->sort[r];
+    }
+    for (size_t i = 0; i < slots; i++)
+        arc_of(node, 2, i, i)->launch_ns = kind_of_node == 0 ? 0.125 * (double)(random_next(seed) % 3) : 0.125;
     uint64_t pattern = random_next(seed) % 4;
     for (size_t t = 0; t < tasks; t++)
         for (size_t e = 0; e < each; e++) {
@@ -126,6 +132,8 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
             if (pattern != 1 && random_next(seed) % 2)
                 flow(node, 2, berth, -1);
         }
+    for (size_t f = 0; f < node->problem.flow_count; f++)
+        node->flow[f].turn = node->flow[f].kind == 2; /* by kind, so that tasks that are alike stay so */
     node->problem.in_order = random_next(seed) % 5 == 0;
     return node;
 }

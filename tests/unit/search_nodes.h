@@ -18,13 +18,14 @@
 #define FLOWS 512
 #define USES 4
 
-/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its slowest flow or its fullest resource. */
+/* A node of numbers: what each arc takes alone and puts on resources. A step takes as long as its slowest flow, after those before it, or its fullest resource, which starts late. */
 struct node {
     struct search_problem problem;
     struct search_arc arc[KINDS * SLOTS * SLOTS];
     struct search_use use[KINDS * SLOTS * SLOTS * USES];
     struct search_flow flow[FLOWS];
     uint16_t sort[RESOURCES];
+    double start[RESOURCES];
     double far[SLOTS], apart[SLOTS * SLOTS];
     size_t uses, priced;
 };
@@ -41,20 +42,21 @@ static struct search_cost price(void *context, const uint16_t *slot)
 {
     struct node *node = context;
     const struct search_problem *problem = &node->problem;
-    double load[RESOURCES] = {0};
+    double load[RESOURCES];
     struct search_cost cost = {0};
     node->priced++;
+    memcpy(load, node->start, sizeof load);
     for (size_t f = 0; f < problem->flow_count; f++) {
         const struct search_flow *flow = &problem->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         const struct search_arc *arc = &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
-        double own = arc->alone_ns;
+        double own = arc->alone_ns + flow->turn * arc->launch_ns;
+        cost.sum_ns += own;
         for (uint32_t u = 0; u < arc->use_count; u++) {
             const struct search_use *use = &problem->use[arc->use + u];
             load[use->resource] += use->ns;
             own = fmax(own, load[use->resource]);
         }
-        cost.sum_ns += arc->alone_ns;
         cost.time_ns = fmax(cost.time_ns, own);
     }
     return cost;
@@ -65,7 +67,7 @@ static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
     struct node *node = calloc(1, sizeof *node);
     assert_non_null(node);
     node->problem = (struct search_problem){.slots = slots, .tasks = tasks, .each = each, .share = 1, .flow = node->flow, .kinds = kinds, .arc = node->arc, .use = node->use,
-                                            .sort = node->sort, .far = node->far, .apart = node->apart, .price = price, .context = node};
+                                            .sort = node->sort, .start_ns = node->start, .far = node->far, .apart = node->apart, .price = price, .context = node};
     return node;
 }
 
