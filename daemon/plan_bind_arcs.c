@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_bind_flow.h"
 #include "plan_bind_start.h"
 
 #define COMMON_MAX 16 /* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
@@ -59,8 +60,8 @@ static bool make_host_arc(struct bind_price *price, const struct kind *kind, siz
     bool is_first = true;
     *ret = (struct search_arc){.alone_ns = kind->is_unpriced ? 0 : price->request.may_lack ? price->lack_ns : UNKNOWN_NS, .use = (uint32_t)price->use_count};
     for (size_t g = 0; g < price->request.gpu_count && !kind->is_unpriced; g++) {
-        struct load_flow flow = plan_bind_price_between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
-        if (!plan_bind_price_knows(price, &flow))
+        struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, slot, slot, price->memory[g]);
+        if (!plan_bind_flow_is_known(price, &flow))
             continue;
         double alone_ns = plan_bind_start_alone_ns(price, kind, &flow);
         size_t used_count = 0;
@@ -92,10 +93,10 @@ static bool make_arc(struct bind_price *price, const struct kind *kind, size_t f
 {
     if (price->request.each > 1 && (kind->outside == OUTSIDE_TO_HOST || kind->outside == OUTSIDE_FROM_HOST))
         return make_host_arc(price, kind, from, seen, ret);
-    struct load_flow flow = plan_bind_price_between(price, kind->outside, kind->bytes, from, to, NOWHERE);
+    struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, from, to, NOWHERE);
     double unknown_ns = price->request.may_lack && kind->outside != OUTSIDE_NONE ? price->lack_ns : UNKNOWN_NS;
     struct search_arc arc = {.alone_ns = kind->is_unpriced ? 0 : unknown_ns, .use = (uint32_t)price->use_count};
-    if (plan_bind_price_knows(price, &flow)) {
+    if (plan_bind_flow_is_known(price, &flow)) {
         size_t used_count;
         const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &used_count);
         struct load_lone lone = plan_load_lone(price->table, flow.from, flow.to, flow.bytes);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_bind_flow.h"
 #include "plan_bind_start.h"
 
 #define N           SEARCH_EXACT_SLOTS
@@ -88,8 +89,8 @@ static double price_of(struct crowds *crowds, size_t resource)
         price->load[f] = (struct load_flow){.bytes = 0};
         if (slot == NOWHERE || first_used(crowds, arc_of(price, flow->kind, slot, slot)) != resource)
             continue;
-        struct load_flow load = plan_bind_price_between(price, price->kind[flow->kind].outside, price->bytes[f], slot, slot, NOWHERE);
-        if (plan_bind_price_knows(price, &load) && !price->kind[flow->kind].is_unpriced) {
+        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside, price->bytes[f], slot, slot, NOWHERE);
+        if (plan_bind_flow_is_known(price, &load) && !price->kind[flow->kind].is_unpriced) {
             price->load[f] = load;
             price->load[f].turn = flow->turn;
         }

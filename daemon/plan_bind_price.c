@@ -7,6 +7,7 @@
 #include "load_interval.h"
 #include "plan_bind_arcs.h"
 #include "plan_bind_crowds.h"
+#include "plan_bind_flow.h"
 #include "plan_bind_start.h"
 #include "plan_bind_turns.h"
 
@@ -109,33 +110,14 @@ static bool find_flows(struct bind_price *price)
     return true;
 }
 
-struct load_flow plan_bind_price_between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory)
-{
-    uint16_t slot = (uint16_t)from, host = memory != NOWHERE ? memory : price->memory[from], nic = price->nic[from];
-    switch (outside) {
-    case OUTSIDE_TO_HOST: return (struct load_flow){.from = slot, .to = host, .bytes = bytes};
-    case OUTSIDE_FROM_HOST: return (struct load_flow){.from = host, .to = slot, .bytes = bytes};
-    case OUTSIDE_TO_NIC: return (struct load_flow){.from = slot, .to = nic, .bytes = bytes};
-    case OUTSIDE_FROM_NIC: return (struct load_flow){.from = nic, .to = slot, .bytes = bytes};
-    case OUTSIDE_NONE:
-    case OUTSIDES: break;
-    }
-    return (struct load_flow){.from = slot, .to = (uint16_t)to, .bytes = bytes};
-}
-
-bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow)
-{
-    return flow->from == flow->to || (flow->from != NOWHERE && flow->to != NOWHERE && plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
-}
-
 /* Nothing is known of it on any gpu, with any of the memories that are next to one. */
 static bool is_unknown_everywhere(const struct bind_price *price, const struct kind *kind)
 {
     size_t n = price->request.gpu_count;
     for (size_t g = 0; g < n; g++)
         for (size_t memory = 0; memory < n; memory++) {
-            struct load_flow flow = plan_bind_price_between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
-            if (plan_bind_price_knows(price, &flow))
+            struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, g, g, price->memory[memory]);
+            if (plan_bind_flow_is_known(price, &flow))
                 return false;
         }
     return true;
@@ -160,8 +142,8 @@ static void find_lack(struct bind_price *price)
         double most_ns = 0;
         size_t flows = 0;
         for (size_t pair = 0; pair < n * n; pair++) {
-            struct load_flow flow = plan_bind_price_between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
-            if (plan_bind_price_knows(price, &flow))
+            struct load_flow flow = plan_bind_flow_between(price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
+            if (plan_bind_flow_is_known(price, &flow))
                 most_ns = fmax(most_ns, plan_bind_start_alone_ns(price, &price->kind[k], &flow));
         }
         for (size_t f = 0; f < price->flow_count; f++)
@@ -227,8 +209,8 @@ size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, cons
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
         size_t task = (size_t)flow->from / price->request.each;
         uint16_t host = memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * price->request.each]];
-        struct load_flow load = plan_bind_price_between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
-        bool known = plan_bind_price_knows(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
+        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside, price->bytes[f], from, to, host);
+        bool known = plan_bind_flow_is_known(price, &load), lacks = !known && price->request.may_lack && price->kind[flow->kind].outside != OUTSIDE_NONE, unpriced = lacks || price->kind[flow->kind].is_unpriced;
         price->lacking += lacks && !price->kind[flow->kind].is_unpriced;
         moving += known && load.from != load.to;
         if (unpriced && price->unpriced++ == 0)

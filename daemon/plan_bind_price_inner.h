@@ -50,12 +50,6 @@ struct bind_price {
 #define NOWHERE ((uint16_t)-1)
 #define UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
 
-/* A flow with this sort of other end on these slots; memory NOWHERE: that of the gpu. */
-struct load_flow plan_bind_price_between(const struct bind_price *price, enum outside outside, double bytes, size_t from, size_t to, uint16_t memory);
-
-/* Whether something says what it takes. */
-bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow);
-
 /* Fills load, with the memory next to a task's first gpu where none is given; returns how many of the flows nothing known predicts: those move nothing then, as those that are unpriced
  * everywhere, or may lack a price, which are counted in unpriced alone. Where nothing else moves they are unknown. */
 size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory);

@@ -211,6 +211,26 @@ def memory_is_next_to_the_gpu_where_about_as_many_cores_are():
                 assert [task["memory"] for task in answer["tasks"]] == [[place] for place in wanted], (name, answer["tasks"])
 
 
+def where_there_is_no_proof_a_reason_says_why():
+    with Node("mi250x") as node:
+        for request in ({"tasks": 4, "gpus_per_task": 2, "pattern": "allreduce", "bytes": 64 * MIB, "host_bytes": 8 * MIB}, {"tasks": 19, "tasks_per_gpu": 3, "pattern": "grid3d", "bytes": 256 * MIB},
+                        {"tasks": 8, "pattern": "ring", "bytes": 64 * MIB}):
+            answer = node.bind({"allowed": {}, **request})
+            assert answer["proven_optimal"] != any(line.startswith("not proven to be the best: ") for line in answer["reasons"]), (request, answer["reasons"])
+
+
+def dozens_of_different_flows_are_proven_whoever_is_who():
+    pairs = [(a, b) for a in range(8) for b in range(8) if a != b]
+    names = [3, 6, 0, 5, 7, 1, 4, 2]
+    with Node("mi250x") as node:
+        for count in (24, 40, 56):
+            flows = [(*pairs[i * 25 % 56], (1 + i * i * 37 % 251) * MIB + i) for i in range(count)]
+            answers = [node.bind({"allowed": {}, "tasks": 8, "flows": [{"from": a, "to": b, "bytes": size} for a, b, size in each]}) for each in (flows, [(names[a], names[b], size) for a, b, size in flows])]
+            assert all(answer["proven_optimal"] for answer in answers), [answer["reasons"] for answer in answers]
+            assert abs(answers[0]["predicted"]["time_ns"] / answers[1]["predicted"]["time_ns"] - 1) < 0.005, (count, answers)
+
+
 if __name__ == "__main__":
     run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have, twice_the_bytes_leave_the_choice,
-               no_task_is_torn_while_one_place_has_room, memory_is_next_to_the_gpu_where_about_as_many_cores_are])
+               no_task_is_torn_while_one_place_has_room, memory_is_next_to_the_gpu_where_about_as_many_cores_are,
+               where_there_is_no_proof_a_reason_says_why, dozens_of_different_flows_are_proven_whoever_is_who])
