@@ -11,16 +11,6 @@
 
 #define MEMUSE_BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
 
-/* The NUMA node that has most of the cores; the lowest of equals. */
-static place_id most_of(const struct graph *graph, const struct accessor *who)
-{
-    place_id best = PLACE_NONE;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
-        if (who->inside[n] > 0 && (best == PLACE_NONE || who->inside[n] > who->inside[best]))
-            best = n;
-    return best;
-}
-
 /* Nothing runs on that gpu: says why, and which there are. */
 static enum berth_code gone(const struct snapshot *snap, place_id gpu, const char *why, struct berth_err *err)
 {
@@ -44,7 +34,7 @@ static enum berth_code gpu_init(const struct memkind_node *node, const struct sn
     enum berth_code code = plan_ends_check_allowed(snap, allowed, access->by, err); /* whoever asks could not run on it, nor call its driver */
     if (code != BERTH_OK)
         return code;
-    use->gpu = use->near = access->by;
+    use->gpu = access->by;
     memkind_gpu(node, snap, use->gpu, &use->reached);
     return BERTH_OK;
 }
@@ -68,7 +58,6 @@ static enum berth_code cores_init(const struct graph *graph, const struct memuse
                                by != NULL ? by->name : "the allowed part of the node", use->who.in_all);
     if (access->cores > 0)
         use->who.cores = (unsigned)access->cores;
-    use->near = most_of(graph, &use->who);
     return BERTH_OK;
 }
 
@@ -85,7 +74,6 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
     if (access->cores < 0)
         return err_invalid(err, "accesses", "cores are not negative");
     struct memuse use = {.gpu = PLACE_NONE,
-                         .near = PLACE_NONE,
                          .read_bytes = (double)access->reads_bytes,
                          .write_bytes = (double)access->writes_bytes,
                          .random = access->random};

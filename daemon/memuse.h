@@ -20,7 +20,6 @@ struct memuse {
     place_id gpu;        /* PLACE_NONE: who are cores */
     struct memkind_gpu reached;
     struct accessor who; /* owned */
-    place_id near;       /* the NUMA node with most of the cores, or the gpu; PLACE_NONE when structure does not say where the cores are */
     double read_bytes, write_bytes;
     bool random;
     bool said[MEMKIND_COUNT]; /* that it does not reach such memory, or that nobody knows */

@@ -10,6 +10,8 @@
 #include "plan_move.h"
 #include "plan_text.h"
 
+#define ROUNDING 1e-9 /* of bytes that are added up by shares */
+
 static bool wants(const struct alloc_work *work, enum memkind kind) { return work->request->kinds == 0 || (work->request->kinds & 1u << kind) != 0; }
 
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
@@ -36,26 +38,31 @@ static enum berth_code uses_init(struct alloc_work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-static double bytes_near(const struct alloc_work *work, place_id near)
+/* What a gpu, or the cores of a NUMA node, move: of cores of several NUMA nodes each moves as much. */
+static double bytes_at(const struct alloc_work *work, place_id at)
 {
     double bytes = 0;
-    for (size_t i = 0; i < work->use_count; i++)
-        bytes += work->use[i].near == near ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
+    for (size_t i = 0; i < work->use_count; i++) {
+        const struct memuse *use = &work->use[i];
+        double share = use->gpu != PLACE_NONE ? use->gpu == at : (double)use->who.inside[at] / use->who.in_all;
+        bytes += share * (use->read_bytes + use->write_bytes);
+    }
     return bytes;
 }
 
 /* Where a buffer is used most, by bytes, the first of equals by place; for the order of what has no prediction, and of equals. */
 static struct alloc_most used_most(const struct alloc_work *work)
 {
+    const struct graph *graph = work->snap->graph;
     struct alloc_most most = {.at = PLACE_NONE};
-    for (size_t i = 0; i < work->use_count; i++) {
-        place_id near = work->use[i].near;
-        double bytes = near != PLACE_NONE ? bytes_near(work, near) : 0;
-        if (near == PLACE_NONE || near == most.at || bytes < most.bytes)
+    for (place_id p = 0; p < (place_id)graph->place_count; p++) {
+        enum place_kind kind = graph_place(graph, p)->kind;
+        double bytes = kind == PLACE_NUMA || kind == PLACE_GPU ? bytes_at(work, p) : 0;
+        if (!(bytes > 0) || bytes < most.bytes * (1 - ROUNDING))
             continue;
-        most.is_shared = most.at != PLACE_NONE && bytes == most.bytes;
-        most.at = most.is_shared && most.at < near ? most.at : near;
-        most.bytes = bytes;
+        most.is_shared = most.at != PLACE_NONE && bytes <= most.bytes * (1 + ROUNDING);
+        if (!most.is_shared)
+            most = (struct alloc_most){.at = p, .bytes = bytes};
     }
     return most;
 }
@@ -79,7 +86,7 @@ static place_id find_allocator(const struct alloc_work *work)
     place_id most = PLACE_NONE;
     for (size_t i = 0; i < work->use_count; i++) {
         place_id gpu = work->use[i].gpu;
-        double more = gpu == PLACE_NONE || most == PLACE_NONE ? 0 : bytes_near(work, gpu) - bytes_near(work, most);
+        double more = gpu == PLACE_NONE || most == PLACE_NONE ? 0 : bytes_at(work, gpu) - bytes_at(work, most);
         if (gpu != PLACE_NONE && (most == PLACE_NONE || more > 0 || (more == 0 && gpu < most)))
             most = gpu;
     }

@@ -21,6 +21,7 @@ struct others {
     size_t berths, most; /* choices looked at, at most */
     uint16_t *slot, *best;
     size_t count, longer, less; /* less: where gpus are given out in order, because so little more is not known to be more */
+    bool has_bounds;            /* the time of one that was looked at is a lower bound */
     double best_ns;
 };
 
@@ -44,6 +45,7 @@ static void look(struct others *others)
         return;
     double time_ns = plan_bind_start_time(price).step_ns, ours_ns = others->priced->ordered_ns;
     others->count++;
+    others->has_bounds = others->has_bounds || price->unpriced > 0 || plan_bind_start_lacks(price);
     others->less += time_ns < ours_ns * (1 - PRICE_WORTH);
     if (!(time_ns > ours_ns * (1 + PRICE_WORTH)))
         return;
@@ -135,7 +137,6 @@ static void say(const struct others *others, struct bind_answer *answer)
 {
     char longer[LONGER_SIZE], gpus[NAMED_MAX * 14 + 24];
     const char *plural = others->count == 1 ? "" : "s";
-    bool is_mixed = plan_bind_price_is_mixed(others->price), is_least = others->priced->is_least || is_mixed;
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
         struct bind_priced best = plan_bind_price_of(others->price, others->best, NULL);
@@ -143,7 +144,7 @@ static void say(const struct others *others, struct bind_answer *answer)
                   best.unstarted != others->priced->unstarted ? "counts as taking" : "takes", name_longer(others, &best, longer), gpus);
     } else if (others->count > 0) {
         plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s%s", others->count, plural, others->count == 1 ? "s" : "",
-                  others->less > 0 ? "no longer" : "as long", is_least ? ", as far as lower bounds say" : "");
+                  others->less > 0 ? "no longer" : "as long", others->priced->is_least || others->has_bounds ? ", as far as lower bounds say" : "");
     } else if (others->berths == others->price->request.gpu_count && (others->price->request.tasks == 1 || others->keeps_order)) {
         plan_warn(&answer->reasons, "there is no other choice of gpus");
     }

@@ -84,3 +84,14 @@ double plan_bind_start_most_ns(const struct bind_price *price)
         most_ns = fmax(most_ns, price->start[f].start_ns + price->load[f].turn * price->start[f].launch_ns);
     return most_ns;
 }
+
+bool plan_bind_start_lacks(const struct bind_price *price)
+{
+    bool lacks = false;
+    struct load_start start;
+    for (size_t f = 0; f < price->flow_count && !lacks; f++) {
+        const struct load_flow *flow = &price->load[f];
+        lacks = flow->from != flow->to && flow->bytes > 0 && flow->bytes < MOVE_LARGE_BYTES && !plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start);
+    }
+    return lacks;
+}

@@ -21,3 +21,6 @@ struct load_time plan_bind_start_time(struct bind_price *price);
 
 /* By how much no time is more in that order than it is as it is. */
 double plan_bind_start_most_ns(const struct bind_price *price);
+
+/* Whether what was loaded last has a transfer of so few bytes that what starts it counts, of which nothing says what that costs. */
+bool plan_bind_start_lacks(const struct bind_price *price);

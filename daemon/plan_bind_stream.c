@@ -58,7 +58,7 @@ static size_t count_flows(const struct traffic *traffic, bool with_host)
 static enum berth_code price_memory(const struct pricing *pricing, place_id memory, size_t most, struct memrate_basis *basis, struct streamed *ret, struct memtime *ret_time,
                                     struct berth_err *err)
 {
-    struct memuse use = {.gpu = PLACE_NONE, .near = PLACE_NONE};
+    struct memuse use = {.gpu = PLACE_NONE};
     struct cpuset cpus = {0};
     ret->users = 0;
     for (size_t t = 0; t < pricing->tasks && ret->users < most; t++) {

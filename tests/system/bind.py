@@ -480,6 +480,17 @@ def what_another_choice_takes_is_told_and_true():
     assert seen == {"alike", "longer", "elsewhere"}, seen
 
 
+def other_choices_are_bounds_only_where_one_is():
+    """That what starting costs is known of some gpus only makes no lower bound of 256 MiB: others then take as long, and nothing less is said of them."""
+    with Node("h200x4-hand") as node:
+        for request in ({"tasks": 4, "pattern": "ring", "bytes": 256 * MIB}, {"tasks": 2, "host_bytes": GIB, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "allowed": {"gpus": ["gpu0", "gpu1"]}}):
+            answer = node.bind(**request)
+            lines = [line for line in answer["reasons"] if "of gpus looked at" in line]
+            assert len(lines) == 1 and lines[0].endswith("as long") and answer["predicted"]["low_ns"] != answer["predicted"]["time_ns"], answer
+        lines = [line for line in node.bind(tasks=4, pattern="ring", bytes=64 * 1024)["reasons"] if "of gpus looked at" in line]
+        assert len(lines) == 1 and lines[0].endswith("as long, as far as lower bounds say"), lines
+
+
 def numbers_beyond_64_bits_are_answered():
     """As they are written, over one connection that goes on."""
     with Node("mi250x") as node:
@@ -497,4 +508,4 @@ if __name__ == "__main__":
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
-               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, numbers_beyond_64_bits_are_answered])
+               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, other_choices_are_bounds_only_where_one_is, numbers_beyond_64_bits_are_answered])
