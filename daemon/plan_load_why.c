@@ -160,11 +160,33 @@ struct stated {
     unsigned kinds; /* of flows through it */
 };
 
+#define WHOSE_SIZE 128
+
+/* Where a capacity is from. */
+static const char *whose(const struct asked *asked, const struct resource_nominal *nominal, char text[WHOSE_SIZE])
+{
+    const struct graph *graph = asked->table->snap->graph;
+    if (nominal->is_measured)
+        return "as others were measured to get";
+    if (nominal->seen > 1) {
+        snprintf(text, WHOSE_SIZE, "as %u were seen to get together", nominal->seen);
+        return text;
+    }
+    if (nominal->role.part == RESOURCE_HOST_PORT)
+        return "what one gets";
+    if (nominal->seen == 1) {
+        snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get", graph_place(graph, nominal->seen_from)->name, graph_place(graph, nominal->seen_to)->name);
+        return text;
+    }
+    return nominal->cores != NULL ? "as cores are known to get" : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it" : "as is said of it";
+}
+
 /* Whether the same is to be said of both, but for their names. */
-static bool is_same_stated(const struct stated *a, const struct stated *b)
+static bool is_same_stated(const struct asked *asked, const struct stated *a, const struct stated *b)
 {
     const struct resource_nominal *x = a->resource->nominal, *y = b->resource->nominal;
-    return x->role.part == y->role.part && x->is_measured == y->is_measured && a->resource->step[0].bytes_per_s == b->resource->step[0].bytes_per_s && a->kinds == b->kinds;
+    char one[WHOSE_SIZE], other[WHOSE_SIZE];
+    return x->role.part == y->role.part && strcmp(whose(asked, x, one), whose(asked, y, other)) == 0 && a->resource->step[0].bytes_per_s == b->resource->step[0].bytes_per_s && a->kinds == b->kinds;
 }
 
 /* alike: of how many more the same is to be said. */
@@ -172,16 +194,16 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
 {
     const struct load_resource *shared = stated->resource;
     unsigned kinds = stated->kinds;
-    const char *whose = shared->nominal->is_measured ? "as others were measured to get" : shared->nominal->role.part == RESOURCE_HOST_PORT ? "what one gets" : "as is said of it";
     double rate = shared->step[0].bytes_per_s / 1e9;
-    char more[40] = "";
+    char more[40] = "", text[WHOSE_SIZE];
+    const char *from = whose(asked, shared->nominal, text);
     if (alike > 0)
         snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
         plan_warn(asked->warnings, "%s%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name, more,
-                  (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, whose);
+                  (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, from);
     else
-        plan_warn(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, whose);
+        plan_warn(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, from);
 }
 
 /* Those alike in one line. */
@@ -203,7 +225,7 @@ static void warn_of_nominal(const struct asked *asked)
     for (size_t s = 0; s < count; s++) {
         size_t alike = 0;
         for (size_t other = s + 1; other < count && !said[s]; other++) {
-            bool same = !said[other] && is_same_stated(&stated[s], &stated[other]);
+            bool same = !said[other] && is_same_stated(asked, &stated[s], &stated[other]);
             said[other] = said[other] || same;
             alike += same;
         }

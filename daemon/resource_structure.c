@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "link_switches.h"
+#include "resource_elsewhere.h"
 #include "resource_rate.h"
 #include "way_seen.h"
 
@@ -48,6 +49,8 @@ unsigned resource_kind_index(unsigned kind)
 /* What goes through at once. */
 struct load {
     unsigned users, ways; /* ways: bits of directions, of what is both */
+    unsigned flows;       /* of the set; users are fewer where one port decides what several get */
+    size_t last;          /* of these */
     double bytes_per_s;
 };
 
@@ -248,10 +251,14 @@ static bool fill_pairs(const struct making *making)
 
 /* ---- what was measured ---- */
 
-static void raise_capacity(struct resource_nominal *item, double bytes_per_s)
+static void raise_capacity(struct resource_nominal *item, double bytes_per_s, unsigned transfers, place_id from, place_id to)
 {
-    if (item->bytes_per_s > 0 && item->bytes_per_s < bytes_per_s)
-        item->bytes_per_s = bytes_per_s;
+    if (!(item->bytes_per_s > 0) || item->bytes_per_s >= bytes_per_s)
+        return;
+    item->bytes_per_s = bytes_per_s;
+    item->seen = transfers;
+    item->seen_from = from;
+    item->seen_to = to;
 }
 
 /* What one transfer alone fills as far as it goes: a module's port, all that a gpu has to a switch. */
@@ -272,13 +279,13 @@ static void look_at_values(const struct making *making, bool ports)
             const struct resource_pair *pair = values_is_one_way(making->values, v) ? pair_of(structure, v->from, v->to) : NULL;
             const struct resource_pair *back = !ports && values_stands_for_back(making->values, v) ? pair_of(structure, v->to, v->from) : NULL;
             for (size_t i = 0; back != NULL && i < back->use_count; i++)
-                raise_capacity(&structure->item[back->use[i]], v->value);
+                raise_capacity(&structure->item[back->use[i]], v->value, 1, v->from, v->to);
             for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
                 struct resource_nominal *item = &structure->item[pair->use[i]];
                 if (ports && is_filled_by_one(making->graph, &item->role))
                     item->bytes_per_s = 1;
                 else if (!ports && (item->role.direction != RESOURCE_BOTH || strstr(values_axes(making->values, v), "how=") == NULL)) /* what only reads is no copy */
-                    raise_capacity(item, v->value);
+                    raise_capacity(item, v->value, 1, v->from, v->to);
             }
         }
     }
@@ -329,11 +336,13 @@ static void look_at_set(const struct making *making, const struct set *set)
             if (u > 0 && structure->item[pair->use[u]].role.direction == RESOURCE_BOTH)
                 load->ways |= 1u << structure->item[pair->use[u - 1]].role.direction; /* what is both follows the way that is gone */
             load->bytes_per_s += set->flow[i].bytes_per_s;
+            load->last = i;
+            load->flows++;
         }
     }
     for (size_t i = 0; i < structure->count; i++) {
         bool is_both = structure->item[i].role.direction == RESOURCE_BOTH, there_and_back = (making->load[i].ways & (making->load[i].ways - 1)) != 0;
-        raise_capacity(&structure->item[i], making->load[i].bytes_per_s * (is_both && !there_and_back ? SAME_WAY : 1));
+        raise_capacity(&structure->item[i], making->load[i].bytes_per_s * (is_both && !there_and_back ? SAME_WAY : 1), making->load[i].flows, set->flow[making->load[i].last].from, set->flow[making->load[i].last].to);
         if (making->load[i].users < 2 || (is_both && !there_and_back))
             continue;
         unsigned *most = &structure->item[i].together[resource_kind_index(kind)];
@@ -369,6 +378,8 @@ static bool fill(struct making *making)
     }
     add_all(making);
     if (!fill_pairs(making))
+        return false;
+    if (!resource_elsewhere(making->graph, making->values, making->sets, structure))
         return false;
     look_at_values(making, true);
     look_at_values(making, false);
@@ -410,6 +421,17 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
     for (size_t i = 0; pair != NULL && i < pair->use_count; i++)
         ret_use[i] = pair->use[i];
     return pair != NULL ? pair->use_count : 0;
+}
+
+void resource_structure_leave(struct resource_structure *structure, place_id from, place_id to)
+{
+    struct resource_pair *pair = pair_of(structure, from, to);
+    uint8_t kept = 0;
+    for (uint8_t i = 0; pair != NULL && i < pair->use_count; i++)
+        if (structure->item[pair->use[i]].role.part != RESOURCE_LINK)
+            pair->use[kept++] = pair->use[i];
+    if (pair != NULL)
+        pair->use_count = kept;
 }
 
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several)

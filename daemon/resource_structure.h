@@ -12,7 +12,8 @@
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most, or of what firmware says of that memory;
  * - both directions of a link between packages: resource_between.h;
  * - both directions of a port and of a memory together carry what sets of some kind of transfers showed; else nothing is known of it;
- * - each is at least what was seen to go through it, alone or together.
+ * - each is at least what was seen to go through it, alone or together;
+ * - links that a transfer cannot have gone over (resource_elsewhere.h) are not raised by it.
  */
 #pragma once
 #include <stdbool.h>
@@ -44,6 +45,8 @@ struct resource_nominal {
     double bytes_per_s;        /* 0 not known */
     unsigned together[RESOURCE_KINDS]; /* by kind: the most of it that use this in one set, if two do; 0 none: what so many share is what sets showed, and of more they say nothing */
     bool is_measured;          /* the capacity is one that sets of another kind showed */
+    unsigned seen;             /* transfers that were seen to get that together, which is more than is stated; 0: nothing else says it */
+    place_id seen_from, seen_to; /* of one transfer */
     const struct value *cores; /* of a link between packages that does not say how wide it is: what cores get over it, which stands for that; else NULL */
 };
 
@@ -65,6 +68,9 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
 
 /* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
+
+/* The transfer is found to use no link of its way. Only while the structure is made. */
+void resource_structure_leave(struct resource_structure *structure, place_id from, place_id to);
 
 /* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
