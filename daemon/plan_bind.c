@@ -189,6 +189,30 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
+/* Whether tasks without gpus, of which it is known what they take, could stream other memory. */
+static bool has_other_memory(const struct work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    size_t count = 0;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
+        count += plan_allows_memory(work->request->allowed, n) && graph_place(graph, n)->capacity_bytes != 0;
+    return !isnan(work->answer.predicted.time_ns) && count > 1;
+}
+
+/* Of tasks without gpus little is weighed: that is proven where nothing could be chosen, and else said. */
+static void judge(struct work *work)
+{
+    const struct bind_request *request = work->request;
+    struct bind_answer *answer = &work->answer;
+    bool has_gpus = answer->gpus_per_task > 0, is_all = has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count : !has_other_memory(work);
+    if (request->tasks == 1 && request->threads_per_core == 0 && is_all && answer->cores_per_task == (int64_t)work->cores.count) {
+        answer->is_proven = true;
+        answer->gap = 0;
+    }
+    if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
+        plan_warn(&answer->reasons, "not proven to be the best: of tasks without gpus only the launcher's own order of cores is weighed against this, each task with the memory next to its cores");
+}
+
 static enum berth_code fill(struct work *work, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
@@ -227,11 +251,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);
     if (code == BERTH_OK)
         plan_evidence_few(&answer->evidence, places, WHY_MAX);
-    bool is_only_choice = request->tasks == 1 && request->threads_per_core == 0 && (size_t)answer->gpus_per_task == work->gpus.count && answer->cores_per_task == cores;
-    if (is_only_choice) {
-        answer->is_proven = true;
-        answer->gap = 0;
-    }
+    if (code == BERTH_OK)
+        judge(work);
     return code;
 }
 
