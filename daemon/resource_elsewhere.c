@@ -7,41 +7,43 @@
 
 struct looking {
     const struct graph *graph;
-    struct resource_structure *structure;
-    double *host; /* by item: the most that a copy with the host gets over it; 0 none is known */
+    const struct link_paths *paths;
+    struct resource_elsewhere *found;
+    double *host; /* by link and direction: the most that a copy with the host gets over it; 0 none is known */
 };
 
-static enum place_kind kind_of(const struct looking *looking, place_id place) { return graph_place(looking->graph, place)->kind; }
+static bool is_gpu(const struct graph *graph, place_id place) { return graph_place(graph, place)->kind == PLACE_GPU; }
 
-static bool is_host_link(const struct looking *looking, const struct resource_role *role)
+static bool is_host_link(const struct graph *graph, const struct link *link)
 {
-    if (role->part != RESOURCE_LINK)
-        return false;
-    enum place_kind a = kind_of(looking, role->place), b = kind_of(looking, role->other);
-    return (a == PLACE_GPU && b == PLACE_NUMA) || (a == PLACE_NUMA && b == PLACE_GPU);
+    enum place_kind a = graph_place(graph, link->from)->kind, b = graph_place(graph, link->to)->kind;
+    return link->nominal_bytes_per_s > 0 && ((a == PLACE_GPU && b == PLACE_NUMA) || (a == PLACE_NUMA && b == PLACE_GPU));
 }
+
+static bool *pair_of(const struct resource_elsewhere *found, place_id from, place_id to) { return &found->pair[found->gpu[from] * found->count + found->gpu[to]]; }
 
 static void look_at_host(const struct looking *looking, place_id from, place_id to, double bytes_per_s)
 {
-    uint16_t use[RESOURCE_STRUCTURE_USES];
-    bool are_gpus = kind_of(looking, from) == PLACE_GPU && kind_of(looking, to) == PLACE_GPU;
-    size_t count = are_gpus ? 0 : resource_structure_uses(looking->structure, from, to, use);
-    for (size_t i = 0; i < count; i++)
-        looking->host[use[i]] = fmax(looking->host[use[i]], bytes_per_s);
+    struct link_path path;
+    if (is_gpu(looking->graph, from) == is_gpu(looking->graph, to) || !link_path_find(looking->paths, from, to, &path))
+        return;
+    for (size_t i = 0; i < path.step_count; i++) {
+        double *most = &looking->host[2 * path.step[i].link + path.step[i].back];
+        *most = fmax(*most, bytes_per_s);
+    }
 }
 
 static void look_at_peers(const struct looking *looking, place_id from, place_id to, double bytes_per_s)
 {
-    uint16_t use[RESOURCE_STRUCTURE_USES];
-    bool are_gpus = kind_of(looking, from) == PLACE_GPU && kind_of(looking, to) == PLACE_GPU, is_elsewhere = false;
-    size_t count = are_gpus ? resource_structure_uses(looking->structure, from, to, use) : 0;
-    for (size_t i = 0; i < count && !is_elsewhere; i++) {
-        const struct resource_nominal *item = &looking->structure->item[use[i]];
-        double most = item->bytes_per_s * CLEARLY, host = looking->host[use[i]];
-        is_elsewhere = is_host_link(looking, &item->role) && host > 0 && host <= most && bytes_per_s > most;
+    struct link_path path;
+    if (from == to || !is_gpu(looking->graph, from) || !is_gpu(looking->graph, to) || !link_path_find(looking->paths, from, to, &path))
+        return;
+    for (size_t i = 0; i < path.step_count; i++) {
+        const struct link *link = &looking->graph->links[path.step[i].link];
+        double most = link->nominal_bytes_per_s * CLEARLY, host = looking->host[2 * path.step[i].link + path.step[i].back];
+        if (is_host_link(looking->graph, link) && host > 0 && host <= most && bytes_per_s > most)
+            *pair_of(looking->found, from, to) = true;
     }
-    if (is_elsewhere)
-        resource_structure_leave(looking->structure, from, to);
 }
 
 typedef void (*look)(const struct looking *looking, place_id from, place_id to, double bytes_per_s);
@@ -64,13 +66,33 @@ static void look_at_all(const struct looking *looking, const struct values *valu
             at(looking, sets->item[s].flow[i].from, sets->item[s].flow[i].to, sets->item[s].flow[i].bytes_per_s);
 }
 
-bool resource_elsewhere(const struct graph *graph, const struct values *values, const struct sets *sets, struct resource_structure *structure)
+bool resource_elsewhere_find(const struct graph *graph, const struct values *values, const struct sets *sets, const struct link_paths *paths, struct resource_elsewhere *ret)
 {
-    struct looking looking = {.graph = graph, .structure = structure, .host = calloc(structure->count + 1, sizeof *looking.host)};
-    if (looking.host == NULL)
-        return false;
-    look_at_all(&looking, values, sets, look_at_host);
-    look_at_all(&looking, values, sets, look_at_peers);
+    size_t gpus = graph_count(graph, PLACE_GPU);
+    struct resource_elsewhere found = {.gpu = calloc(graph->place_count + 1, sizeof *found.gpu), .pair = calloc(gpus * gpus + 1, sizeof *found.pair)};
+    struct looking looking = {.graph = graph, .paths = paths, .found = &found, .host = calloc(2 * graph->link_count + 1, sizeof *looking.host)};
+    bool ok = found.gpu != NULL && found.pair != NULL && looking.host != NULL;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); ok && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        found.gpu[g] = (uint16_t)found.count++;
+    if (ok) {
+        look_at_all(&looking, values, sets, look_at_host);
+        look_at_all(&looking, values, sets, look_at_peers);
+        *ret = found;
+    } else {
+        resource_elsewhere_done(&found);
+    }
     free(looking.host);
-    return true;
+    return ok;
+}
+
+void resource_elsewhere_done(struct resource_elsewhere *elsewhere)
+{
+    free(elsewhere->gpu);
+    free(elsewhere->pair);
+    *elsewhere = (struct resource_elsewhere){0};
+}
+
+bool resource_elsewhere_has(const struct resource_elsewhere *elsewhere, const struct graph *graph, place_id from, place_id to)
+{
+    return from != to && is_gpu(graph, from) && is_gpu(graph, to) && *pair_of(elsewhere, from, to);
 }

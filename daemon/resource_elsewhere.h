@@ -8,7 +8,19 @@
  * Pure; any thread.
  */
 #pragma once
-#include "resource_structure.h"
+#include "link_path.h"
+#include "sets.h"
+#include "values.h"
 
-/* While the structure is made, before any capacity is raised by what was seen. False when out of memory. */
-bool resource_elsewhere(const struct graph *graph, const struct values *values, const struct sets *sets, struct resource_structure *structure);
+struct resource_elsewhere {
+    uint16_t *gpu; /* owned: by place, its index among the gpus */
+    bool *pair;    /* owned: by from and to */
+    size_t count;
+};
+
+/* sets NULL: none. False when out of memory. */
+bool resource_elsewhere_find(const struct graph *graph, const struct values *values, const struct sets *sets, const struct link_paths *paths, struct resource_elsewhere *ret);
+void resource_elsewhere_done(struct resource_elsewhere *elsewhere);
+
+/* Of two gpus; false of all others. */
+bool resource_elsewhere_has(const struct resource_elsewhere *elsewhere, const struct graph *graph, place_id from, place_id to);

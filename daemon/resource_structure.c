@@ -66,6 +66,7 @@ struct making {
     uint16_t *switched[2]; /* by gpu with links to several switches: out, in */
     uint16_t *number;     /* room for those */
     struct link_switches *switches;
+    struct resource_elsewhere elsewhere;
     struct load *load;    /* by item: of one set */
 };
 
@@ -187,6 +188,8 @@ static void use_path(const struct making *making, place_id from, place_id to, co
 {
     fill_width(making, path, pair);
     pair->several = path->is_one_of_several;
+    if (resource_elsewhere_has(&making->elsewhere, making->graph, from, to))
+        return;
     for (size_t i = 0; i < path->step_count; i++) {
         pair->is_guess |= path->is_one_of_several && making->graph->links[path->step[i].link].kind == LINK_XGMI;
         use(pair, making->link[path->step[i].back][path->step[i].link]);
@@ -377,9 +380,7 @@ static bool fill(struct making *making)
         return true;
     }
     add_all(making);
-    if (!fill_pairs(making))
-        return false;
-    if (!resource_elsewhere(making->graph, making->values, making->sets, structure))
+    if (!resource_elsewhere_find(making->graph, making->values, making->sets, structure->paths, &making->elsewhere) || !fill_pairs(making))
         return false;
     look_at_values(making, true);
     look_at_values(making, false);
@@ -396,6 +397,7 @@ struct resource_structure *resource_structure_new(const struct graph *graph, con
     free(making.load);
     free(making.number);
     link_switches_free(making.switches);
+    resource_elsewhere_done(&making.elsewhere);
     if (ok)
         return making.structure;
     resource_structure_free(making.structure);
@@ -421,17 +423,6 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
     for (size_t i = 0; pair != NULL && i < pair->use_count; i++)
         ret_use[i] = pair->use[i];
     return pair != NULL ? pair->use_count : 0;
-}
-
-void resource_structure_leave(struct resource_structure *structure, place_id from, place_id to)
-{
-    struct resource_pair *pair = pair_of(structure, from, to);
-    uint8_t kept = 0;
-    for (uint8_t i = 0; pair != NULL && i < pair->use_count; i++)
-        if (structure->item[pair->use[i]].role.part != RESOURCE_LINK)
-            pair->use[kept++] = pair->use[i];
-    if (pair != NULL)
-        pair->use_count = kept;
 }
 
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several)

@@ -69,9 +69,6 @@ size_t resource_structure_uses(const struct resource_structure *structure, place
 /* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
 
-/* The transfer is found to use no link of its way. Only while the structure is made. */
-void resource_structure_leave(struct resource_structure *structure, place_id from, place_id to);
-
 /* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
 

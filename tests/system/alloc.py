@@ -480,27 +480,10 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
         assert {kind for _, kind in options} == {"system"} and "device memory is left out" in warnings, warnings
 
 
-def where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node():
-    """Cores of several NUMA nodes use a buffer by their shares: the lowest of equals is called the first of them, and not the one that uses it most."""
-    with Daemon("--node", NODES / "epyc-2s") as daemon:
-        cases = [([], "numa0, which uses the buffer most, first of equals (1 GiB of 4 GiB)"),
-                 ([by("package0", reads=4 * GIB), by("package1", reads=4 * GIB)], "numa0, which uses the buffer most, first of equals (2 GiB of 8 GiB)"),
-                 ([by("package1", reads=4 * GIB), by("core0", reads=GIB)], "numa2, which uses the buffer most, first of equals (2 GiB of 5 GiB)"),
-                 ([by("package1", reads=4 * GIB), by("numa1", writes=3 * GIB)], "numa1, which uses the buffer most (3 GiB of 7 GiB)"),
-                 ([by("core0", reads=GIB), by("numa3", reads=GIB, cores=2), by("package1", reads=4 * GIB)], "numa3, which uses the buffer most (3 GiB of 6 GiB)"),
-                 ([by("numa2", reads=4 * GIB)], "who uses the buffer most")]
-        for accesses, words in cases:
-            error, reply = ask(daemon, 4 * GIB, *accesses)
-            first = words[:5] if accesses != cases[-1][0] else "numa2"
-            assert error is None and f"system memory on {first} is nearest to {words}; nothing known predicts its time" in reply["reasons"], (accesses, reply)
-            assert reply["options"][0]["memory"] == first, reply["options"]
-
-
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
          on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first,
-         where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node,
          what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it, a_gpu_in_mig_mode_is_none_and_its_slices_are,
          bad_input_gets_a_named_error_that_says_what_there_is]
 

@@ -1,0 +1,74 @@
+"""What answers say of what decided, and of what is proven. Prints TAP."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import NODES, Daemon  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+def bind(daemon, **request):
+    return daemon.call("io.berth.Placement.Bind", {"allowed": {}, **request})
+
+
+def by(place, reads=0, writes=0, **more):
+    return {"by": place, "reads_bytes": reads, "writes_bytes": writes, **more}
+
+
+def where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node():
+    """Cores of several NUMA nodes use a buffer by their shares: the lowest of equals is called the first of them, and not the one that uses it most."""
+    with Daemon("--node", NODES / "epyc-2s") as daemon:
+        cases = [([], "numa0, which uses the buffer most, first of equals (1 GiB of 4 GiB)"),
+                 ([by("package0", reads=4 * GIB), by("package1", reads=4 * GIB)], "numa0, which uses the buffer most, first of equals (2 GiB of 8 GiB)"),
+                 ([by("package1", reads=4 * GIB), by("core0", reads=GIB)], "numa2, which uses the buffer most, first of equals (2 GiB of 5 GiB)"),
+                 ([by("package1", reads=4 * GIB), by("numa1", writes=3 * GIB)], "numa1, which uses the buffer most (3 GiB of 7 GiB)"),
+                 ([by("core0", reads=GIB), by("numa3", reads=GIB, cores=2), by("package1", reads=4 * GIB)], "numa3, which uses the buffer most (3 GiB of 6 GiB)"),
+                 ([by("numa2", reads=4 * GIB)], "who uses the buffer most")]
+        for accesses, words in cases:
+            reply = daemon.call("io.berth.Placement.Allocate", {"bytes": 4 * GIB, "allowed": {}, **({"accesses": accesses} if accesses else {})})
+            first = words[:5] if accesses != cases[-1][0] else "numa2"
+            assert f"system memory on {first} is nearest to {words}; nothing known predicts its time" in reply["reasons"], (accesses, reply)
+            assert reply["options"][0]["memory"] == first, reply["options"]
+
+
+def other_choices_are_bounds_only_where_one_is():
+    """That what starting costs is known of some gpus only makes no lower bound of 256 MiB: others then take as long, and nothing less is said of them."""
+    with Daemon("--node", NODES / "h200x4-hand") as daemon:
+        for request in ({"tasks": 4, "pattern": "ring", "bytes": 256 * MIB}, {"tasks": 2, "host_bytes": GIB, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "allowed": {"gpus": ["gpu0", "gpu1"]}}):
+            answer = bind(daemon, **request)
+            lines = [line for line in answer["reasons"] if "of gpus looked at" in line]
+            assert len(lines) == 1 and lines[0].endswith("as long") and answer["predicted"]["low_ns"] != answer["predicted"]["time_ns"], answer
+        lines = [line for line in bind(daemon, tasks=4, pattern="ring", bytes=64 * 1024)["reasons"] if "of gpus looked at" in line]
+        assert len(lines) == 1 and lines[0].endswith("as long, as far as lower bounds say"), lines
+
+
+def a_shared_gpu_more_may_take_a_price_away():
+    """As docs/ADVICE.md says it: where tasks share gpus each of these has some, also one without a known way to the others; tasks with gpus of their own keep away from it."""
+    corona = NODES.parent.parent.parent / "shared/nodes/mi50-corona"
+    if not corona.is_dir():
+        return
+    with Daemon("--node", corona) as daemon:
+        request = {"order": "rank", "pattern": "allreduce", "bytes": 64 * MIB, "flows": [{"from": 0, "to": 2, "bytes": MIB}]}
+        few, more = {"gpus": ["gpu0", "gpu1", "gpu3"]}, {"gpus": ["gpu0", "gpu1", "gpu3", "gpu7"]}
+        shared = [bind(daemon, tasks=5, tasks_per_gpu=2, **request, allowed=gpus) for gpus in (few, more)]
+        own = [bind(daemon, tasks=3, **request, allowed=gpus) for gpus in (few, more)]
+        assert shared[0]["predicted"] is not None and shared[1]["predicted"] is None, shared
+        assert own[0]["predicted"] == own[1]["predicted"] != None, own
+
+
+def why_nothing_is_proven_of_tasks_without_gpus_is_said():
+    """Nothing but the launcher's order is weighed against their cores; one task of all cores has nothing to choose but the memory."""
+    last = "not proven to be the best: of tasks without gpus only the launcher's own order of cores is weighed"
+    for name, allowed, tasks, is_proven in (("h200x4", {}, 1, True), ("h200x4", {}, 2, False), ("mi250x", {}, 1, False), ("mi250x", {"memory": ["numa1"]}, 1, True), ("mi250x", {}, 4, False)):
+        with Daemon("--node", NODES / name) as daemon:
+            answer = bind(daemon, tasks=tasks, gpus_per_task=0, host_bytes=MIB, allowed=allowed)
+            assert answer["proven_optimal"] == is_proven and answer["gap"] == (0 if is_proven else None), answer
+            assert is_proven != answer["reasons"][-1].startswith(last), answer["reasons"]
+            assert bind(daemon, tasks=1, gpus_per_task=0)["proven_optimal"], "nothing moves"
+
+
+if __name__ == "__main__":
+    run_tests([where_nothing_has_a_price_who_uses_it_most_is_true_of_each_numa_node, other_choices_are_bounds_only_where_one_is, a_shared_gpu_more_may_take_a_price_away,
+               why_nothing_is_proven_of_tasks_without_gpus_is_said])
