@@ -276,7 +276,7 @@ enum berth_part { BERTH_PART_CPUS = 1, BERTH_PART_MEMORY = 2, BERTH_PART_GPUS = 
 BERTH_PUBLIC const struct berth_task *berth_step_berth(const struct berth_step *step, int task, const struct berth_binding *binding, unsigned *ret_parts);
 
 /* Takes these parts of a berth: the calling thread's affinity and memory policy, which its children and what it executes inherit, and the process's
- * environment. Nothing has changed on failure: SYSTEM (the kernel refuses the cpus or the policy), BAD_ARGUMENT (cpus that are no list, or none; a memory that is no NUMA
+ * environment; variables that choose nics (UCX_NET_DEVICES, NCCL_IB_HCA) only where nobody else has set them. Nothing has changed on failure: SYSTEM (the kernel refuses the cpus or the policy), BAD_ARGUMENT (cpus that are no list, or none; a memory that is no NUMA
  * node; a name that no variable has), OUT_OF_MEMORY. Calls no daemon. setenv(3) makes it unsafe beside threads that read the environment. */
 BERTH_PUBLIC int berth_apply(struct berth *berth, const struct berth_task *task, unsigned parts);
 

@@ -40,7 +40,7 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     const json_t *environment = json_object_get(task, "environment"), *warning;
     size_t i;
     if (json_array_size(json_object_get(task, "gpus")) == 0) {
-        ui_put(ui, "# task %lld has no gpus: no variable is to be set\n", (long long)json_integer_value(json_object_get(task, "task")));
+        ui_put(ui, "# task %lld has no gpus: no variable says which it sees\n", (long long)json_integer_value(json_object_get(task, "task")));
         return;
     }
     if (json_object_get(environment, "ROCR_VISIBLE_DEVICES") != NULL || json_object_get(environment, "CUDA_VISIBLE_DEVICES") != NULL)
@@ -56,6 +56,36 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     }
 }
 
+/* A comment for whoever wonders why no variable chooses the task's nics; for the ranks of a whole job Cray MPICH has one. */
+static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
+{
+    static const char unchosen[] = "no variable chooses a nic ";
+    const json_t *nics = json_object_get(task, "nics"), *warning, *nic;
+    const char *cray = json_string_value(json_object_get(json_object_get(reply, "launcher"), "cray_mpich"));
+    size_t i;
+    if (json_array_size(nics) == 0 || json_object_get(json_object_get(task, "environment"), "UCX_NET_DEVICES") != NULL)
+        return;
+    ui_put(ui, "# no variable would surely choose the task's own nics:");
+    json_array_foreach(nics, i, nic) {
+        ui_put(ui, "%s ", i > 0 ? "," : "");
+        ui_text(ui, json_is_string(nic) ? json_string_value(nic) : "?");
+    }
+    ui_put(ui, "\n");
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        if (json_is_string(warning) && strncmp(json_string_value(warning), unchosen, sizeof unchosen - 1) == 0) {
+            ui_put(ui, "# ");
+            ui_text(ui, json_string_value(warning));
+            ui_put(ui, "\n");
+        }
+    }
+    if (cray != NULL) {
+        ui_put(ui, "# for all ranks of a job with Cray MPICH: ");
+        ui_text(ui, cray);
+        ui_put(ui, "\n");
+    }
+}
+
 static int print_environment(struct cmd *cmd, const json_t *reply)
 {
     const json_t *tasks = json_object_get(reply, "tasks");
@@ -68,6 +98,7 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     struct ui ui = {0};
     const json_t *its = json_array_get(tasks, (size_t)task);
     put_unset(&ui, reply, its);
+    put_nics(&ui, reply, its);
     if (!ui_bind_environment(&ui, its)) {
         ui_done(&ui);
         return cmd_fail(CMD_BUG, "the daemon sent a variable that no shell has");
@@ -144,6 +175,7 @@ const struct cmd_command cmd_bind = {
     .option_count = CMD_BIND_OPTIONS,
     .run = run,
     .notes = {"Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).",
-              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0.",
+              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set them. "
+              "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray MPICH on Slingshot.",
               "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of eight ranks; what goes to the others leaves through a nic."},
 };

@@ -7,7 +7,7 @@ static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3
 static const char *const visibles[] = {"own", "all", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
 static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
-static const char *const formats[] = {"table", "env", "slurm", "rankfile", "numactl", "omp_places", NULL};
+static const char *const formats[] = {"table", "env", "slurm", "rankfile", "numactl", "omp_places", "cray_mpich", NULL};
 
 /* One table for both: its own options stand at the end where the other's begin. */
 const struct cmd_option cmd_bind_options[] = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib_apply.h"
 #include "lib_cpus.h"
 
 /* The berth that has this gpu and no other. */
@@ -37,6 +38,30 @@ static void add_memory(const struct berth_task *task, struct berth_texts *memory
     }
 }
 
+static bool has_pair(const struct berth_pairs *environment, const struct berth_pair *pair)
+{
+    for (size_t i = 0; i < environment->count; i++)
+        if (strcmp(environment->item[i].name, pair->name) == 0 && strcmp(environment->item[i].value, pair->value) == 0)
+            return true;
+    return false;
+}
+
+/* Variables as they are in all of these berths: what chooses a nic for one gpu is not right for all. */
+static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus, struct berth_pairs *environment, struct berth_pair *item)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < environment->count; i++) {
+        const struct berth_pair *pair = &environment->item[i];
+        char mark[LIB_APPLY_MARK_SIZE];
+        bool is_same = true;
+        for (size_t g = 1; g < gpus->count && is_same && lib_apply_mark(pair->name, mark) != NULL; g++)
+            is_same = has_pair(&find(binding, gpus->item[g])->environment, pair);
+        if (is_same)
+            item[kept++] = *pair;
+    }
+    *environment = (struct berth_pairs){.item = item, .count = kept};
+}
+
 static char *list_of(const struct lib_cpus *cpus)
 {
     size_t size = lib_cpus_format(cpus, NULL, 0);
@@ -59,13 +84,15 @@ bool exec_together(const struct berth_binding *binding, const struct berth_texts
     if (gpus->count == 0)
         return false;
     struct exec_together together = {.task = *find(binding, gpus->item[0]), .cpus = list_of(&cpus), .memory = calloc(memories + 1, sizeof *together.memory)};
-    if (together.cpus == NULL || together.memory == NULL) {
+    together.pairs = calloc(together.task.environment.count + 1, sizeof *together.pairs);
+    if (together.cpus == NULL || together.memory == NULL || together.pairs == NULL) {
         exec_together_done(&together);
         return false;
     }
     together.task.memory = (struct berth_texts){.item = together.memory};
     for (size_t i = 0; i < gpus->count; i++)
         add_memory(find(binding, gpus->item[i]), &together.task.memory, together.memory);
+    keep_common(binding, gpus, &together.task.environment, together.pairs);
     together.task.gpus = *gpus;
     together.task.cpus = together.cpus;
     together.task.cpu_mask = NULL;
@@ -77,5 +104,6 @@ void exec_together_done(struct exec_together *together)
 {
     free(together->cpus);
     free((void *)together->memory);
+    free(together->pairs);
     *together = (struct exec_together){.cpus = NULL};
 }

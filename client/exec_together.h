@@ -11,9 +11,10 @@ struct exec_together {
     struct berth_task task; /* its texts are the binding's and this one's */
     char *cpus;
     const char **memory;
+    struct berth_pair *pairs;
 };
 
-/* Cpus and memory of the berths of these gpus, and the variables of the first. False when the plan has none for one of the gpus, there are no gpus, or memory is short: ret is
+/* Cpus and memory of the berths of these gpus, and the variables of the first, of those that choose a nic what all have. False when the plan has none for one of the gpus, there are no gpus, or memory is short: ret is
  * then untouched. The caller ends it with exec_together_done, before the binding. */
 bool exec_together(const struct berth_binding *binding, const struct berth_texts *gpus, struct exec_together *ret);
 void exec_together_done(struct exec_together *together); /* one of zeros is fine */

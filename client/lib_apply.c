@@ -93,42 +93,84 @@ static int check_environment(struct berth *berth, const struct berth_task *task)
     return BERTH_DONE;
 }
 
+const char *lib_apply_mark(const char *name, char mark[LIB_APPLY_MARK_SIZE])
+{
+    static const char *const names[] = {"UCX_NET_DEVICES", "NCCL_IB_HCA"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) {
+            snprintf(mark, LIB_APPLY_MARK_SIZE, "BERTH_%s", name);
+            return mark;
+        }
+    return NULL;
+}
+
+bool lib_apply_is_free(const char *value, const char *marked) { return strcmp(value != NULL ? value : "", marked != NULL ? marked : "") == 0; }
+
+/* One variable as it is to be, and as it was. */
+struct change {
+    char mark[LIB_APPLY_MARK_SIZE];
+    const char *name, *value; /* name: the task's, or mark */
+    char *before;             /* owned; NULL it was not set */
+};
+
 /* Backwards, what has been set so far. */
-static void undo_environment(const struct berth_task *task, unsigned parts, char *const *before, size_t count)
+static void undo_environment(struct change *change, size_t count)
 {
     for (size_t i = count; i > 0; i--) {
-        const char *name = task->environment.item[i - 1].name;
-        if (lib_apply_wants(name, parts) && before[i - 1] != NULL)
-            setenv(name, before[i - 1], 1); /* if memory is still short for that, nothing can be done */
-        else if (lib_apply_wants(name, parts))
-            unsetenv(name);
+        if (change[i - 1].before != NULL)
+            setenv(change[i - 1].name, change[i - 1].before, 1); /* if memory is still short for that, nothing can be done */
+        else
+            unsetenv(change[i - 1].name);
     }
+}
+
+/* What is to be set: change has room for two of each. */
+static size_t list_changes(const struct berth_task *task, unsigned parts, struct change *change)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < task->environment.count; i++) {
+        const struct berth_pair *pair = &task->environment.item[i];
+        struct change *next = &change[count];
+        const char *mark = lib_apply_mark(pair->name, next->mark);
+        if (!lib_apply_wants(pair->name, parts) || (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
+            continue;
+        if (mark != NULL) {
+            next->name = next->mark;
+            next->value = pair->value;
+            next = &change[++count];
+        }
+        next->name = pair->name;
+        next->value = pair->value;
+        count++;
+    }
+    return count;
+}
+
+static bool make_change(struct change *change)
+{
+    const char *value = getenv(change->name);
+    change->before = value != NULL ? strdup(value) : NULL;
+    return (value == NULL || change->before != NULL) && setenv(change->name, change->value, 1) == 0;
 }
 
 /* What is to be unset comes last: that needs no memory and cannot fail. */
 static int apply_environment(struct berth *berth, const struct berth_task *task, unsigned parts)
 {
-    char **before = calloc(task->environment.count + 1, sizeof *before);
-    bool fine = before != NULL;
-    size_t done = 0;
-    for (; fine && done < task->environment.count; done++) {
-        const struct berth_pair *pair = &task->environment.item[done];
-        const char *value = getenv(pair->name);
-        if (!lib_apply_wants(pair->name, parts))
-            continue;
-        before[done] = value != NULL ? strdup(value) : NULL;
-        fine = (value == NULL || before[done] != NULL) && setenv(pair->name, pair->value, 1) == 0;
-        if (!fine)
-            break;
+    struct change *change = calloc(2 * task->environment.count + 1, sizeof *change);
+    bool fine = change != NULL;
+    size_t done = 0, count = fine ? list_changes(task, parts, change) : 0;
+    while (fine && done < count) {
+        fine = make_change(&change[done]);
+        done += fine;
     }
-    if (!fine && before != NULL)
-        undo_environment(task, parts, before, done);
+    if (!fine && change != NULL)
+        undo_environment(change, done);
     for (size_t i = 0; fine && i < task->unset.count; i++)
         if (lib_apply_wants(task->unset.item[i], parts))
             unsetenv(task->unset.item[i]);
-    for (size_t i = 0; before != NULL && i < task->environment.count; i++)
-        free(before[i]);
-    free(before);
+    for (size_t i = 0; i < count; i++)
+        free(change[i].before);
+    free(change);
     return fine ? BERTH_DONE : lib_fail_memory(berth);
 }
 

@@ -98,11 +98,16 @@ static bool has_names(const struct berth_task *berth)
     return true;
 }
 
-/* A value of several lines would be commands of its own. */
+/* A value of several lines would be commands of its own. What chooses a nic stays where somebody else has set it. */
 static void put_value(FILE *text, const struct berth_pair *pair)
 {
-    if (strchr(pair->value, '\n') == NULL)
-        fprintf(text, "export %s=%s\n", pair->name, pair->value);
+    char buffer[LIB_APPLY_MARK_SIZE];
+    const char *mark = lib_apply_mark(pair->name, buffer);
+    if (strchr(pair->value, '\n') != NULL || (mark != NULL && !lib_apply_is_free(getenv(pair->name), getenv(mark))))
+        return;
+    fprintf(text, "export %s=%s\n", pair->name, pair->value);
+    if (mark != NULL)
+        fprintf(text, "export %s=%s\n", mark, pair->value);
 }
 
 static void put(FILE *text, const struct berth_task *berth)

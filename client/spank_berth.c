@@ -276,6 +276,18 @@ static const struct berth_task *show_gpus(struct task *task, const struct berth_
     return &task->shown.task;
 }
 
+/* What chooses a nic stays where somebody else has set it. */
+static void set_variable(const struct task *task, const struct berth_pair *pair)
+{
+    char buffer[LIB_APPLY_MARK_SIZE];
+    const char *mark = lib_apply_mark(pair->name, buffer);
+    if (mark != NULL && !lib_apply_is_free(variable(pair->name, task->spank), variable(mark, task->spank)))
+        return;
+    if (mark != NULL)
+        spank_setenv(task->spank, mark, pair->value, 1);
+    spank_setenv(task->spank, pair->name, pair->value, 1);
+}
+
 static bool take(struct task *task)
 {
     unsigned parts = 0;
@@ -291,7 +303,7 @@ static bool take(struct task *task)
     berth = show_gpus(task, berth, parts);
     for (size_t i = 0; i < berth->environment.count; i++)
         if (lib_apply_is_name(berth->environment.item[i].name) && lib_apply_wants(berth->environment.item[i].name, parts))
-            spank_setenv(task->spank, berth->environment.item[i].name, berth->environment.item[i].value, 1);
+            set_variable(task, &berth->environment.item[i]);
     for (size_t i = 0; i < berth->unset.count; i++)
         if (lib_apply_wants(berth->unset.item[i], parts))
             spank_unsetenv(task->spank, berth->unset.item[i]);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib_apply.h"
 #include "ui_answer.h"
 
 #define JOINED_BYTES 512
@@ -180,9 +181,19 @@ bool ui_bind_environment(struct ui *ui, const json_t *task)
     }
     json_object_foreach(environment, name, value)
     {
-        ui_put(ui, "export %s=", name);
+        char buffer[LIB_APPLY_MARK_SIZE];
+        const char *mark = lib_apply_mark(name, buffer);
+        if (mark != NULL)
+            ui_put(ui, "if [ \"${%s-}\" = \"${%s-}\" ]; then export %s=", name, mark, mark);
+        else
+            ui_put(ui, "export ");
+        if (mark != NULL) {
+            put_quoted(ui, json_string_value(value));
+            ui_put(ui, " ");
+        }
+        ui_put(ui, "%s=", name);
         put_quoted(ui, json_string_value(value));
-        ui_put(ui, "\n");
+        ui_put(ui, mark != NULL ? "; fi\n" : "\n");
     }
     return true;
 }

@@ -208,6 +208,17 @@ static void add_gpus(struct draft *draft, struct iodev *device)
     }
 }
 
+/* hwloc has the state of each. */
+static unsigned count_ports(const struct iodev_function *function)
+{
+    unsigned count = 0;
+    char key[24];
+    do
+        snprintf(key, sizeof key, "Port%uState", ++count);
+    while (count < 256 && info(function, key) != NULL);
+    return count - 1;
+}
+
 static void add_nic(struct draft *draft, struct iodev *device)
 {
     place_id nic = draft_add(draft, PLACE_NIC, 0, SOURCE_HWLOC);
@@ -223,7 +234,7 @@ static void add_nic(struct draft *draft, struct iodev *device)
         if (function->is_network) {
             draft_detail(draft, nic, "interface", "%s", function->name);
             draft_detail(draft, nic, "address", "%s", info(function, "Address") != NULL ? info(function, "Address") : "");
-            if (is_numbered(function->name, "hsi") && device->class_id == 0x0200) /* Cray's name for Slingshot interfaces */
+            if ((is_numbered(function->name, "hsn") || is_numbered(function->name, "hsi")) && device->class_id == 0x0200) /* Cray's and LLNL's names for Slingshot interfaces */
                 fabric = "slingshot";
         } else if (function->is_verbs) {
             draft_detail(draft, nic, "verbs", "%s", function->name);
@@ -231,6 +242,8 @@ static void add_nic(struct draft *draft, struct iodev *device)
             const char *state = info(function, "Port1State"); /* 4 is active in InfiniBand's port states */
             if (state != NULL)
                 draft_detail(draft, nic, "port_state", "%s", strcmp(state, "4") == 0 ? "active" : state);
+            if (count_ports(function) > 1)
+                draft_detail(draft, nic, "ports", "%u", count_ports(function));
         }
     }
     draft_detail(draft, nic, "fabric", "%s", fabric);

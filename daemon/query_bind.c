@@ -13,6 +13,7 @@
 #include "daemon.h"
 #include "jsonify.h"
 #include "launcher.h"
+#include "nic_variables.h"
 #include "plan_ends.h"
 #include "query.h"
 #include "query_bind_request.h"
@@ -86,11 +87,20 @@ static json_t *names(const struct graph *graph, const place_id *id, size_t count
 
 static bool set_text(json_t *object, const char *key, const char *text) { return text == NULL || answer_set(object, key, json_string_nocheck(text)); }
 
-static bool put_environment(json_t *json, const struct bind_task *task, const struct visible *visible)
+/* What a task's environment says beside how its runtime copies. */
+struct environment {
+    struct visible visible;
+    char *ucx;        /* owned */
+    const char *nccl; /* of all tasks */
+};
+
+static bool put_environment(json_t *json, const struct bind_task *task, const struct environment *its)
 {
+    const struct visible *visible = &its->visible;
     json_t *environment = json_object(), *unset = json_array();
     bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda) &&
-              set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order);
+              set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order) && set_text(environment, "UCX_NET_DEVICES", its->ucx) &&
+              set_text(environment, "NCCL_IB_HCA", its->nccl);
     for (size_t i = 0; ok && i < task->variable_count; i++)
         ok = set_text(environment, task->variable[i].name, task->variable[i].value);
     for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
@@ -99,7 +109,7 @@ static bool put_environment(json_t *json, const struct bind_task *task, const st
     return answer_set(json, "unset", unset) && ok;
 }
 
-static json_t *task_json(const struct reply *reply, size_t t, const struct visible *visible)
+static json_t *task_json(const struct reply *reply, size_t t, const struct environment *environment)
 {
     const struct graph *graph = reply->snap->graph;
     const struct bind_answer *answer = &reply->answer;
@@ -112,7 +122,7 @@ static json_t *task_json(const struct reply *reply, size_t t, const struct visib
               answer_set(json, "memory", names(graph, &task->memory, task->memory != PLACE_NONE)) &&
               answer_set(json, "memory_policy", json_string_nocheck("preferred")) &&
               answer_set(json, "nics", names(graph, answer->nic != NULL ? answer->nic + task->nics : NULL, task->nic_count)) &&
-              put_environment(json, task, visible);
+              put_environment(json, task, environment);
     free(cpus);
     free(mask);
     if (!ok) {
@@ -124,26 +134,59 @@ static json_t *task_json(const struct reply *reply, size_t t, const struct visib
 
 static enum berth_code no_memory(struct berth_err *err) { return err_set(err, BERTH_NO_MEMORY, "no memory for the answer"); }
 
+/* Tasks whose nics no variable chooses though they are such that one could. */
+struct unchosen {
+    size_t first, count;
+    place_id why;
+};
+
+static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchosen)
+{
+    char more[40] = "", why[192];
+    if (unchosen->count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
+    if (unchosen->count > 0)
+        plan_warn(&reply->answer.warnings, "no variable chooses a nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
+}
+
+static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl, struct unchosen *unchosen, struct berth_err *err)
+{
+    const struct graph *graph = reply->snap->graph;
+    const struct bind_task *task = &reply->answer.task[t];
+    struct environment environment = {.nccl = reply->answer.gpus_per_task > 0 ? nccl : NULL};
+    place_id *gpus = NULL, why = PLACE_NONE;
+    size_t count = 0;
+    enum berth_code code = shown_gpus(reply, task, &gpus, &count, err);
+    if (code == BERTH_OK)
+        code = visible_make(graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings, &environment.visible, err);
+    free(gpus);
+    if (code == BERTH_OK && task->nic_count > 0)
+        code = nic_variables_ucx(graph, reply->answer.nic + task->nics, task->nic_count, &environment.ucx, &why, err);
+    if (code == BERTH_OK && why != PLACE_NONE && unchosen->count++ == 0) {
+        unchosen->first = t;
+        unchosen->why = why;
+    }
+    if (code == BERTH_OK && !answer_append(tasks, task_json(reply, t, &environment)))
+        code = no_memory(err);
+    visible_done(&environment.visible);
+    free(environment.ucx);
+    return code;
+}
+
 static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth_err *err)
 {
     json_t *tasks = json_array();
+    char *nccl = NULL;
+    struct unchosen unchosen = {0};
     if (!answer_set(json, "tasks", tasks))
         return no_memory(err);
-    for (size_t t = 0; t < reply->answer.task_count; t++) {
-        place_id *gpus = NULL;
-        size_t count = 0;
-        struct visible visible = {0};
-        enum berth_code code = shown_gpus(reply, &reply->answer.task[t], &gpus, &count, err);
-        if (code == BERTH_OK)
-            code = visible_make(reply->snap->graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings, &visible, err);
-        free(gpus);
-        if (code == BERTH_OK && !answer_append(tasks, task_json(reply, t, &visible)))
-            code = no_memory(err);
-        visible_done(&visible);
-        if (code != BERTH_OK)
-            return code;
-    }
-    return BERTH_OK;
+    enum berth_code code = nic_variables_nccl(reply->snap, &nccl, err);
+    for (size_t t = 0; code == BERTH_OK && t < reply->answer.task_count; t++)
+        code = put_task(reply, tasks, t, nccl, &unchosen, err);
+    if (code == BERTH_OK)
+        warn_of_unchosen(reply, &unchosen);
+    free(nccl);
+    return code;
 }
 
 /* take_text NULL: it would not be right, and is left out. */
@@ -179,6 +222,11 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
         text = NULL;
         code = launcher_numactl(snap, answer, &text, err);
         code = put_line(launcher, "numactl", code, text, err);
+    }
+    if (code == BERTH_OK) {
+        text = NULL;
+        code = nic_variables_cray(snap->graph, answer, &text, err);
+        code = put_line(launcher, "cray_mpich", code, text, err);
     }
     return code;
 }

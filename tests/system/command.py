@@ -59,7 +59,7 @@ def wrong_usage_is_64_and_one_line():
     for arguments, words in [
         ([], "no command given"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
         (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
-        (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places; not \"slrm\""), (["alloc"], "how much"),
+        (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places, cray_mpich; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:reads=0"], "neither reads nor writes"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
         (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--meanwhile", "gpu1,1"], "FROM:TO:SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
         (["claim", "gpu0", "--ttl", "60", "--node", NODE], "would end with this command"), (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),

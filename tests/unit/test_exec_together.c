@@ -48,6 +48,27 @@ static void memory_is_named_once(void **state)
     exec_together_done(&together);
 }
 
+/* A nic that is one gpu's is not chosen for all; what all have stays. */
+static void variables_of_nics_are_those_of_all(void **state)
+{
+    (void)state;
+    static const struct berth_pair of_one[] = {{"UCX_NET_DEVICES", "mlx5_0:1"}, {"NCCL_IB_HCA", "=mlx5_0,mlx5_1"}, {"HSA_ENABLE_SDMA", "1"}}, of_other[] = {{"NCCL_IB_HCA", "=mlx5_0,mlx5_1"}, {"UCX_NET_DEVICES", "mlx5_1:1"}};
+    static const char *const names[] = {"gpu0", "gpu1"};
+    const struct berth_task pair[] = {{.gpus = TEXTS(gpu0), .cpus = "0", .environment = {of_one, 3}}, {.gpus = TEXTS(gpu1), .cpus = "1", .environment = {of_other, 2}}};
+    const struct berth_binding two = {.tasks = pair, .task_count = 2};
+    struct berth_texts gpus = TEXTS(names);
+    struct exec_together together;
+    assert_true(exec_together(&two, &gpus, &together));
+    assert_int_equal(together.task.environment.count, 2);
+    assert_string_equal(together.task.environment.item[0].name, "NCCL_IB_HCA");
+    assert_string_equal(together.task.environment.item[1].name, "HSA_ENABLE_SDMA");
+    exec_together_done(&together);
+    gpus.count = 1;
+    assert_true(exec_together(&two, &gpus, &together));
+    assert_int_equal(together.task.environment.count, 3);
+    exec_together_done(&together);
+}
+
 static void a_gpu_without_a_berth_of_its_own_has_none(void **state)
 {
     (void)state;
@@ -64,7 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_has_the_berths_of_all_of_its_gpus),
-        cmocka_unit_test(memory_is_named_once),
+        cmocka_unit_test(memory_is_named_once), cmocka_unit_test(variables_of_nics_are_those_of_all),
         cmocka_unit_test(a_gpu_without_a_berth_of_its_own_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,25 @@ static void take_parts(void)
     berth_free(berth);
 }
 
+/* What chooses a nic is set where nobody else has; what another berth has set, of a task from which this one descends, is this one's. */
+static void take_nics(void)
+{
+    static const struct berth_pair first[] = {{"UCX_NET_DEVICES", "mlx5_0:1"}, {"NCCL_IB_HCA", "=mlx5_0"}, {"BERTH_TEST", "new"}}, second[] = {{"UCX_NET_DEVICES", "mlx5_1:1"}, {"NCCL_IB_HCA", "=mlx5_1"}};
+    struct berth *berth = berth_new();
+    struct berth_task task = {.environment = {first, 3}}, inner = {.environment = {second, 2}};
+    setenv("NCCL_IB_HCA", "mlx5_7", 1);
+    EXPECT(berth_apply(berth, &task, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
+    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_0:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_0:1") && is_set("BERTH_TEST", "new"));
+    EXPECT(is_set("NCCL_IB_HCA", "mlx5_7") && getenv("BERTH_NCCL_IB_HCA") == NULL);
+    EXPECT(berth_apply(berth, &inner, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
+    EXPECT(is_set("UCX_NET_DEVICES", "mlx5_1:1") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_1:1") && is_set("NCCL_IB_HCA", "mlx5_7"));
+    setenv("UCX_NET_DEVICES", "all", 1); /* by the program that was started so */
+    EXPECT(berth_apply(berth, &task, BERTH_PART_ENVIRONMENT) == BERTH_DONE);
+    EXPECT(is_set("UCX_NET_DEVICES", "all") && is_set("BERTH_UCX_NET_DEVICES", "mlx5_1:1"));
+    EXPECT(berth_apply(berth, &task, BERTH_PART_GPUS) == BERTH_DONE && is_set("UCX_NET_DEVICES", "all"));
+    berth_free(berth);
+}
+
 /* Whatever is refused, nothing of the berth is taken. */
 static void take_nothing(void)
 {
@@ -169,6 +188,12 @@ static void parts_are_taken_alone(void **state)
     in_a_child(take_parts);
 }
 
+static void nics_that_somebody_has_chosen_stay(void **state)
+{
+    (void)state;
+    in_a_child(take_nics);
+}
+
 static void all_or_nothing_is_taken(void **state)
 {
     (void)state;
@@ -185,6 +210,7 @@ int main(void)
         cmocka_unit_test(the_berth_is_by_number_or_by_gpus),
         cmocka_unit_test(a_berth_is_taken),
         cmocka_unit_test(parts_are_taken_alone),
+        cmocka_unit_test(nics_that_somebody_has_chosen_stay),
         cmocka_unit_test(all_or_nothing_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
