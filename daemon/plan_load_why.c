@@ -172,12 +172,14 @@ static const char *whose(const struct asked *asked, const struct resource_nomina
         snprintf(text, WHOSE_SIZE, "as %u were seen to get together", nominal->seen);
         return text;
     }
-    if (nominal->role.part == RESOURCE_HOST_PORT)
+    if (nominal->seen == 1 && nominal->role.part == RESOURCE_HOST_PORT)
         return "what one gets";
     if (nominal->seen == 1) {
         snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get", graph_place(graph, nominal->seen_from)->name, graph_place(graph, nominal->seen_to)->name);
         return text;
     }
+    if (nominal->is_memory)
+        return "as copies within that memory can";
     return nominal->cores != NULL ? "as cores are known to get" : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it" : "as is said of it";
 }
 

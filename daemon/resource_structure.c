@@ -88,11 +88,13 @@ static uint16_t add_link(struct making *making, const struct link *link, int way
     bool is_bare = link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0);
     const struct value *cores = is_bare ? resource_rate_cores(making->graph, making->values, way == 0 ? link->from : link->to, way == 0 ? link->to : link->from) : NULL;
     double rate = cores != NULL ? cores->value : link->nominal_bytes_per_s, own = rate > 0 ? resource_rate_one_memory(making->graph, making->values, link) : 0;
+    bool is_memory = own > rate;
     rate = fmax(rate, own);
     if (!(rate > 0) || link->kind == LINK_NETWORK || link->state == LINK_DOWN)
         return NONE;
     uint16_t item = add(making, RESOURCE_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, link->from, link->to, rate);
     making->structure->item[item].cores = cores;
+    making->structure->item[item].is_memory = is_memory;
     return item;
 }
 

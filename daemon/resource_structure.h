@@ -47,6 +47,7 @@ struct resource_nominal {
     bool is_measured;          /* the capacity is one that sets of another kind showed */
     unsigned seen;             /* transfers that were seen to get that together, which is more than is stated; 0: nothing else says it */
     place_id seen_from, seen_to; /* of one transfer */
+    bool is_memory;            /* of a link between a gpu and its processor: it is what their one memory carries, which is more than the link is said to */
     const struct value *cores; /* of a link between packages that does not say how wide it is: what cores get over it, which stands for that; else NULL */
 };
 
