@@ -90,10 +90,10 @@ enum berth_code nic_variables_nccl(const struct snapshot *snap, char **ret, stru
     char *text = malloc(nics * (NAME_MOST + 1) + 2);
     place_id *near = calloc(nics + 1, sizeof *near);
     bool *marked = calloc(graph->place_count + 1, sizeof *marked), are_named = nics > 0;
-    enum berth_code code = text != NULL && near != NULL && marked != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the nics' variables");
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); code == BERTH_OK && are_named && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+    bool has_room = text != NULL && near != NULL && marked != NULL;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); has_room && are_named && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
         are_named = mark(snap, g, near, marked);
-    for (place_id n = graph_next(graph, PLACE_NIC, 0); code == BERTH_OK && are_named && n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1))
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); has_room && are_named && n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1))
         if (marked[n] && is_active(graph_place(graph, n)))
             used += (size_t)sprintf(text + used, "%s%s", used > 0 ? "," : "=", device_of(graph_place(graph, n)));
     free(near);
@@ -102,9 +102,10 @@ enum berth_code nic_variables_nccl(const struct snapshot *snap, char **ret, stru
         free(text);
         text = NULL;
     }
-    if (code == BERTH_OK)
-        *ret = text;
-    return code;
+    if (!has_room)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the nics' variables");
+    *ret = text;
+    return BERTH_OK;
 }
 
 /* The NUMA node that has all of a task's cpus; PLACE_NONE. */

@@ -43,12 +43,14 @@ static void find_least(struct bounds *bounds)
         if (out[0] >= 0) /* done */
             continue;
         bounds->least_apart[flow->kind] = bounds->least_launch[flow->kind] = INFINITY;
-        for (size_t i = 0; i < n * n; i++)
-            if (flow->to < 0 ? i / n == i % n : i / n != i % n || problem->share > 1)
-                bounds->least_launch[flow->kind] = plan_search_work_less(bounds->least_launch[flow->kind], problem->arc[flow->kind * n * n + i].launch_ns);
-        for (size_t i = 0; i < n * n && flow->to >= 0; i++)
-            if (i / n != i % n)
-                bounds->least_apart[flow->kind] = plan_search_work_less(bounds->least_apart[flow->kind], problem->arc[flow->kind * n * n + i].alone_ns);
+        for (size_t from = 0; from < n; from++)
+            for (size_t to = 0; to < n; to++) {
+                const struct search_arc *arc = &problem->arc[(flow->kind * n + from) * n + to];
+                if (flow->to < 0 ? from == to : from != to || problem->share > 1)
+                    bounds->least_launch[flow->kind] = plan_search_work_less(bounds->least_launch[flow->kind], arc->launch_ns);
+                if (flow->to >= 0 && from != to)
+                    bounds->least_apart[flow->kind] = plan_search_work_less(bounds->least_apart[flow->kind], arc->alone_ns);
+            }
         for (size_t s = 0; s < n; s++) {
             out[s] = in[s] = flow->to < 0 ? problem->arc[(flow->kind * n + s) * n + s].alone_ns : INFINITY;
             for (size_t other = 0; flow->to >= 0 && other < n; other++)

@@ -381,7 +381,7 @@ static void measure_flows(struct snapshot *snap, size_t count)
     size_t proven = 0;
     for (size_t round = 0; round < FLOW_ROUNDS; round++) {
         struct traffic_exact flow[FLOW_TASKS * FLOW_TASKS];
-        int64_t renamed[FLOW_TASKS];
+        int64_t renamed[FLOW_TASKS] = {0};
         struct asked asked[2];
         make_flows(flow, count, &seed);
         for (size_t t = 0; t < FLOW_TASKS; t++) {
