@@ -207,22 +207,8 @@ static enum berth_code cite_few(struct bind_price *price, size_t most, struct pl
 {
     struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
     struct plan_evidence found = {0};
-    struct plan_warnings said = {0};
     struct load_part last = price->flow_count > 0 ? price->part[load.last] : (struct load_part){.time = {0, NAN, NAN}};
-    size_t kept = 0;
-    for (size_t f = 0; f < price->flow_count; f++) {
-        if (f != load.last && (load.shared == NULL || price->part[f].shared != load.shared))
-            continue;
-        struct load_flow flow = price->load[f];
-        if (f == load.last) {
-            price->load[kept] = price->load[0];
-            price->load[0] = flow;
-        } else {
-            price->load[kept] = flow;
-        }
-        kept++;
-    }
-    enum berth_code code = plan_load_cite(price->table, price->load, kept, price->scratch, &found, 0, &said, err);
+    enum berth_code code = plan_load_cite_last(price->table, price->load, price->flow_count, price->scratch, &found, 0, err);
     if (code == BERTH_OK && !take_few(&found, most, &last, evidence))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     plan_evidence_done(&found);

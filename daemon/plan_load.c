@@ -201,15 +201,22 @@ static const struct load_resource *shared_of(const struct load_table *table, con
     return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
 }
 
-struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index)
+/* Runs the step; the flow that ends last. */
+static size_t run_to_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch)
 {
-    struct load_part last = {.time = {0, NAN, NAN}};
-    *ret_index = 0;
+    size_t last = 0;
     prepare(table, flows, count, scratch);
     load_share_run(scratch->share, table->limit, scratch->stream, count);
     for (size_t i = 0; i < count; i++)
-        if (scratch->stream[i].end_ns > scratch->stream[*ret_index].end_ns)
-            *ret_index = i;
+        if (scratch->stream[i].end_ns > scratch->stream[last].end_ns)
+            last = i;
+    return last;
+}
+
+struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, size_t *ret_index)
+{
+    struct load_part last = {.time = {0, NAN, NAN}};
+    *ret_index = run_to_last(table, flows, count, scratch);
     const struct load_ride *ride = count > 0 ? scratch->ride[*ret_index] : NULL;
     if (ride == NULL)
         return last;
@@ -320,4 +327,11 @@ enum berth_code plan_load_cite(const struct load_table *table, const struct load
     prepare(table, flows, count, scratch);
     load_share_run(scratch->share, table->limit, scratch->stream, count);
     return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
+}
+
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+                                    struct berth_err *err)
+{
+    size_t last = run_to_last(table, flows, count, scratch);
+    return count > 0 ? plan_load_why_last(table, flows, count, scratch, last, evidence, start, err) : BERTH_OK;
 }

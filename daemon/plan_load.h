@@ -132,3 +132,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
  * cannot be explained. NO_MEMORY. */
 enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
                           struct plan_warnings *warnings, struct berth_err *err);
+
+/* Cites what the flow that ends last rests on, and then what those do that the same thing slowed. NO_MEMORY. */
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+                                    struct berth_err *err);

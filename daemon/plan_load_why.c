@@ -353,17 +353,36 @@ static void warn_of_doubt(const struct asked *asked)
     plan_doubt_warn(asked->table->snap, asked->table->place, asked->table->place_count, kinds, asked->warnings);
 }
 
+/* What one flow's time rests on. */
+static enum berth_code cite(const struct asked *asked, size_t i, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+{
+    const struct load_ride *ride = asked->scratch->ride[i];
+    enum berth_code code = ride != NULL ? plan_move_cite(asked->table->snap->graph, &ride->move, evidence, start, err) : BERTH_OK;
+    if (code == BERTH_OK && !cite_shared(asked, i, evidence, start))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    return code;
+}
+
+enum berth_code plan_load_why_last(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last, struct plan_evidence *evidence,
+                                   size_t start, struct berth_err *err)
+{
+    const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch};
+    uint16_t shared = scratch->stream[last].shared;
+    enum berth_code code = cite(&asked, last, evidence, start, err);
+    for (size_t i = 0; code == BERTH_OK && shared != LOAD_NO_LIMIT && i < count; i++)
+        if (i != last && scratch->stream[i].shared == shared)
+            code = cite(&asked, i, evidence, start, err);
+    return code;
+}
+
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
                               size_t start, struct plan_warnings *warnings, struct berth_err *err)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     for (size_t i = 0; i < count; i++) {
-        const struct load_ride *ride = scratch->ride[i];
-        enum berth_code code = ride != NULL ? plan_move_cite(table->snap->graph, &ride->move, evidence, start, err) : BERTH_OK;
+        enum berth_code code = cite(&asked, i, evidence, start, err);
         if (code != BERTH_OK)
             return code;
-        if (!cite_shared(&asked, i, evidence, start))
-            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     warn_of_nominal(&asked);
     warn_of_ways(&asked, "");

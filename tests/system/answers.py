@@ -222,6 +222,15 @@ def four_that_write_to_the_host():
         assert abs(4 * each(4, "numa0", "gpu{}") / 220.5 - 1) < 0.02, 4 * each(4, "numa0", "gpu{}")
 
 
+def what_was_measured_together_is_cited():
+    """Where a set decides when the last transfer ends, `why` has that set: that of all of the step's, with the host, and no smaller one."""
+    with Node("h200x4") as node:
+        for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
+            answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
+            said = re.findall(r"among (\d+) such transfers measured together \(why\)", " ".join(answer["reasons"]))
+            assert said == [str(wanted)] and [len(item["flows"]) for item in answer["why"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["why"])
+
+
 def gpus_that_are_alike_stay_in_order():
     """Four H200 on one switch: what their numbers differ by is what measuring is uncertain by, and nobody's gpus are shuffled for that."""
     with Node("h200x4") as node:
@@ -394,6 +403,6 @@ def the_answer_depends_on_nothing_else():
 
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
-                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
+                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, what_was_measured_together_is_cited, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
                         one_more_gpu_never_makes_it_worse, one_more_gpu_takes_no_price_away_where_tasks_have_many_cores,
                         the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)

@@ -132,6 +132,11 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
         flows[i] = (struct load_flow){(uint16_t)from[i], (uint16_t)to[i], GB, 0};
     assert_ms(predict(&f, flows, 4).step.time_ns, 40);
     assert_true(plan_load_bound_ns(f.table, flows, 4, f.scratch) <= 40e6);
+    struct plan_evidence evidence = {0}; /* what the last one to end rests on has the set of all four, of which it is known */
+    assert_int_equal(plan_load_cite_last(f.table, flows, 4, f.scratch, &evidence, 0, NULL), BERTH_OK);
+    assert_true(evidence.count > 1 && evidence.item[0] != NULL && evidence.item[0]->from == f.place[NUMA(0)]);
+    assert_true(evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
+    plan_evidence_done(&evidence);
     flows[0].bytes = flows[1].bytes = 2 * GB; /* the second half of the reads is alone */
     double longer_ns = predict(&f, flows, 4).step.time_ns;
     assert_true(longer_ns >= 59.9e6 && longer_ns < 70e6);
