@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "load_queue.h"
+
 #define SAME  1e-9 /* what differs by less, relatively, is the same */
 #define LEAST 1e-3 /* bytes per second: nothing stands still */
 
@@ -9,11 +11,12 @@
 #define MANY       256
 #define MANY_STEPS 64
 
-struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
+struct load_share *load_share_new(size_t limits, size_t streams, size_t uses, size_t whos)
 {
     struct load_share *share = calloc(1, sizeof *share);
     if (share == NULL)
         return NULL;
+    share->head = calloc(whos + 1, sizeof *share->head);
     share->state = calloc(limits + 1, sizeof *share->state);
     share->touched = calloc(limits + 1, sizeof *share->touched);
     share->active = calloc(streams + 1, sizeof *share->active);
@@ -24,7 +27,7 @@ struct load_share *load_share_new(size_t limits, size_t streams, size_t uses)
     share->user = calloc(streams * uses + 1, sizeof *share->user);
     share->limit_by_crowd = calloc(limits + 1, sizeof *share->limit_by_crowd);
     share->crowd = calloc(limits + 1, sizeof *share->crowd);
-    if (share->by_crowd != NULL && share->going != NULL && share->by_rate != NULL && share->user != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
+    if (share->head != NULL && share->by_crowd != NULL && share->going != NULL && share->by_rate != NULL && share->user != NULL && share->limit_by_crowd != NULL && share->crowd != NULL && share->state != NULL && share->touched != NULL && share->active != NULL && share->use != NULL)
         return share;
     load_share_free(share);
     return NULL;
@@ -34,6 +37,7 @@ void load_share_free(struct load_share *share)
 {
     if (share == NULL)
         return;
+    free(share->head);
     free(share->state);
     free(share->touched);
     free(share->active);
@@ -70,14 +74,15 @@ static unsigned free_of(const struct load_limit *limit, unsigned kinds)
     return limit->apart != NULL && kinds != 0 && (kinds & (kinds - 1)) == 0 ? limit->apart[__builtin_ctz(kinds)] : 0;
 }
 
-static void touch(struct load_share *share, const struct load_stream *stream, double amount)
+/* amount: of its bytes, or of what it has alone, which is bytes_per_s. */
+static void touch(struct load_share *share, const struct load_stream *stream, double amount, double bytes_per_s)
 {
     for (unsigned u = 0; u < stream->use_count; u++) {
         struct state *state = &share->state[stream->use[u]];
         if (state->users++ == 0)
             share->touched[share->touched_count++] = stream->use[u];
         state->sum += amount;
-        state->fastest = more(state->fastest, stream->bytes_per_s);
+        state->fastest = more(state->fastest, bytes_per_s);
         state->kinds |= stream->kind;
     }
 }
@@ -107,13 +112,22 @@ static void find_binding(struct load_share *share, const struct load_limit *limi
 
 static void begin(struct load_share *share, const struct load_limit *limits, struct load_stream *streams, size_t count)
 {
+    load_queue_make(streams, count, share->head);
     for (size_t i = 0; i < count; i++) {
-        streams[i].shared = LOAD_NO_LIMIT;
-        streams[i].known_bytes_per_s = 0;
-        streams[i].seen = NULL;
-        streams[i].end_ns = streams[i].start_ns + streams[i].bytes / streams[i].bytes_per_s * 1e9;
-        if (streams[i].bytes > 0)
-            touch(share, &streams[i], streams[i].bytes_per_s);
+        struct load_stream *stream = &streams[i];
+        double fastest = stream->bytes_per_s;
+        stream->shared = LOAD_NO_LIMIT;
+        stream->known_bytes_per_s = 0;
+        stream->seen = NULL;
+        if (stream->is_behind)
+            continue;
+        stream->end_ns = stream->start_ns + stream->bytes / stream->bytes_per_s * 1e9;
+        if (stream->behind != NULL) {
+            fastest = load_queue_bytes_per_s(stream);
+            load_queue_run(stream);
+        }
+        if (stream->bytes > 0)
+            touch(share, stream, fastest, fastest);
     }
     find_binding(share, limits);
     if (share->binding_count == 0)
@@ -121,8 +135,8 @@ static void begin(struct load_share *share, const struct load_limit *limits, str
     uint16_t *use = share->use;
     for (size_t i = 0; i < count; i++) {
         struct active *active = &share->active[share->active_count];
-        *active = (struct active){.stream = &streams[i], .use = use, .left = streams[i].bytes};
-        for (unsigned u = 0; u < streams[i].use_count && streams[i].bytes > 0; u++)
+        *active = (struct active){.stream = &streams[i], .use = use, .begin_ns = streams[i].behind != NULL ? load_queue_begin_ns(&streams[i]) : streams[i].begin_ns, .left = streams[i].part_bytes};
+        for (unsigned u = 0; u < streams[i].use_count && streams[i].bytes > 0 && !streams[i].is_behind; u++)
             if (share->state[streams[i].use[u]].binds)
                 use[active->use_count++] = streams[i].use[u];
         use += active->use_count;
@@ -150,7 +164,7 @@ static size_t find_rates_in_turn(struct load_share *share, struct crowd *crowd, 
     }
     for (size_t i = 0; i < crowd->going_count; i++) {
         struct active *active = crowd->going[share->order == LOAD_SHARE_FIRST ? i : crowd->going_count - 1 - i];
-        active->rate = active->stream->bytes_per_s;
+        active->rate = active->stream->part_bytes_per_s;
         for (unsigned u = 0; u < active->use_count; u++) {
             if (share->state[active->use[u]].left >= active->rate)
                 continue;
@@ -227,10 +241,10 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
         double level = find_level(share, crowd, &growing_limits);
         size_t before = left;
         looked += left;
-        for (; next < crowd->active_count && crowd->by_rate[next]->stream->bytes_per_s <= level; next++) {
+        for (; next < crowd->active_count && crowd->by_rate[next]->stream->part_bytes_per_s <= level; next++) {
             if (crowd->by_rate[next]->is_fixed)
                 continue;
-            fix(share, crowd->by_rate[next], crowd->by_rate[next]->stream->bytes_per_s);
+            fix(share, crowd->by_rate[next], crowd->by_rate[next]->stream->part_bytes_per_s);
             left--;
         }
         if (left == before)
@@ -241,20 +255,22 @@ static size_t find_rates(struct load_share *share, struct crowd *crowd, const st
 
 static int compare_begin(const void *a, const void *b)
 {
-    const struct load_stream *x = ((const struct active *)a)->stream, *y = ((const struct active *)b)->stream;
-    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x > y) - (x < y);
+    const struct active *x = a, *y = b;
+    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
 static int compare_rate(const void *a, const void *b)
 {
     const struct active *x = *(struct active *const *)a, *y = *(struct active *const *)b;
-    return x->stream->bytes_per_s != y->stream->bytes_per_s ? (x->stream->bytes_per_s < y->stream->bytes_per_s ? -1 : 1) : (x > y) - (x < y);
+    return x->stream->part_bytes_per_s != y->stream->part_bytes_per_s ? (x->stream->part_bytes_per_s < y->stream->part_bytes_per_s ? -1 : 1) : (x > y) - (x < y);
 }
+
+static void order_by_rate(struct crowd *crowd) { qsort(crowd->by_rate, crowd->active_count, sizeof *crowd->by_rate, compare_rate); }
 
 /* Those that have begun by then take part. */
 static void admit(struct load_share *share, struct crowd *crowd, double now_s)
 {
-    for (; crowd->begun < crowd->active_count && crowd->active[crowd->begun].stream->begin_ns <= now_s * 1e9 * (1 + SAME); crowd->begun++) {
+    for (; crowd->begun < crowd->active_count && crowd->active[crowd->begun].begin_ns <= now_s * 1e9 * (1 + SAME); crowd->begun++) {
         struct active *active = &crowd->active[crowd->begun];
         for (unsigned u = 0; u < active->use_count; u++)
             share->state[active->use[u]].users++;
@@ -284,8 +300,8 @@ static double set_out(struct load_share *share, struct crowd *crowd)
 {
     double first_ns = INFINITY, last_ns = 0;
     for (size_t i = 0; i < crowd->active_count; i++) {
-        first_ns = less(first_ns, crowd->active[i].stream->begin_ns);
-        last_ns = more(last_ns, crowd->active[i].stream->begin_ns);
+        first_ns = less(first_ns, crowd->active[i].begin_ns);
+        last_ns = more(last_ns, crowd->active[i].begin_ns);
     }
     if (last_ns > first_ns)
         qsort(crowd->active, crowd->active_count, sizeof *crowd->active, compare_begin);
@@ -293,10 +309,29 @@ static double set_out(struct load_share *share, struct crowd *crowd)
         crowd->active[i].is_fixed = true;
         crowd->by_rate[i] = &crowd->active[i];
     }
-    qsort(crowd->by_rate, crowd->active_count, sizeof *crowd->by_rate, compare_rate);
+    order_by_rate(crowd);
     list_users(share, crowd);
     admit(share, crowd, first_ns / 1e9);
     return first_ns / 1e9;
+}
+
+/* It has moved what was left of its part by end_s. Whether it moves more: of those behind it in its queue the first that has not ended by then, too. */
+static bool goes_on(struct active *active, double end_s, double then_s)
+{
+    for (;;) {
+        struct load_stream *ended = active->stream, *next = ended->behind;
+        load_queue_end(ended, end_s);
+        if (next == NULL)
+            return false;
+        next->shared = ended->shared;
+        active->stream = next;
+        double rate = less(active->rate, next->part_bytes_per_s), takes_s = next->part_bytes / rate;
+        if (end_s + takes_s > then_s * (1 + SAME)) {
+            active->left = next->part_bytes - more(then_s - end_s, 0) * rate;
+            return true;
+        }
+        end_s += takes_s;
+    }
 }
 
 /* From now to the next end, or to when the next begins; of many, to the next few. */
@@ -304,12 +339,13 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
 {
     double next_s = INFINITY, last_s = 0;
     size_t kept = 0;
+    bool is_in_order = true;
     for (size_t i = 0; i < crowd->going_count; i++) {
         crowd->going[i]->left_s = crowd->going[i]->left / crowd->going[i]->rate;
         next_s = less(next_s, crowd->going[i]->left_s);
         last_s = more(last_s, crowd->going[i]->left_s);
     }
-    const struct load_stream *next = crowd->begun < crowd->active_count ? crowd->active[crowd->begun].stream : NULL;
+    const struct active *next = crowd->begun < crowd->active_count ? &crowd->active[crowd->begun] : NULL;
     if (crowd->going_count > MANY)
         next_s = more(next_s, last_s / MANY_STEPS);
     else if (next != NULL)
@@ -317,7 +353,12 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
     for (size_t i = 0; i < crowd->going_count; i++) {
         struct active *active = crowd->going[i];
         if (active->left_s <= next_s * (1 + SAME)) {
-            active->stream->end_ns = active->stream->start_ns - active->stream->begin_ns + (*now_s + active->left_s) * 1e9;
+            double part_bytes_per_s = active->stream->part_bytes_per_s;
+            if (goes_on(active, *now_s + active->left_s, *now_s + next_s)) {
+                is_in_order = is_in_order && active->stream->part_bytes_per_s == part_bytes_per_s;
+                crowd->going[kept++] = active;
+                continue;
+            }
             active->is_fixed = true;
             for (unsigned u = 0; u < active->use_count; u++)
                 share->state[active->use[u]].users--;
@@ -326,66 +367,13 @@ static void advance(struct load_share *share, struct crowd *crowd, double *now_s
         active->left -= active->rate * next_s;
         crowd->going[kept++] = active;
     }
+    if (!is_in_order)
+        order_by_rate(crowd);
     crowd->going_count = kept;
     *now_s += next_s;
     if (kept == 0 && next != NULL)
         *now_s = more(*now_s, next->begin_ns / 1e9);
     admit(share, crowd, *now_s);
-}
-
-/* ---- what was measured together ---- */
-
-static size_t find_who(const struct load_seen *known, uint32_t who)
-{
-    size_t low = 0, high = known->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (known->who[middle] < who)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < known->count && known->who[low] == who ? low : known->count;
-}
-
-/* Those of the crowd are just these. */
-static bool is_known(const struct load_seen *known, const struct crowd *crowd)
-{
-    for (size_t i = 0; i < crowd->active_count; i++) {
-        if (find_who(known, crowd->active[i].stream->who) == known->count)
-            return false;
-        for (size_t k = 0; k < i; k++)
-            if (crowd->active[k].stream->who == crowd->active[i].stream->who)
-                return false;
-    }
-    return true;
-}
-
-/* Sets the rate of each to what it got together with the others; when it does, ret_bytes is the least bytes of one. NULL: not known. */
-static const struct load_seen *find_known(const struct load_share *share, const struct crowd *crowd, double *ret_bytes)
-{
-    for (size_t k = 0; k < share->known_count; k++) {
-        const struct load_seen *known = &share->known[k];
-        double least = INFINITY;
-        if (known->count != crowd->active_count || !is_known(known, crowd))
-            continue;
-        for (size_t i = 0; i < crowd->active_count; i++) {
-            struct load_stream *stream = crowd->active[i].stream;
-            stream->known_bytes_per_s = known->bytes_per_s[find_who(known, stream->who)];
-            least = less(least, stream->bytes);
-        }
-        *ret_bytes = least;
-        return known;
-    }
-    return NULL;
-}
-
-/* As many bytes as the least of them has go no faster than was measured. */
-static void end_no_sooner(struct load_stream *stream, const struct load_seen *known, double bytes)
-{
-    double soonest_ns = stream->start_ns + (less(bytes, stream->bytes) / less(stream->known_bytes_per_s, stream->bytes_per_s) + more(stream->bytes - bytes, 0) / stream->bytes_per_s) * 1e9;
-    stream->seen = soonest_ns > stream->end_ns ? known : NULL;
-    stream->end_ns = more(stream->end_ns, soonest_ns);
 }
 
 void load_share_set_seen(struct load_share *share, const struct load_seen *known, size_t count)
@@ -404,7 +392,7 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
     for (size_t c = 0; c < crowds; c++) {
         struct crowd *crowd = &share->crowd[c];
         double known_bytes = 0;
-        const struct load_seen *known = share->known_count > 0 ? find_known(share, crowd, &known_bytes) : NULL;
+        const struct load_seen *known = share->known_count > 0 ? load_share_find_seen(share, crowd, &known_bytes) : NULL;
         double now_s = set_out(share, crowd);
         while (crowd->going_count > 0) {
             looked += share->order == LOAD_SHARE_FAIR ? find_rates(share, crowd, limits) : find_rates_in_turn(share, crowd, limits);
@@ -412,7 +400,7 @@ size_t load_share_run(struct load_share *share, const struct load_limit *limits,
         }
         for (size_t i = 0; i < count && known != NULL; i++)
             if (streams[i].known_bytes_per_s > 0)
-                end_no_sooner(&streams[i], known, known_bytes);
+                load_share_end_no_sooner(&streams[i], known, known_bytes);
         for (size_t i = 0; i < count && known != NULL; i++)
             streams[i].known_bytes_per_s = 0;
     }
@@ -425,7 +413,7 @@ double load_share_least_ns(struct load_share *share, const struct load_limit *li
     double most_s = 0;
     for (size_t i = 0; i < count; i++)
         if (streams[i].bytes > 0)
-            touch(share, &streams[i], streams[i].bytes);
+            touch(share, &streams[i], streams[i].bytes, streams[i].bytes_per_s);
     for (size_t i = 0; i < share->touched_count; i++) {
         const struct load_limit *limit = &limits[share->touched[i]];
         const struct state *state = &share->state[share->touched[i]];

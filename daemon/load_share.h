@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "load_stream.h"
 #include "resource_fit.h"
-
-#define LOAD_NO_LIMIT UINT16_MAX
 
 /* What several streams share. */
 struct load_limit {
@@ -34,25 +33,10 @@ struct load_seen {
 /* How what is full is shared: max-min fairly; or who stands first takes all that it can, in the order of the streams or the other way round. */
 enum load_share_order { LOAD_SHARE_FAIR, LOAD_SHARE_FIRST, LOAD_SHARE_LAST };
 
-struct load_stream {
-    double start_ns;      /* what starting it costs */
-    double begin_ns;      /* of that, how long its caller starts others first */
-    double bytes_per_s;   /* alone; above 0 */
-    double bytes;
-    const uint16_t *use;  /* the limits that it uses, each once */
-    unsigned use_count;
-    unsigned kind;        /* one bit */
-    uint32_t who;         /* in load_seen */
-    double known_bytes_per_s; /* private */
-    double end_ns;        /* result */
-    const struct load_seen *seen; /* result: what it got there decided when it ended; NULL no */
-    uint16_t shared;      /* result: the limit that slowed it last, LOAD_NO_LIMIT none */
-};
-
 struct load_share;
 
-/* For so many limits, streams, and limits that one stream uses. NULL when out of memory. */
-struct load_share *load_share_new(size_t limits, size_t streams, size_t uses);
+/* For so many limits, streams, limits that one stream uses, and whos (from 1 on). NULL when out of memory. */
+struct load_share *load_share_new(size_t limits, size_t streams, size_t uses, size_t whos);
 void load_share_free(struct load_share *share); /* NULL is fine */
 
 /* What load_share_run looks at from then on: known's count of them, which outlive it; and how what is full is shared, fairly as long as nothing else is said. */

@@ -18,9 +18,10 @@ struct state {
 
 /* A stream that is limited by something. */
 struct active {
-    struct load_stream *stream;
+    struct load_stream *stream; /* of its queue the one that ends next */
     const uint16_t *use; /* of what it uses, what binds */
     unsigned use_count;
+    double begin_ns; /* of its queue */
     double left, rate;
     double left_s; /* at that rate */
     bool is_fixed; /* its rate is found, or it has not begun, or it has ended */
@@ -36,12 +37,13 @@ struct crowd {
     size_t active_count, begun;
     struct active **going; /* those that have begun and not ended, as they began */
     size_t going_count;
-    struct active **by_rate; /* all, by what they get alone */
+    struct active **by_rate; /* all, by what their part gets alone */
     uint16_t *limit;
     size_t limit_count;
 };
 
 struct load_share {
+    uint32_t *head;         /* by who, for load_queue_make */
     struct state *state;    /* by limit; all zero between runs */
     uint16_t *touched;      /* limits that any stream uses; those that bind come first */
     size_t touched_count, binding_count;
@@ -60,3 +62,9 @@ struct load_share {
 
 /* Which streams and limits belong together, in crowd; how many such crowds there are. */
 size_t load_share_crowds(struct load_share *share);
+
+/* What the crowd's streams were measured to get together: sets known_bytes_per_s of each to it, and ret_bytes to the least that one engine moves. NULL: not known. */
+const struct load_seen *load_share_find_seen(const struct load_share *share, const struct crowd *crowd, double *ret_bytes);
+
+/* As many bytes as the least of them has go no faster than was measured. */
+void load_share_end_no_sooner(struct load_stream *stream, const struct load_seen *known, double bytes);

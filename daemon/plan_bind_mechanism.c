@@ -162,7 +162,7 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
         return false;
     for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
-        if (!is_copy(graph, ride.move) || ride.move->by != MOVE_KERNEL)
+        if (!is_copy(graph, ride.move) || ride.move->by != MOVE_KERNEL || ride.is_behind)
             continue;
         gpus += ++kernels[ride.move->driver] == 2;
         most = kernels[ride.move->driver] > kernels[most] ? ride.move->driver : most;

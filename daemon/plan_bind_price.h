@@ -37,7 +37,7 @@ void plan_bind_price_free(struct bind_price *price); /* NULL is fine */
 /* What several transfers use and some of them are slowed by. */
 struct bind_sharing {
     const struct load_resource *resource;
-    size_t users;                     /* flows through it */
+    size_t users;                     /* flows through it, those of one way between the same two places as one */
     double together_bytes_per_s;      /* what they get at first */
     double alone_bytes_per_s, most_bytes_per_s; /* the slowest and the fastest of them, alone */
     bool is_by_size;                  /* some of them are so small that alone they get less than large ones, with what starts them */
@@ -63,6 +63,8 @@ struct bind_priced {
     double slowest_bytes, slowest_ns, slowest_alone_ns;
     double slowest_waits_ns, slowest_starts_ns, slowest_bytes_ns; /* of it as of struct load_part */
     size_t slowest_turn;       /* how many its task begins before it */
+    size_t slowest_queue;      /* how many transfers, it and others, go the same way between the same two places, in turns */
+    double slowest_queue_ns;   /* slowest_bytes_ns of all of these */
     const struct set *seen;    /* of the snapshot: what was measured together and decides when that one ends; NULL nothing */
     const struct load_resource *narrow; /* what slows that one though nothing else goes through; NULL none */
 };
@@ -90,6 +92,7 @@ bool plan_bind_price_is_by_order(struct bind_price *price, const uint16_t *slot,
 /* One flow as it was priced last. */
 struct bind_ride {
     size_t task, other;      /* the tasks at its ends; other BIND_NO_TASK: memory, or another node */
+    bool is_behind;          /* it goes in turns with another of the same two places */
     const struct move *move; /* NULL it moves nothing, or nothing is known of it */
 };
 size_t plan_bind_price_ride_count(const struct bind_price *price);

@@ -31,7 +31,7 @@ static struct bind_sharing describe(const struct bind_price *price, const struct
     bool has[LOAD_PLACES_MAX] = {false};
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct load_flow *load = &price->load[f];
-        if (price->part[f].move == NULL || !plan_load_uses(price->table, index, load->from, load->to, load->bytes))
+        if (price->part[f].move == NULL || price->part[f].is_behind || !plan_load_uses(price->table, index, load->from, load->to, load->bytes))
             continue;
         size_t gpu = load->from < price->request.gpu_count ? load->from : load->to;
         sharing.users++;
@@ -78,6 +78,11 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         priced.slowest_starts_ns = price->part[load.last].starts_ns;
         priced.slowest_bytes_ns = price->part[load.last].bytes_ns;
         priced.slowest_turn = price->load[load.last].turn;
+        for (size_t f = 0; f < price->flow_count; f++) {
+            bool is_with = price->part[f].move == priced.slowest && price->load[f].bytes > 0;
+            priced.slowest_queue += is_with;
+            priced.slowest_queue_ns += is_with ? price->part[f].bytes_ns : 0;
+        }
     }
     if (unknown > 0)
         priced.step = (struct prediction){NAN, NAN, NAN};
@@ -144,7 +149,7 @@ struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t ind
 {
     const struct search_flow *flow = &price->flow[index];
     return (struct bind_ride){.task = (size_t)flow->from / price->request.each, .other = flow->to < 0 ? BIND_NO_TASK : (size_t)flow->to / price->request.each,
-                              .move = price->part[index].move};
+                              .is_behind = price->part[index].is_behind, .move = price->part[index].move};
 }
 
 unsigned plan_bind_price_takes(struct bind_price *price)

@@ -165,6 +165,14 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
               !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how, mark);
 }
 
+/* What tasks on one gpu, or several flows of one task, move between the same two places. */
+static void say_queue(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+{
+    if (priced->slowest_queue > 1)
+        plan_warn(lines, "%s%zu transfers from %s to %s count as queued one behind the other: they take as long as one of all their bytes", prefix, priced->slowest_queue, graph_place(graph, priced->slowest->from)->name,
+                  graph_place(graph, priced->slowest->to)->name);
+}
+
 /* What decides when the last ends, where no sharing explains it. */
 static void say_seen(const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
 {
@@ -175,7 +183,7 @@ static void say_seen(const struct bind_priced *priced, const char *prefix, struc
 /* Where nothing carries notably less than all that goes through it would get alone, each with what starts it. The few bytes of the last may take longer all the same, while others' move. */
 static void say_slowing(const struct bind_priced *priced, struct plan_warnings *lines)
 {
-    double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns, alone_ns = priced->slowest_bytes_ns;
+    double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns, alone_ns = fmax(priced->slowest_bytes_ns, priced->slowest_queue_ns);
     if (priced->narrow != NULL && priced->narrow->step_count > 0)
         alone_ns = fmax(alone_ns, priced->slowest_bytes / priced->narrow->step[0].bytes_per_s * 1e9);
     if (priced->slowest != NULL && moves_ns > alone_ns * (1 + PRICE_WORTH) && moves_ns > PRICE_WORTH * priced->slowest_ns) {
@@ -184,6 +192,8 @@ static void say_slowing(const struct bind_priced *priced, struct plan_warnings *
             name_resource(priced->bottleneck, what, where);
         if (priced->seen == NULL)
             plan_warn(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
+    } else if (priced->slowest_queue > 1) {
+        return; /* they slow each other, which is said */
     } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
         plan_warn(lines, "no transfer slows another");
     } else {
@@ -194,6 +204,7 @@ static void say_slowing(const struct bind_priced *priced, struct plan_warnings *
 void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, const struct bind_priced *order, struct bind_answer *answer)
 {
     say_slowest(graph, ours, "", &answer->reasons);
+    say_queue(graph, ours, "", &answer->reasons);
     say_seen(ours, "", &answer->reasons);
     if (ours->sharing_count == 0)
         say_slowing(ours, &answer->reasons);
@@ -205,6 +216,7 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
     if (order == NULL)
         return;
     say_slowest(graph, order, "in order, ", &answer->reasons);
+    say_queue(graph, order, "in order, ", &answer->reasons);
     say_seen(order, "in order, ", &answer->reasons);
     say_sharing(graph, order, "in order, ", &answer->reasons);
 }

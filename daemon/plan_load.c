@@ -105,7 +105,7 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     if (scratch == NULL)
         return NULL;
     scratch->table = table;
-    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses);
+    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses, 2 * table->place_count * table->place_count);
     scratch->stream = calloc(most_flows + 1, sizeof *scratch->stream);
     scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
     scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
@@ -163,7 +163,7 @@ static double prepare_from(const struct load_table *table, const struct load_flo
         stream->use = &table->use[ride->use];
         stream->use_count = ride->use_count;
         stream->kind = ride->kind;
-        stream->who = plan_load_table_index(table, ride);
+        stream->who = plan_load_table_number(table, ride);
         most_ns = fmax(most_ns, time_ns);
     }
     return most_ns;
@@ -308,6 +308,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
         double bytes_ns = 0, alone_ns = ride != NULL && ret_parts != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) : 0;
         if (ret_parts != NULL)
             ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = alone_ns, .waits_ns = stream->begin_ns, .starts_ns = stream->start_ns - stream->begin_ns, .bytes_ns = bytes_ns,
+                                              .is_behind = stream->is_behind,
                                               .move = ride != NULL ? &ride->move : NULL, .shared = shared, .seen = stream->seen != NULL ? stream->seen->data : NULL};
     }
     whole.step = load_interval_last(scratch->end, count);

@@ -6,6 +6,8 @@
  * they share those max-min fairly, and rates are found anew whenever a flow ends (load_share.h). Resources are what concurrent runs showed (resource_model.h), and
  * where nothing was measured together, what structure shows (load_nominal.h), which is labelled so.
  *
+ * Flows of the same two places that go the same way are moved by one engine, in turns (load_queue.h): together they take as long as one that has all of their bytes, and count as one among others.
+ *
  * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is constant: any number of threads may ask, each with a scratch of its own.
  */
 #pragma once
@@ -58,6 +60,7 @@ struct load_part {
     double alone_ns;
     double waits_ns, starts_ns;          /* of the time: until its caller has launched what it begins before; what starting it costs */
     double bytes_ns;                     /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
+    bool is_behind;                      /* another of the same two places that goes the same way stands for it among those that share something */
     const struct move *move;             /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared;  /* what slowed it last; NULL nothing */
     const struct set *seen;              /* of the snapshot: these very transfers, or others that cannot be told apart from them, measured together, where what it got there decides; NULL no */

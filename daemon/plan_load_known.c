@@ -119,13 +119,13 @@ static bool take(const struct load_table *table, const struct set *set, const st
         size_t at = i;
         if (ride == NULL || !(set->flow[i].bytes_per_s > 0))
             return false;
-        for (; at > 0 && who[at - 1] >= plan_load_table_index(table, ride); at--) {
-            if (who[at - 1] == plan_load_table_index(table, ride))
+        for (; at > 0 && who[at - 1] >= plan_load_table_number(table, ride); at--) {
+            if (who[at - 1] == plan_load_table_number(table, ride))
                 return false;
             who[at] = who[at - 1];
             bytes_per_s[at] = bytes_per_s[at - 1];
         }
-        who[at] = plan_load_table_index(table, ride);
+        who[at] = plan_load_table_number(table, ride);
         bytes_per_s[at] = rate_of(table->snap->graph, set, i, stands);
     }
     return true;

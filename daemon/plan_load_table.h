@@ -32,7 +32,7 @@ struct load_table {
     size_t use_count, use_room, most_uses;
     struct load_seen *known;        /* sets that what was found does not explain, with all of their flows in the table */
     size_t known_count;
-    uint32_t *who;                   /* of these sets: rides by their index */
+    uint32_t *who;                   /* of these sets: rides by their number */
     double *who_bytes_per_s;
 };
 
@@ -42,8 +42,8 @@ static inline struct load_ride *plan_load_table_ride(const struct load_table *ta
     return &table->ride[((size_t)by * table->place_count + from) * table->place_count + to];
 }
 
-/* A ride's index. */
-static inline uint32_t plan_load_table_index(const struct load_table *table, const struct load_ride *ride) { return (uint32_t)(ride - table->ride); }
+/* A ride's number, from 1 on. */
+static inline uint32_t plan_load_table_number(const struct load_table *table, const struct load_ride *ride) { return (uint32_t)(ride - table->ride) + 1; }
 
 /* place_count, snap and by are set already, all else zero. False when out of memory; plan_load_table_empty frees what there is either way. */
 bool plan_load_table_fill(struct load_table *table, const place_id *places);

@@ -25,7 +25,7 @@ static bool make_room(struct work *work)
     work->limit = calloc(limits + 1, sizeof *work->limit);
     work->step = calloc(items + 1, sizeof *work->step);
     work->use = calloc(work->count * uses + 1, sizeof *work->use);
-    work->share = load_share_new(limits, work->count, uses);
+    work->share = load_share_new(limits, work->count, uses, 0);
     return work->stream != NULL && work->limit != NULL && work->step != NULL && work->use != NULL && work->share != NULL && limits < LOAD_NO_LIMIT;
 }
 

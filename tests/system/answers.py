@@ -62,7 +62,7 @@ class Node:
         own = [gpu_numbers(task) for task in answer["tasks"]]
         cores = [numbers(task["cpus"]) for task in answer["tasks"]]
         assert all(len(some) == request.get("gpus_per_task", 1) or not self.gpus for some in own), (own, request)
-        assert len(set(sum(own, []))) == len(sum(own, [])) and set(sum(own, [])) <= set(self.gpus if gpus is None else gpus), (own, gpus)
+        assert (len(set(sum(own, []))) == len(sum(own, [])) or "tasks_per_gpu" in request) and set(sum(own, [])) <= set(self.gpus if gpus is None else gpus), (own, gpus)
         assert all(cores) and len(set().union(*cores)) == sum(map(len, cores)) and set().union(*cores) <= set(self.cpus if cpus is None else cpus), (cores, cpus)
         if answer["predicted"] is not None and answer["baseline"] is not None:
             assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"] * LITTLE_SLACK, (request, gpus, answer["predicted"], answer["baseline"])
@@ -229,6 +229,29 @@ def what_was_measured_together_is_cited():
             answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
             said = re.findall(r"among (\d+) such transfers measured together \(why\)", " ".join(answer["reasons"]))
             assert said == [str(wanted)] and [len(item["flows"]) for item in answer["why"] if "flows" in item] == [wanted], (tasks, each, more, answer["reasons"], answer["why"])
+
+
+def tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes():
+    """Bytes over the same engines, of one task a gpu or of several: to what starting them costs."""
+    compared = 0
+    for name in ("mi250x", "h200x4", "h200x4-hand", "gh200-quad", "mi300a"):
+        with Node(name) as node:
+            for gpus, several in itertools.product(((0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)), (2, 3)):
+                count = len(gpus)
+                ring = [{"from": g, "to": (g + 1) % count, "bytes": several * 256 * MB} for g in range(count)]
+                # In the order of ranks task t is on the gpu t / several: each flow of the ring in so many parts.
+                split = [{"from": flow["from"] * several + s, "to": flow["to"] * several + s, "bytes": 256 * MB} for flow in ring for s in range(several)]
+                for whole, parts in (({"host_bytes": several * 256 * MB}, {"host_bytes": 256 * MB}), ({"flows": ring}, {"flows": split}))[:1 if count == 1 else 2]:
+                    once = node.bind(count, gpus=gpus, order="rank", **whole)
+                    shared = node.bind(count * several, gpus=gpus, order="rank", tasks_per_gpu=several, **parts)
+                    assert chosen(shared) == sorted(several * list(gpus)), (name, chosen(shared))
+                    assert abs(time_of(shared) / time_of(once) - 1) < 0.003, (name, gpus, several, whole, time_of(once), time_of(shared))
+                    assert [answer["predicted"]["measured"] for answer in (once, shared)] in ([True, True], [False, False]), (name, whole, once["predicted"], shared["predicted"])
+                    if name == "h200x4" and "host_bytes" in whole and count > 1:
+                        sets = [[item["flows"] for item in answer["why"] if "flows" in item] for answer in (once, shared)]
+                        assert sets[0] == sets[1] and len(sets[0][0]) == 2 * count, sets
+                    compared += 1
+    assert compared == 70, compared
 
 
 def gpus_that_are_alike_stay_in_order():
@@ -403,6 +426,6 @@ def the_answer_depends_on_nothing_else():
 
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
-                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, what_was_measured_together_is_cited, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
+                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, what_was_measured_together_is_cited, tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
                         one_more_gpu_never_makes_it_worse, one_more_gpu_takes_no_price_away_where_tasks_have_many_cores,
                         the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)

@@ -91,7 +91,7 @@ static void two_ways_to_the_same_times(void **state)
 {
     (void)state;
     uint64_t seed = 1;
-    struct load_share *share = load_share_new(LIMITS, STREAMS, LIMITS);
+    struct load_share *share = load_share_new(LIMITS, STREAMS, LIMITS, 0);
     assert_non_null(share);
     for (int trial = 0; trial < 5000; trial++) {
         struct world w;
@@ -115,7 +115,7 @@ static void streams_elsewhere_change_nothing(void **state)
 {
     (void)state;
     uint64_t seed = 3;
-    struct load_share *share = load_share_new(2 * LIMITS, 2 * STREAMS, LIMITS);
+    struct load_share *share = load_share_new(2 * LIMITS, 2 * STREAMS, LIMITS, 0);
     assert_non_null(share);
     for (int trial = 0; trial < 1000; trial++) {
         struct world w, other;
@@ -153,7 +153,7 @@ static void a_kind_apart_is_limited_where_more_are_than_were_measured(void **sta
     const unsigned apart[] = {2, 0};
     const struct load_limit limit = {&step, 1, apart};
     const uint16_t use[] = {0};
-    struct load_share *share = load_share_new(1, 3, 1);
+    struct load_share *share = load_share_new(1, 3, 1, 0);
     assert_non_null(share);
     for (unsigned kind = 1; kind <= 2; kind++) {
         struct load_stream streams[] = {{.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = 1}, {.bytes_per_s = 10, .bytes = 100, .use = use, .use_count = 1, .kind = kind}};
@@ -181,7 +181,7 @@ static void many_streams_end_about_when_they_should(void **state)
     const struct resource_step step = {1, 100, NAN, NAN, NAN};
     const struct load_limit limit = {&step, 1, NULL};
     const uint16_t use[] = {0};
-    struct load_share *share = load_share_new(1, COUNT, 1);
+    struct load_share *share = load_share_new(1, COUNT, 1, 0);
     uint64_t seed = 7;
     double bytes = 0, early = 0;
     assert_non_null(share);

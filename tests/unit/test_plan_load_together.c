@@ -137,6 +137,13 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
     assert_true(evidence.count > 1 && evidence.item[0] != NULL && evidence.item[0]->from == f.place[NUMA(0)]);
     assert_true(evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
     plan_evidence_done(&evidence);
+    struct load_flow halves[8]; /* of two tasks on each gpu */
+    for (size_t i = 0; i < 8; i++)
+        halves[i] = (struct load_flow){flows[i % 4].from, flows[i % 4].to, GB / 2, 0};
+    struct load_part parts[8];
+    struct load_prediction split = plan_load_predict(f.table, halves, 8, f.scratch, parts);
+    assert_ms(split.step.time_ns, 40);
+    assert_true(split.is_measured && !isnan(split.step.high_ns) && parts[0].seen != NULL && parts[4].seen == parts[0].seen && parts[0].is_behind != parts[4].is_behind);
     flows[0].bytes = flows[1].bytes = 2 * GB; /* the second half of the reads is alone */
     double longer_ns = predict(&f, flows, 4).step.time_ns;
     assert_true(longer_ns >= 59.9e6 && longer_ns < 70e6);
