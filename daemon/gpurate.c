@@ -351,8 +351,9 @@ static enum berth_code by_tries(const struct gpurate *at, const struct tries *tr
         return nominal(at, last_of(tries), how, bytes, basis, ret, err);
     if (try->stands_for != NULL)
         warn_of(at, how, try->stands_for, basis);
-    basis->by_other = basis->by_other || try->stands_for != NULL;
     *ret = time_of(at, try, v, bytes);
+    basis->by_other = basis->by_other || try->stands_for != NULL;
+    basis->other_start_ns += curve_of(at, try, v) == NULL ? bytes / fmin(bytes, at->span) * gpurate_start_of(at, try->metric).ns : 0;
     if ((try->from == try->to && try->from != at->gpu) || (try->stands_for != NULL && (strcmp(try->stands_for, READS) == 0 || strcmp(try->stands_for, BACK) == 0)))
         *ret = memtime_bare(ret->time_ns); /* the interval is another one's */
     basis->floor |= curve_of(at, try, v) == NULL && lacks_start(at, try->metric, bytes) ? MEMRATE_FLOOR_START : 0;
@@ -407,6 +408,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
         double once = fmin(bytes, at->span);
         bool is_there = moves || touch->from == at->place->memory || touch->to == at->place->memory;
         first = by_rate(at, touch->metric, touch, once, 1);
+        basis->other_start_ns += gpurate_start_of(at, touch->metric).ns;
         basis->floor |= lacks_start(at, touch->metric, once) ? MEMRATE_FLOOR_START : 0;
         if (!is_there) {
             first = memtime_bare(first.time_ns); /* the interval is another memory's */

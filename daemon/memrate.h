@@ -45,6 +45,7 @@ struct memrate_basis {
     struct plan_warnings *warnings;
     bool by_links; /* what links are said to carry stood for a measurement */
     bool by_other; /* what is known of another transfer stood for one, or a number of accesses under way that nobody measured */
+    double other_start_ns; /* what starting kernels counts with by what starting others of the same gpu costs */
     bool at_least; /* what all cores of a place are said to get stood for some of them, who can get no more */
     bool by_least; /* they are said to carry more than is known of such memory, and that stood for it */
     unsigned floor; /* bits of enum memrate_floor: something is not known, and what is no slower counts */

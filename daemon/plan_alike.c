@@ -123,7 +123,7 @@ bool plan_alike(const struct snapshot *snap, const struct move *const *move, siz
         item[i].move = move[i];
         for (size_t k = 0; k < SIZES; k++) {
             struct prediction time = plan_move_called(move[i], bytes_of[k]);
-            bool is_open = isnan(time.low_ns) && move[i]->is_start_like; /* what starting it costs is another's, and nothing says how far off that is */
+            bool is_open = isnan(time.low_ns) && plan_move_is_by_another(move[i], bytes_of[k], bytes_of[k]); /* what starting it costs is another's, and nothing says how far off that is */
             set_interval(&item[i], k, time.time_ns, is_open ? 0 : time.low_ns, is_open ? INFINITY : time.high_ns);
         }
     }
@@ -147,9 +147,10 @@ bool plan_alike_numbers(const struct alike_number *number, size_t count, uint32_
 
 void plan_alike_take(struct move *move, const struct move *other)
 {
+    bool has_own = move->curve != NULL && !move->is_like; /* then its own says the same */
     move->curve = other->curve;
-    move->is_like = other->is_like;
-    move->is_start_like = other->is_start_like;
+    move->is_like = other->curve != NULL && (other->is_like || !has_own);
+    move->is_start_like = other->curve == NULL && (move->is_start_like || other->is_start_like);
     move->bytes_per_s = other->bytes_per_s;
     move->low = other->low;
     move->high = other->high;

@@ -37,6 +37,7 @@ struct alloc_option {
     bool by_links;           /* predicted rests on what links are said to carry */
     uint64_t linked;         /* bits by access: of which */
     bool by_other;           /* or on what is known of other transfers */
+    bool by_start;           /* or on what starting other kernels of the same gpus costs, to more than a hundredth (MOVE_MATTERS) */
     bool by_least;           /* or on what a gpu is known to get of other host memory, because they are said to carry more */
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */

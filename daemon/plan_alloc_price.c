@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_alloc_order.h"
+#include "plan_move.h"
 #include "plan_text.h"
 
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
@@ -197,7 +198,7 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     answer->warnings.count = warnings;
     gpurate_forget(&work->memo, warnings);
     work->cores.numa = PLACE_NONE;
-    option->by_links = option->by_least = option->by_other = false;
+    option->by_links = option->by_least = option->by_other = option->by_start = false;
     option->linked = 0;
     place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
     const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
@@ -221,6 +222,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
         code = add_setup(work, option, &basis, &total, err);
     option->by_links = basis.by_links;
     option->by_other = basis.by_other;
+    option->by_start = basis.other_start_ns > MOVE_MATTERS * total.time_ns;
     option->by_least = basis.by_least;
     option->at_most_ns = option->unmeasured != 0 && basis.floor == 0 ? total.time_ns : NAN;
     if (option->unmeasured != 0)

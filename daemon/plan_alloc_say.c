@@ -34,6 +34,12 @@ static bool is_by_links(const struct alloc_option *option, unsigned kind)
     return option->by_links;
 }
 
+static bool is_by_start(const struct alloc_option *option, unsigned kind)
+{
+    (void)kind;
+    return option->by_start;
+}
+
 static bool is_by_least(const struct alloc_option *option, unsigned kind)
 {
     (void)kind;
@@ -99,6 +105,8 @@ static void warn_of_times(struct alloc_work *work)
         plan_warn(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
         plan_warn(warnings, "how fast gpus use %s was not measured: taken as no faster than what is known of such, whatever their links are said to carry (why)", text);
+    if (list(work, is_by_start, MEMKIND_SYSTEM, text) > 0)
+        plan_warn(warnings, "what starting kernels that use %s costs was not measured of just these: what it is of others of the same gpu stands for it", text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
             plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,

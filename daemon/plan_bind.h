@@ -41,7 +41,7 @@ struct bind_answer {
     place_id *nic; /* owned pool */
     size_t nic_count;
     struct prediction predicted, baseline; /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
-    bool predicted_is_measured, baseline_is_measured; /* nothing nominal or published is in it */
+    bool predicted_is_measured, baseline_is_measured; /* all of it, and of just that (plan_load.h) */
     char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing is shared */
     bool is_proven;      /* nothing is predicted to take less, or there was nothing to choose */
     double gap;          /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */

@@ -10,7 +10,7 @@
 /* What a step takes when gpus copy in one way. */
 struct bind_by {
     double time_ns;   /* NAN not looked for, or not known */
-    bool is_measured; /* nothing nominal or published is in it */
+    bool is_measured; /* all of it, and of just that (plan_load.h) */
     bool is_least;    /* it takes at least so long */
     size_t unstarted; /* as of struct bind_priced */
 };

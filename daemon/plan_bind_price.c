@@ -272,7 +272,7 @@ static double error_of(struct bind_price *price, const uint16_t *slot)
         return PRICE_SAME_UNKNOWN;
     struct prediction alone = plan_move_queued(last.move, price->load[slowest].bytes);
     struct prediction end = load_interval_one(last.time.time_ns, &alone, last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL, last.move->drift);
-    end = load_interval_begun(&end, plan_move_call_half_ns(last.move), 0);
+    end = load_interval_begun(&end, plan_move_call_half_ns(last.move, price->load[slowest].bytes), 0);
     double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1, same = isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
     return same * last.time.time_ns / (last.time.time_ns + (double)price->lacking * price->lack_ns);
 }

@@ -94,6 +94,7 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
     priced.assumed_ns = plan_bind_start_most_ns(price);
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
     if (priced.is_least) {
+        priced.is_measured = false;
         priced.step.low_ns = priced.step.time_ns;
         priced.step.high_ns = NAN;
     }

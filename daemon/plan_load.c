@@ -236,7 +236,7 @@ static struct prediction end_of(const struct load_table *table, const struct loa
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
     struct prediction end = load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
-    return ride != NULL ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move), turn * ride->launch_ns) : end;
+    return ride != NULL ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move, stream->bytes), turn * ride->launch_ns) : end;
 }
 
 /* Whether what slows some is known to be shared fairly: by sets, all of which fair shares reproduce. */
@@ -291,6 +291,12 @@ static double calls_of_others(const struct load_flow *flows, size_t count, const
     return fmax(all_ns - own_ns, 0);
 }
 
+/* All of it, of just this pair. */
+static bool is_measured(const struct load_ride *ride, double bytes)
+{
+    return ride->known == LOAD_MEASURED && plan_move_knows(&ride->move, bytes) && !plan_move_is_by_another(&ride->move, bytes, bytes);
+}
+
 struct load_prediction plan_load_predict(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct load_part *ret_parts)
 {
     struct load_prediction whole = {.alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
@@ -304,7 +310,7 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
             whole.last = i;
         whole.sum_ns += stream->end_ns;
         whole.is_known = whole.is_known && (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
-        whole.is_measured = whole.is_measured && (ride == NULL || ride->known == LOAD_MEASURED) && (shared == NULL || !shared->is_nominal);
+        whole.is_measured = whole.is_measured && (ride == NULL || is_measured(ride, flows[i].bytes)) && (shared == NULL || !shared->is_nominal);
         double bytes_ns = 0, alone_ns = ride != NULL && ret_parts != NULL ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns) : 0;
         if (ret_parts != NULL)
             ret_parts[i] = (struct load_part){.time = scratch->end[i], .alone_ns = alone_ns, .waits_ns = stream->begin_ns, .starts_ns = stream->start_ns - stream->begin_ns, .bytes_ns = bytes_ns,

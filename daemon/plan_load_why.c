@@ -37,10 +37,8 @@ static enum lack lack_of(const struct asked *asked, size_t i)
         return ride->kind == RESOURCE_NETWORK ? LACK_NETWORK : plan_move_is_own(&ride->move) ? LACK_HALF : plan_move_is_back(&ride->move) ? LACK_BACK : plan_move_is_engines(&ride->move) ? LACK_ENGINE : ride->move.most != NULL ? LACK_MOST : LACK_MEASUREMENT;
     if (!plan_move_knows(&ride->move, flow->bytes))
         return LACK_SMALL;
-    if (ride->move.is_like)
-        return LACK_SIZES;
-    if (ride->move.is_start_like)
-        return LACK_START;
+    if (plan_move_is_by_another(&ride->move, flow->bytes, flow->bytes))
+        return ride->move.is_like ? LACK_SIZES : LACK_START;
     return ride->known == LOAD_PUBLISHED ? LACK_OWN : LACK_NONE;
 }
 

@@ -268,14 +268,23 @@ bool plan_move_both(const struct snapshot *snap, struct move *move)
 
 #define MANY 32 /* intervals: so many that Student's distribution is the normal one */
 
+/* How much of a queued transfer's time its bytes move. */
+static double moving_share(const struct move *move, double bytes)
+{
+    double time_ns = plan_move_queued_ns(move, bytes);
+    return time_ns > 0 ? fmax(time_ns - plan_move_start_ns(move) * move->slowdown, 0) / time_ns : 0;
+}
+
 /* Half the 95 % interval of one more transfer, relative to its bytes' time; NAN unknown. */
 static double spread_of(const struct move *move, double bytes)
 {
-    double fitted = move->curve != NULL ? curve_fit_spread(&move->curve->fit, bytes) : NAN;
+    double fitted = move->curve != NULL ? curve_fit_spread(&move->curve->fit, bytes) : NAN, off = 0;
     if (move->is_slowed_by_guess)
         return NAN;
+    if (move->is_like) /* its own rate is one size more that the other pair's curve passes by */
+        off = (curve_wmax_bytes_per_s(move->curve) / move->rate->value - 1) * moving_share(move, bytes);
     if (move->curve != NULL)
-        return isnan(fitted) ? fitted : fmax(fitted, spread_one(move->one, 0, 0, MANY)); /* the smaller a piece, the more of them were timed at once: each deviates as large ones do */
+        return isnan(fitted) ? fitted : hypot(off, fmax(fitted, spread_one(move->one, 0, 0, MANY))); /* the smaller a piece, the more of them were timed at once: each deviates as large ones do */
     return move->rate != NULL && move->high >= move->low ? spread_cell_among((move->high - move->low) / 2 / move->bytes_per_s, move->rate->n, move->one) : NAN;
 }
 
@@ -297,16 +306,29 @@ double plan_move_start_ns(const struct move *move)
     return !isnan(move->t0_queue_ns) ? move->t0_queue_ns : move->curve != NULL ? move->curve->fit.piece[0].t0_ns : 0;
 }
 
-/* Of a call: where what starting it costs is another pair's, nothing says how far that is off. */
-#define START_MATTERS 0.01
+static double called_ns(const struct move *move, double bytes)
+{
+    double queued_ns = plan_move_queued_ns(move, bytes);
+    return isnan(move->t0_call_ns) ? queued_ns : curve_fit_called_ns(queued_ns, move->t0_call_ns, plan_move_start_ns(move));
+}
 
-double plan_move_call_half_ns(const struct move *move)
+bool plan_move_is_by_another(const struct move *move, double bytes, double piece)
+{
+    double queued_ns = plan_move_queued_ns(move, piece), first_ns = called_ns(move, piece) - queued_ns, pieces = bytes / piece;
+    double off_ns = fabs(queued_ns - piece * 1e9 / move->bytes_per_s * move->slowdown) * pieces + first_ns;
+    return (move->is_like || move->is_start_like) && off_ns > MOVE_MATTERS * (queued_ns * pieces + first_ns);
+}
+
+double plan_move_call_half_ns(const struct move *move, double bytes)
 {
     const struct agreement *drift = move->drift;
+    bool knows_drift = drift != NULL && drift->calls > 0;
     double own_ns = 0, drift_ns = 0;
+    if (plan_move_is_by_another(move, bytes, bytes) && (move->is_start_like || !knows_drift))
+        return NAN;
     if (move->call != NULL && move->call->high >= move->call->low)
         own_ns = spread_cell((move->call->high - move->call->low) / 2, move->call->n);
-    if (drift != NULL && drift->calls > 0 && !isnan(move->t0_call_ns))
+    if (knows_drift && !isnan(move->t0_call_ns))
         drift_ns = spread_one(0, drift->call, drift->calls, 1) * move->t0_call_ns;
     return hypot(own_ns, drift_ns);
 }
@@ -315,14 +337,11 @@ struct prediction plan_move_called(const struct move *move, double bytes)
 {
     struct prediction time = plan_move_queued(move, bytes);
     const struct agreement *drift = move->drift;
-    double called_ns = isnan(move->t0_call_ns) ? time.time_ns : curve_fit_called_ns(time.time_ns, move->t0_call_ns, plan_move_start_ns(move));
-    double half_ns = time.high_ns - time.time_ns;
-    half_ns = hypot(half_ns, plan_move_call_half_ns(move));
+    double half_ns = hypot(time.high_ns - time.time_ns, plan_move_call_half_ns(move, bytes));
     if (drift != NULL && drift->rates > 0)
         half_ns = hypot(half_ns, spread_one(0, drift->rate, drift->rates, 1) * time.time_ns);
-    if (move->is_start_like && move->t0_call_ns > START_MATTERS * called_ns)
-        half_ns = NAN;
-    return (struct prediction){called_ns, isnan(half_ns) ? half_ns : fmax(called_ns - half_ns, 0), called_ns + half_ns};
+    time.time_ns = called_ns(move, bytes);
+    return (struct prediction){time.time_ns, isnan(half_ns) ? half_ns : fmax(time.time_ns - half_ns, 0), time.time_ns + half_ns};
 }
 
 unsigned plan_move_kind(const struct graph *graph, const struct move *move)

@@ -11,6 +11,8 @@
 
 #define MOVE_LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 
+#define MOVE_MATTERS     0.01       /* of a time: what is less of it does not matter */
+
 /* A kernel is the program's own, or the runtime's where that was told at its start to copy by kernel (axis sdma=off). */
 enum move_by { MOVE_COPY_ENGINE, MOVE_KERNEL };
 
@@ -78,8 +80,13 @@ double plan_move_start_ns(const struct move *move);
  * places and in other runs too (agree.h). */
 struct prediction plan_move_called(const struct move *move, double bytes);
 
-/* Half the 95 % interval of what starting one more call costs, from how far calls were apart that were made one after the other (move->call), and between other places (move->drift); 0 nothing says. */
-double plan_move_call_half_ns(const struct move *move);
+/* Whether sizes of another pair, or what starting one costs there, stand for what nobody measured of this one, and that is more than MOVE_MATTERS of what so many bytes take in such pieces, the first
+ * with what its caller sees: the pair's own rate says the rest. bytes and piece are above 0. */
+bool plan_move_is_by_another(const struct move *move, double bytes, double piece);
+
+/* Half the 95 % interval of what starting one more call costs, from how far calls were apart that were made one after the other (move->call), and between other places (move->drift); 0 nothing says. NAN
+ * where it matters and is of another pair, and nothing says how far that is off. */
+double plan_move_call_half_ns(const struct move *move, double bytes);
 
 /* The kind (enum resource_kind) of transfers together with which it was measured, if any were. */
 unsigned plan_move_kind(const struct graph *graph, const struct move *move);

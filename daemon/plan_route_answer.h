@@ -70,14 +70,22 @@ struct route_answer {
     struct plan_warnings reasons; /* sentences: what decided */
 };
 
-/* Whether all that its time rests on was measured, of just that. */
-static inline bool plan_route_answer_is_measured(const struct route_option *option)
+/* How many of so many bytes an option moves at a time over one of its ways. */
+static inline double plan_route_answer_piece(const struct route_option *option, size_t way, double bytes)
 {
-    bool all = option->knows_both && !option->is_by_links;
+    double all = option->share[way] * bytes, chunk = option->chunk_bytes[way];
+    return chunk > 0 && chunk < all ? chunk : all;
+}
+
+/* Whether all that the time of so many bytes rests on was measured, of just that. */
+static inline bool plan_route_answer_is_measured(const struct route_option *option, double bytes)
+{
+    bool all = option->knows_both && !option->is_by_links && !option->is_at_least;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
-            all = all && hop->rate != NULL && hop->rate->source == VALUE_MEASURED && !hop->is_slowed_by_guess;
+            double piece = plan_route_answer_piece(option, w, bytes);
+            all = all && plan_move_knows(hop, piece) && !plan_move_is_by_another(hop, option->share[w] * bytes, piece) && hop->rate != NULL && hop->rate->source == VALUE_MEASURED && !hop->is_slowed_by_guess;
         }
     return all;
 }

@@ -15,7 +15,7 @@ static bool lacks_start(const struct route_option *option, double bytes)
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];
-            double piece = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * bytes;
+            double piece = plan_route_answer_piece(option, w, bytes);
             bool counts_as_more = hop->rate != NULL && !plan_route_answer_is_direct(option);
             if (option->is_by_links ? piece < MOVE_LARGE_BYTES : plan_move_lacks_start(hop, piece) && !counts_as_more)
                 return true;

@@ -18,7 +18,8 @@ static const char *half_of(const struct graph *graph, const struct move *hop)
                                                                      : "it counts with half of what firmware says of that memory (why)";
 }
 
-static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, bool is_first, bool is_direct)
+/* bytes: of its way; piece: of them at a time. */
+static void warn_of_hop(const struct route_said *said, const struct move *hop, double bytes, double piece, bool is_first, bool is_direct)
 {
     const struct graph *graph = said->snap->graph;
     struct plan_warnings *warnings = &said->answer->warnings;
@@ -29,14 +30,14 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                   : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
                   : plan_move_is_engines(hop) ? "it counts with what is published of such copy engines (why), whatever links are said to carry"
                   : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
-        if (plan_move_lacks_start(hop, bytes))
+        if (plan_move_lacks_start(hop, piece))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
-    } else if (!plan_move_knows(hop, bytes)) {
+    } else if (!plan_move_knows(hop, piece)) {
         plan_warn(warnings, !is_direct ? "what so few bytes from %s to %s take was not measured: in other ways than the direct one they count as taking as long as more that are known"
                                        : "what so few bytes from %s to %s take was not measured: the time is at least this", from, to);
-    } else if (hop->is_like) {
+    } else if (plan_move_is_by_another(hop, bytes, piece) && hop->is_like) {
         plan_warn(warnings, "sizes from %s to %s were not measured: those of another pair that gets the same rate stand for them", from, to);
-    } else if (hop->is_start_like) {
+    } else if (plan_move_is_by_another(hop, bytes, piece)) {
         plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: that of another pair stands for it", from, to);
     } else if (isnan(hop->t0_call_ns) && is_first) {
         plan_warn(warnings, "what a call from %s to %s costs its caller was not measured: the time is that of a transfer queued already", from, to);
@@ -69,10 +70,10 @@ static void warn_of_option(const struct route_said *said, const struct route_opt
     }
     for (size_t w = 0; w < option->way_count; w++) {
         const struct way *way = &option->way[w];
-        double bytes = option->chunk_bytes[w] > 0 ? option->chunk_bytes[w] : option->share[w] * (double)said->request->bytes;
+        double bytes = (double)said->request->bytes;
         for (size_t i = 0; i < way->hop_count; i++) {
             const struct move *hop = &way->hop[i];
-            warn_of_hop(said, hop, bytes, is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
+            warn_of_hop(said, hop, option->share[w] * bytes, plan_route_answer_piece(option, w, bytes), is_first && w == 0 && i == 0, plan_route_answer_is_direct(option));
             char down[2][PLAN_ENDS_DOWN_SIZE];
             size_t count = plan_ends_down_between(graph, hop->from, hop->to, down);
             for (size_t k = 0; k < count; k++)
@@ -314,7 +315,7 @@ void plan_route_say_reasons(const struct route_said *said)
             continue;
         }
         plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long (%s%s)%s", name, option->is_at_least && !best->is_at_least ? "at least " : "",
-                  option->predicted.time_ns / best->predicted.time_ns, rates, plan_route_answer_is_measured(option) ? "" : ", not all measured", best->is_at_least ? ", if starting cost nothing" : "");
+                  option->predicted.time_ns / best->predicted.time_ns, rates, plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured", best->is_at_least ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
     if (left->ways > 0)

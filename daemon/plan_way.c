@@ -32,7 +32,7 @@ static struct prediction first_behind(const struct way *way, size_t i, const str
 {
     const struct move *hop = &way->hop[i];
     if (way->pair[i] != NULL && !isnan(hop->t0_behind_ns)) {
-        double behind_ns = queued->time_ns + way->pair[i]->behind_more_ns, half_ns = hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(hop));
+        double behind_ns = queued->time_ns + way->pair[i]->behind_more_ns, half_ns = hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(hop, bytes));
         return (struct prediction){behind_ns, behind_ns - half_ns, behind_ns + half_ns};
     }
     struct prediction called = plan_move_called(hop, bytes);

@@ -82,10 +82,10 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Nothing nominal or published is in it, nothing counts as nothing, and no links stand for a rate. */
+/* Nothing nominal or published is in it, nothing counts as nothing, and neither links nor other transfers stand for something. */
 static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
 {
-    bool all = !option->by_links && !option->by_least && !option->by_other && !option->at_least;
+    bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start && !option->at_least;
     for (size_t i = option->why; i < option->why + option->why_count && all; i++) {
         const struct value *value = answer->evidence.item[i];
         all = value == NULL || value->source == VALUE_MEASURED;

@@ -13,6 +13,7 @@
 /* An answer until it is sent. */
 struct reply {
     struct snapshot *snap;
+    int64_t bytes;
     struct route_answer answer;
 };
 
@@ -25,7 +26,7 @@ static void reply_free(void *state)
 }
 
 /* Not rounded: few bytes take less than a nanosecond by their rate, and the options are compared. print_real has null for what is not finite. */
-static void print_prediction(struct print *print, const struct route_option *option)
+static void print_prediction(struct print *print, const struct reply *reply, const struct route_option *option)
 {
     print_open(print, '{');
     print_key(print, "time_ns");
@@ -37,7 +38,7 @@ static void print_prediction(struct print *print, const struct route_option *opt
     print_key(print, "bottleneck");
     print_string(print, option->shared);
     print_key(print, "measured");
-    print_json(print, plan_route_answer_is_measured(option) ? json_true() : json_false());
+    print_json(print, plan_route_answer_is_measured(option, (double)reply->bytes) ? json_true() : json_false());
     print_close(print, '}');
 }
 
@@ -95,7 +96,7 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
-    print_prediction(print, option);
+    print_prediction(print, reply, option);
     print_key(print, "why");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');
@@ -185,6 +186,7 @@ static enum berth_code plan(const struct call *call, struct reply *reply, struct
         code = read_meanwhile(call->snap->graph, call->params, meanwhile, &request, err);
     if (code == BERTH_OK)
         code = plan_route(call->snap, &request, &reply->answer, err);
+    reply->bytes = request.bytes;
     plan_allowed_done(&allowed);
     return code;
 }
@@ -195,6 +197,7 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     if (reply == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
     reply->snap = snapshot_ref(call->snap);
+    reply->bytes = 0;
     reply->answer = (struct route_answer){0};
     enum berth_code code = plan(call, reply, err);
     if (code == BERTH_OK)

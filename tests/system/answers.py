@@ -314,6 +314,35 @@ def a_pair_that_got_slower_is_alone_slower():
                 assert abs(time_of(both) / (times * sound) - 1) < 0.03, (slower, other, time_of(both), sound)
 
 
+@contextlib.contextmanager
+def without_sizes(*pairs):
+    """The four H200 of which of these pairs only what many bytes get is known: no sizes, and nothing of starting."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "h200x4", folder, dirs_exist_ok=True)
+        path = pathlib.Path(folder) / "measurements.jsonl"
+        def is_kept(record):
+            of_start = record.get("metric") in ("transfer_overhead", "copy_latency")
+            return record["record"] != "value" or (record["from"], record["to"]) not in pairs or not (of_start or "bytes" in record["axes"])
+        path.write_text("".join(line + "\n" for line in path.read_text().splitlines() if is_kept(json.loads(line))))
+        with Node(folder) as node:
+            yield node
+
+
+def what_another_pair_stands_for_is_not_measured():
+    """Of few bytes, which rest on how another pair starts, Bind and Route say so and the time is not all measured; of many, which rest on the pair's own rate, neither."""
+    stands = re.compile("sizes .*not measured|what starting .*not measured")
+    with without_sizes(("gpu0", "gpu1"), ("gpu0", "numa0")) as node, Node("h200x4") as whole:
+        for place, (size, is_own) in itertools.product(("gpu1", "numa0"), ((4096, False), (MB, False), (4 * GIB, True))):
+            tasks, bind = (2, {"flows": [{"from": 0, "to": 1, "bytes": size}]}) if place == "gpu1" else (1, {"host_bytes": size})
+            for asked, measured in ((node, is_own), (whole, True)):
+                route = asked.ask("Route", {"from": "gpu0", "to": place, "bytes": size})[1]
+                answer = asked.bind(tasks, gpus=range(tasks), order="rank", mechanism="copy_engine", **bind)
+                assert direct(route)["predicted"]["measured"] == answer["predicted"]["measured"] == measured, (place, size, direct(route)["predicted"], answer["predicted"], answer["warnings"])
+                assert any(map(stands.search, answer["warnings"])) == (not measured), (place, size, answer["warnings"])
+                assert measured or any(map(stands.search, route["warnings"])), (place, size, route["warnings"])
+                assert not measured or direct(route)["predicted"]["high_ns"] is not None, (place, size)
+
+
 def twice_the_bytes_leave_the_choice():
     compared = 0
     for name in ("mi250x", "h200x4", "gh200-quad", "mi300a"):
@@ -426,6 +455,6 @@ def the_answer_depends_on_nothing_else():
 
 if __name__ == "__main__":
     sys.exit(run_tests([one_task_per_gcd_gets_its_own_ccx, the_line_that_sites_write_by_hand, host_traffic_parts_tasks_and_exchange_brings_them_together,
-                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, what_was_measured_together_is_cited, tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, twice_the_bytes_leave_the_choice,
+                        a_ring_of_four_belongs_on_one_half, where_nothing_was_measured_kernels_copy_between_gpus_of_amd, a_task_stays_inside_one_superchip, four_that_write_to_the_host, what_was_measured_together_is_cited, tasks_that_share_a_gpu_take_as_long_as_one_with_all_of_their_bytes, gpus_that_are_alike_stay_in_order, a_pair_that_got_slower_is_alone_slower, what_another_pair_stands_for_is_not_measured, twice_the_bytes_leave_the_choice,
                         one_more_gpu_never_makes_it_worse, one_more_gpu_takes_no_price_away_where_tasks_have_many_cores,
                         the_best_of_all_subsets_is_found, fewer_tasks_have_a_plan_as_well, the_answer_depends_on_nothing_else]) > 0)

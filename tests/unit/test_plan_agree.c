@@ -109,9 +109,9 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
     assert_true(says(&f.answer.warnings, "nothing was measured from gpu1 to gpu0: it counts with what the other direction gets (why)"));
     assert_true(says(&f.answer.reasons, "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to gpu1 gets that (measured), the other direction"));
-    assert_true(isnan(f.answer.option[0].predicted.low_ns) && !plan_route_answer_is_measured(&f.answer.option[0]));
+    assert_true(isnan(f.answer.option[0].predicted.low_ns) && !plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
     assert_near(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
-    assert_true(plan_route_answer_is_measured(&f.answer.option[0]));
+    assert_true(plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
     assert_near(bind_ns(&f, (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB}, LOAD_COPY_ENGINE, &reasons), one_ns, 1e-9);
     end(&f);
     /* Less than links are said to carry, too; but not under a setting that the program would have to be started with. */

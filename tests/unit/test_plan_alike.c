@@ -117,10 +117,29 @@ static void a_start_that_is_another_pairs_is_no_better_known(void **state)
     snapshot_unref(snap);
 }
 
+/* Who has no sizes of its own has another's, also where both count as one. */
+static void whose_sizes_they_are_is_kept(void **state)
+{
+    (void)state;
+    static const struct curve one, other;
+    const struct move sized = {.curve = &one}, like = {.curve = &other, .is_like = true}, started = {.is_start_like = true}, bare = {.curve = NULL};
+    const struct move *const takes[] = {&sized, &like, &started, &bare};
+    for (size_t i = 0; i < 4; i++) {
+        struct move from_sized = *takes[i], from_started = *takes[i], from_itself = *takes[i];
+        plan_alike_take(&from_sized, &sized);
+        plan_alike_take(&from_started, &started);
+        plan_alike_take(&from_itself, takes[i]);
+        assert_true(from_sized.curve == &one && from_sized.is_like == (i > 0) && !from_sized.is_start_like);
+        assert_true(from_started.curve == NULL && !from_started.is_like && from_started.is_start_like);
+        assert_true(from_itself.is_like == takes[i]->is_like && from_itself.is_start_like == takes[i]->is_start_like);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_with_a_value_in_common_are_one),
+        cmocka_unit_test(whose_sizes_they_are_is_kept),
         cmocka_unit_test(who_stands_for_all_is_within_their_intervals),
         cmocka_unit_test(a_start_that_is_another_pairs_is_no_better_known),
         cmocka_unit_test(transfers_of_one_sort_have_one_price),

@@ -185,7 +185,7 @@ static void calls_apart_are_in_the_interval(void **state)
         struct prediction called = plan_move_called(&move, 4096), queued = plan_move_queued(&move, 4096);
         half_ns[is_known] = called.high_ns - called.time_ns;
         double call_ns = is_known ? spread_cell(500, move.call->n) : 0;
-        assert_true(fabs(plan_move_call_half_ns(&move) - call_ns) < 1e-6);
+        assert_true(fabs(plan_move_call_half_ns(&move, 4096) - call_ns) < 1e-6);
         assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) < 1e-6);
         struct prediction end = {100e3, 98e3, 102e3}, begun = load_interval_begun(&end, call_ns, 100);
         assert_true(begun.time_ns == 100e3 && fabs(begun.high_ns - (100.1e3 + hypot(2e3, call_ns))) < 1e-6 && fabs(begun.low_ns - (99.9e3 - hypot(2e3, call_ns))) < 1e-6);
@@ -194,10 +194,38 @@ static void calls_apart_are_in_the_interval(void **state)
     assert_true(half_ns[1] > 2 * half_ns[0]);
 }
 
+/* Where another pair's sizes, or its start, are more than a hundredth of the time it is not of what was measured of this one; and where nothing says how far pairs are apart it has no interval. */
+static void what_is_another_pair_s_is_told(void **state)
+{
+    (void)state;
+    const double large = 1 << 30;
+    for (int pairs = 1; pairs <= 2; pairs++) {
+        struct fixture f = begin();
+        sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.3);
+        if (pairs == 2)
+            sizes(f.values, f.numa[1], f.gpu[2], 9200, 24.0);
+        rate(f.values, f.numa[0], f.gpu[0], "", 28.2);
+        rate(f.values, f.numa[0], f.gpu[1], "", 20.0);
+        struct snapshot *snap = nodes_snapshot(f.graph, f.values);
+        struct move own, like, start;
+        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own) && plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &like) && plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &start));
+        assert_true(like.is_like && start.is_start_like && !own.is_like && !own.is_start_like);
+        assert_true(!plan_move_is_by_another(&own, 4096, 4096) && plan_move_is_by_another(&like, 4096, 4096) && plan_move_is_by_another(&start, 4096, 4096));
+        assert_true(!plan_move_is_by_another(&like, large, large) && !plan_move_is_by_another(&start, large, large) && plan_move_is_by_another(&like, large, 65536));
+        assert_true(!isnan(plan_move_called(&own, 4096).high_ns) && isnan(plan_move_called(&start, 4096).high_ns) && isnan(plan_move_called(&like, 4096).high_ns) == (pairs == 1));
+        assert_true(isnan(plan_move_call_half_ns(&start, 4096)) && isnan(plan_move_call_half_ns(&like, 4096)) == (pairs == 1) && !isnan(plan_move_call_half_ns(&start, large)));
+        /* Its own rate is known to be another than that of the curve: the interval has both. */
+        struct prediction alike = plan_move_called(&like, large), its = plan_move_called(&own, large);
+        assert_true(alike.low_ns <= large / 28.2 && alike.high_ns >= large / 28.2 && alike.high_ns - alike.low_ns > its.high_ns - its.low_ns);
+        snapshot_unref(snap);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpu_s_own_goes_first_then_the_closest_rate),
+        cmocka_unit_test(what_is_another_pair_s_is_told),
         cmocka_unit_test(another_model_is_not_alike),
         cmocka_unit_test(a_small_transfer_costs_what_starting_its_like_does),
         cmocka_unit_test(a_way_of_known_sizes_stays),
