@@ -36,6 +36,21 @@ def measured(node, *arguments, status=0):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def ended(records, status="complete"):
+    """The records, which are of a whole run of the stand-in with that status."""
+    assert records[0]["record"] == "run" and records[-1]["record"] == "end", records[-1]
+    assert records[-1]["status"] == status, records[-1]
+    assert records[0]["backend"] == "standin", records[0]
+    return records
+
+
+def refused(node, *arguments):
+    """The one line about wrong usage."""
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 64 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done.returncode, done.stdout[:200], done.stderr)
+    return done.stderr
+
+
 def put_in(node, sets):
     """What the description says of sets of flows, each a list of (mechanism, how, kind, from, to): lists of (bytes/s, ns)."""
     text = "".join(";".join(" ".join(flow) for flow in flows) + "\n" for flows in sets)

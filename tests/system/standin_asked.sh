@@ -1,0 +1,10 @@
+#!/bin/bash
+# What the gpu probe is asked, on virtual nodes: see standin_asked.py. BIN is the folder of the programs.
+# May run beside others.
+set -u
+BIN=${BIN:-build/bin}
+if [ ! -e "$BIN/../standin/paths" ]; then
+    echo "the stand-in drivers are not built: make standins"
+    exit 77
+fi
+BIN=$BIN PYTHONPATH=tests/lib exec python3 tests/system/standin_asked.py "$@"
