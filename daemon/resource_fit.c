@@ -272,11 +272,11 @@ static bool is_one(struct search *search, const unsigned char *users)
 }
 
 /* How many more flows are as measured with this limit, those that were so and no longer are counting twice; nothing when it does not help the run that is to be
- * explained. The runs' predictions stay. */
+ * explained, or leaves one of its users there other than as measured: shares that are not fair, of which one is met by chance, are explained by what all get together. The runs' predictions stay. */
 static long gain_of(struct search *search, const struct resource_run *explained, const struct resource_limit *limit)
 {
     const struct resource_problem *problem = search->problem;
-    bool helps = false;
+    bool helps = false, is_wrong = false;
     long gain = 0;
     for (size_t r = 0; r < problem->run_count; r++) {
         const struct resource_run *run = &problem->run[r];
@@ -294,9 +294,10 @@ static long gain_of(struct search *search, const struct resource_run *explained,
             bool is_good = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
             gain += is_good && !was_good ? 1 : was_good && !is_good ? -2 : 0;
             helps = helps || (run == explained && is_good && !was_good);
+            is_wrong = is_wrong || (run == explained && limit->users[run->flow[i]] && !is_good);
         }
     }
-    return helps ? gain : 0;
+    return helps && !is_wrong ? gain : 0;
 }
 
 static void predict(struct resource_problem *problem)
