@@ -56,16 +56,16 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
     }
 }
 
-/* A comment for whoever wonders why no variable chooses the task's nics; for the ranks of a whole job Cray MPICH has one. */
+/* A comment for whoever wonders why UCX_NET_DEVICES does not choose the task's nics; for the ranks of a whole job Cray MPICH has one. */
 static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
 {
-    static const char unchosen[] = "no variable chooses a nic ";
+    static const char unchosen[] = "UCX_NET_DEVICES chooses no nic ";
     const json_t *nics = json_object_get(task, "nics"), *warning, *nic;
     const char *cray = json_string_value(json_object_get(json_object_get(reply, "launcher"), "cray_mpich"));
     size_t i;
     if (json_array_size(nics) == 0 || json_object_get(json_object_get(task, "environment"), "UCX_NET_DEVICES") != NULL)
         return;
-    ui_put(ui, "# no variable would surely choose the task's own nics:");
+    ui_put(ui, "# UCX_NET_DEVICES would not surely choose the task's own nics:");
     json_array_foreach(nics, i, nic) {
         ui_put(ui, "%s ", i > 0 ? "," : "");
         ui_text(ui, json_is_string(nic) ? json_string_value(nic) : "?");

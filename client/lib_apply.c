@@ -104,7 +104,7 @@ const char *lib_apply_mark(const char *name, char mark[LIB_APPLY_MARK_SIZE])
     return NULL;
 }
 
-bool lib_apply_is_free(const char *value, const char *marked) { return strcmp(value != NULL ? value : "", marked != NULL ? marked : "") == 0; }
+bool lib_apply_is_free(const char *value, const char *marked) { return value == NULL || (marked != NULL && strcmp(value, marked) == 0); }
 
 /* One variable as it is to be, and as it was. */
 struct change {

@@ -184,7 +184,7 @@ bool ui_bind_environment(struct ui *ui, const json_t *task)
         char buffer[LIB_APPLY_MARK_SIZE];
         const char *mark = lib_apply_mark(name, buffer);
         if (mark != NULL)
-            ui_put(ui, "if [ \"${%s-}\" = \"${%s-}\" ]; then export %s=", name, mark, mark);
+            ui_put(ui, "if [ -z \"${%s+set}\" ] || { [ -n \"${%s+set}\" ] && [ \"$%s\" = \"$%s\" ]; }; then export %s=", name, mark, name, mark, mark);
         else
             ui_put(ui, "export ");
         if (mark != NULL) {

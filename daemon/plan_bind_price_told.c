@@ -181,30 +181,44 @@ double plan_bind_price_least_ns(const struct bind_price *price)
     return most_ns;
 }
 
-static bool is_of_start(const struct plan_evidence *found, size_t i)
+/* What a number is of: starting a transfer, several at once, or its rate. */
+enum cited { CITED_START, CITED_SET, CITED_RATE };
+
+static enum cited cited_as(const struct plan_evidence *found, size_t i)
 {
-    return found->item[i] != NULL && (found->item[i]->metric == METRIC_TRANSFER_OVERHEAD || found->item[i]->metric == METRIC_COPY_LATENCY);
+    const struct value *value = found->item[i];
+    return value == NULL ? CITED_SET : value->metric == METRIC_TRANSFER_OVERHEAD || value->metric == METRIC_COPY_LATENCY ? CITED_START : CITED_RATE;
 }
 
-/* The first of found, those first that decide: what starting one costs, where that is a good part of the time, and then rates, where that is not all of it. */
+/* One kind of what was found, the first of it; false: no memory. */
+static bool take(const struct plan_evidence *found, enum cited kind, size_t most, size_t *taken, struct plan_evidence *evidence)
+{
+    bool ok = true;
+    for (size_t i = 0; i < found->count && *taken < most && ok; i++)
+        if (cited_as(found, i) == kind) {
+            ok = plan_evidence_add_same(evidence, 0, found, i);
+            ++*taken;
+        }
+    return ok;
+}
+
+/* The first of found, those first that decide: what starting one costs, where that is a good part of the time, and then, where that is not all of it, what several got together, and rates. */
 static bool take_few(const struct plan_evidence *found, size_t most, const struct load_part *last, struct plan_evidence *evidence)
 {
     double starts_ns = last->waits_ns + last->starts_ns;
-    bool has_start = false, ok = true;
+    bool has_set = false, ok = true;
     size_t taken = 0;
-    for (size_t i = 0; i < found->count && taken < most && ok && starts_ns > PRICE_STARTS * last->time.time_ns; i++) {
-        if (!is_of_start(found, i))
-            continue;
-        has_start = true;
-        ok = plan_evidence_add_same(evidence, 0, found, i);
-        taken++;
-    }
-    for (size_t i = 0; i < found->count && taken < most && ok && !(has_start && starts_ns > PRICE_STARTS_ONLY * last->time.time_ns); i++) {
-        if (is_of_start(found, i))
-            continue;
-        ok = plan_evidence_add_same(evidence, 0, found, i);
-        taken++;
-    }
+    for (size_t i = 0; i < found->count; i++)
+        has_set = has_set || cited_as(found, i) == CITED_SET;
+    if (starts_ns > PRICE_STARTS * last->time.time_ns)
+        ok = take(found, CITED_START, has_set && starts_ns <= PRICE_STARTS_ONLY * last->time.time_ns ? 1 : most, &taken, evidence);
+    if (taken > 0)
+        return ok && (starts_ns > PRICE_STARTS_ONLY * last->time.time_ns || (take(found, CITED_SET, most, &taken, evidence) && take(found, CITED_RATE, most, &taken, evidence)));
+    for (size_t i = 0; i < found->count && taken < most && ok; i++)
+        if (cited_as(found, i) != CITED_START) {
+            ok = plan_evidence_add_same(evidence, 0, found, i);
+            taken++;
+        }
     return ok;
 }
 

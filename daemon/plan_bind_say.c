@@ -128,12 +128,14 @@ static const char *name_rate(double bytes_per_s, char text[PLAN_TEXT_SIZE])
 /* "after 14.1 us: 6.5 us while its task starts 1 other, 7.51 us to start it, 0.1 us for its bytes (0.05 us alone)": the parts that add up to the whole. */
 static void name_parts(const struct bind_priced *priced, char *text, size_t size)
 {
-    char whole[PLAN_TEXT_SIZE], waits[PLAN_TEXT_SIZE], starts[PLAN_TEXT_SIZE], moves[PLAN_TEXT_SIZE], alone[PLAN_TEXT_SIZE], others[96] = "", bytes[96] = "nearly nothing for its bytes";
-    double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns;
+    char whole[PLAN_TEXT_SIZE], waits[PLAN_TEXT_SIZE], starts[PLAN_TEXT_SIZE], moves[PLAN_TEXT_SIZE], alone[PLAN_TEXT_SIZE], others[96] = "", bytes[96] = "nearly nothing for its bytes", all[40] = "";
+    double alone_ns = fmax(priced->slowest_bytes_ns, priced->slowest_queue_ns), moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns;
     if (priced->slowest_waits_ns > 0)
         snprintf(others, sizeof others, "%s while its task starts %zu other%s, ", plan_text_time(priced->slowest_waits_ns, waits), priced->slowest_turn, priced->slowest_turn == 1 ? "" : "s");
-    if (moves_ns > PRICE_WORTH * priced->slowest_ns && moves_ns > priced->slowest_bytes_ns * (1 + PRICE_WORTH))
-        snprintf(bytes, sizeof bytes, "%s for its bytes (%s alone)", plan_text_time(moves_ns, moves), plan_text_time(priced->slowest_bytes_ns, alone));
+    if (priced->slowest_queue > 1)
+        snprintf(all, sizeof all, " for all %zu", priced->slowest_queue);
+    if (moves_ns > PRICE_WORTH * priced->slowest_ns && moves_ns > alone_ns * (1 + PRICE_WORTH))
+        snprintf(bytes, sizeof bytes, "%s for its bytes (%s%s alone)", plan_text_time(moves_ns, moves), plan_text_time(alone_ns, alone), all);
     else if (moves_ns > PRICE_WORTH * priced->slowest_ns)
         snprintf(bytes, sizeof bytes, "%s for its bytes", plan_text_time(moves_ns, moves));
     snprintf(text, size, "after %s: %s%s to start it, %s", plan_text_time(priced->slowest_ns, whole), others, plan_text_time(priced->slowest_starts_ns, starts), bytes);

@@ -16,6 +16,7 @@
 #include "plan_route_order.h"
 #include "plan_route_price.h"
 #include "plan_route_say.h"
+#include "plan_route_shared.h"
 #include "plan_route_sizes.h"
 
 static double rate_of(const struct route_option *option) { return plan_split_rate(option->way, option->way_count); }
@@ -251,6 +252,9 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
             code = plan_move_cite(work->snap->graph, &option->way[w].hop[i], &answer->evidence, option->why, err);
+    const struct route_shared shared = option->shared != NULL ? plan_route_shared(work->snap, option, work->request.both) : (struct route_shared){.set = NULL};
+    if (code == BERTH_OK && shared.set != NULL && !plan_evidence_add_set(&answer->evidence, option->why, shared.set))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     option->why_count = answer->evidence.count - option->why;
     return code;
 }

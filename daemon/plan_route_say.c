@@ -1,6 +1,7 @@
 #include "plan_ends.h"
 #include "plan_route_order.h"
 #include "plan_route_say.h"
+#include "plan_route_shared.h"
 #include "plan_text.h"
 
 #include <math.h>
@@ -279,9 +280,15 @@ static void say_no_other(const struct route_said *said)
 /* What slows the first option. */
 static void say_shared(const struct route_said *said, const struct route_option *option)
 {
-    char moved[PLAN_TEXT_SIZE];
+    char moved[PLAN_TEXT_SIZE], carried[PLAN_TEXT_SIZE];
+    const struct route_shared shared = plan_route_shared(said->snap, option, said->request->both);
     (void)plan_text_rate((double)said->request->bytes / option->predicted.time_ns * 1e9, moved);
-    plan_warn(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
+    if (shared.set != NULL)
+        plan_warn(&said->answer->reasons, "it shares %s, over which %zu transfers got %s together (why), and moves %s", option->shared, shared.users, plan_text_rate(shared.bytes_per_s, carried), moved);
+    else if (shared.bytes_per_s > 0)
+        plan_warn(&said->answer->reasons, "it shares %s, which counts with the %s that are known of it, and moves %s", option->shared, plan_text_rate(shared.bytes_per_s, carried), moved);
+    else
+        plan_warn(&said->answer->reasons, "it shares %s, and moves %s", option->shared, moved);
 }
 
 /* "119.2 GB/s instead of 60.1"; where either is less than 1 GB/s, each in its own unit. */

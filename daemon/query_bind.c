@@ -146,7 +146,7 @@ static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchose
     if (unchosen->count > 1)
         snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
     if (unchosen->count > 0)
-        plan_warn(&reply->answer.warnings, "no variable chooses a nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
+        plan_warn(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
 }
 
 static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl, struct unchosen *unchosen, struct berth_err *err)

@@ -225,6 +225,8 @@ def four_that_write_to_the_host():
 def what_was_measured_together_is_cited():
     """Where a set decides when the last transfer ends, `why` has that set: that of all of the step's, with the host, and no smaller one."""
     with Node("h200x4") as node:
+        few = node.bind(2, gpus=[0, 1], host_bytes=876110)  # of which starting is a good part
+        assert any("among 4 such transfers measured together (why)" in reason for reason in few["reasons"]) and [len(item["flows"]) for item in few["why"] if "flows" in item] == [4], few
         for tasks, each, more, wanted in ((2, 1, {}, 4), (3, 1, {}, 6), (4, 1, {}, 8), (2, 2, {}, 8), (4, 1, {"flows": [{"from": 0, "to": 1, "bytes": 4096}]}, 8)):
             answer = node.bind(tasks, gpus_per_task=each, host_bytes=512 * MB, **more)
             said = re.findall(r"among (\d+) such transfers measured together \(why\)", " ".join(answer["reasons"]))

@@ -222,9 +222,32 @@ static void several_ways_win_from_the_size_that_is_said(void **state)
         assert_int_equal(f.answer.crossover_count, 1);
         struct route_crossover at = f.answer.crossover[0];
         assert_true(f.answer.option[at.below].way_count == 1 && f.answer.option[at.above].way_count > 1);
-        assert_int_equal(best_of(&f, from, to, at.bytes * 95 / 100, false)->way_count, 1);
-        assert_true(best_of(&f, from, to, at.bytes * 105 / 100, false)->way_count > 1);
+        assert_int_equal(best_of(&f, from, to, at.bytes * 9 / 10, false)->way_count, 1);
+        assert_true(best_of(&f, from, to, at.bytes * 11 / 10, false)->way_count > 1);
     }
+    end(&f);
+}
+
+/* What slows the ways is told with what was measured of it, which is cited. */
+static void what_is_shared_is_cited(void **state)
+{
+    (void)state;
+    struct fixture f = on("tests/nodes/h200x4");
+    const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 256 * MIB, false);
+    const struct set *set = NULL;
+    assert_string_equal(best->shared, "numa0:memory:write");
+    for (size_t i = best->why; i < best->why + best->why_count; i++)
+        set = f.answer.evidence.item[i] == NULL ? f.answer.evidence.set[i] : set;
+    assert_non_null(set);
+    assert_int_equal(set->flow_count, best->way_count);
+    double sum = 0;
+    for (size_t i = 0; i < set->flow_count; i++) {
+        assert_int_equal(set->flow[i].to, numa(&f, 0));
+        sum += set->flow[i].bytes_per_s;
+    }
+    char said[96];
+    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together (why)", set->flow_count, sum / 1e9);
+    assert_true(says(&f.answer.reasons, said));
     end(&f);
 }
 
@@ -399,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_set_of_both_directions_says_what_they_get),
         cmocka_unit_test(both_directions_that_nobody_measured_are_as_two_transfers),
         cmocka_unit_test(several_ways_win_from_the_size_that_is_said),
+        cmocka_unit_test(what_is_shared_is_cited),
         cmocka_unit_test(a_gpus_own_memory_is_the_gpu),
         cmocka_unit_test(more_bytes_never_take_less_and_reasons_follow_from_prices),
     };
