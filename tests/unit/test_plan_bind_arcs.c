@@ -93,8 +93,10 @@ static void shuffle(uint16_t *slot, size_t gpus, uint64_t *seed)
 {
     for (size_t i = 0; i < gpus; i++) {
         size_t other = random_next(seed) % (i + 1);
-        slot[i] = slot[other];
+        slot[i] = (uint16_t)i;
+        uint16_t its = slot[other];
         slot[other] = (uint16_t)i;
+        slot[i] = its;
     }
 }
 

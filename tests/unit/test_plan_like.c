@@ -207,7 +207,7 @@ static void what_is_another_pair_s_is_told(void **state)
         rate(f.values, f.numa[0], f.gpu[0], "", 28.2);
         rate(f.values, f.numa[0], f.gpu[1], "", 20.0);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-        struct move own, like, start;
+        struct move own = {.rate = NULL}, like = {.rate = NULL}, start = {.rate = NULL};
         assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own) && plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &like) && plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &start));
         assert_true(like.is_like && start.is_start_like && !own.is_like && !own.is_start_like);
         assert_true(!plan_move_is_by_another(&own, 4096, 4096) && plan_move_is_by_another(&like, 4096, 4096) && plan_move_is_by_another(&start, 4096, 4096));
