@@ -155,7 +155,7 @@ static void add_around(struct route_work *work, enum move_by by)
 }
 
 /* What several ways would get if no bytes went the other way, where nobody measured what they get when as many do. False when out of memory. */
-static bool find_left_out(struct route_work *work)
+static bool find_left_out(struct route_work *work, size_t taken)
 {
     struct way_ends ends = work->ends;
     struct way ways[ROUTE_WAYS_MAX];
@@ -169,8 +169,8 @@ static bool find_left_out(struct route_work *work)
     if (!plan_split_find(&ends, !work->request.overlap, plan_route_order_firsts(work->answer), alone / ROUTE_WORTH, ways, &found, &shared))
         return false;
     double together = plan_split_rate(ways, found);
-    if (found > 0 && ROUTE_WORTH * together > alone)
-        work->answer->left_out = (struct route_left_out){found, together, alone};
+    if (found > taken && ROUTE_WORTH * together > alone)
+        work->answer->left_out = (struct route_left_out){found, taken, together, alone};
     return true;
 }
 
@@ -213,11 +213,12 @@ static enum berth_code add_others(struct route_work *work, struct berth_err *err
     enum berth_code code = work->request.meanwhile_count > 0 ? plan_route_beside(work, err) : BERTH_OK;
     for (int by = MOVE_COPY_ENGINE; by <= (work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL) && work->request.meanwhile_count == 0; by++)
         add_around(work, (enum move_by)by);
-    bool has_room = work->request.meanwhile_count > 0 || add_split(work), splits = false;
+    bool has_room = work->request.meanwhile_count > 0 || add_split(work);
+    size_t taken = 1;
     for (size_t i = 0; i < work->answer->count; i++)
-        splits = splits || work->answer->option[i].way_count > 1;
-    if (code == BERTH_OK && has_room && work->request.both && !splits)
-        has_room = find_left_out(work);
+        taken = work->answer->option[i].way_count > taken ? work->answer->option[i].way_count : taken;
+    if (code == BERTH_OK && has_room && work->request.both)
+        has_room = find_left_out(work, taken);
     return code != BERTH_OK || has_room ? code : err_set(err, BERTH_NO_MEMORY, "no memory for ways");
 }
 

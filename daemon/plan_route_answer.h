@@ -52,9 +52,9 @@ struct route_crossover {
     size_t below, above;
 };
 
-/* Several ways that very many bytes would take one way only, and what the direct one gets alone. */
+/* Several ways that very many bytes would take one way only, of which the answer takes fewer, and what the direct one gets alone. */
 struct route_left_out {
-    size_t ways; /* 0: none */
+    size_t ways, taken; /* 0 ways: none */
     double bytes_per_s, direct_bytes_per_s;
 };
 

@@ -325,7 +325,10 @@ void plan_route_say_reasons(const struct route_said *said)
                   option->predicted.time_ns / best->predicted.time_ns, rates, plan_route_answer_is_measured(option, bytes) ? "" : ", not all measured", best->is_at_least ? ", if starting cost nothing" : "");
     }
     const struct route_left_out *left = &said->answer->left_out;
-    if (left->ways > 0)
+    if (left->ways > 0 && left->taken > 1)
+        plan_warn(&said->answer->reasons, "one way only, %zu ways at once would get %.1f GB/s; what more than %zu get while as many bytes come back was not measured, or is no more, and the others are left out", left->ways,
+                  left->bytes_per_s / 1e9, left->taken);
+    else if (left->ways > 0)
         plan_warn(&said->answer->reasons, "one way only, %zu ways at once would get %.1f GB/s instead of %.1f; what they get while as many bytes come back was not measured, and they are left out", left->ways,
                   left->bytes_per_s / 1e9, left->direct_bytes_per_s / 1e9);
     say_no_other(said);

@@ -162,6 +162,29 @@ static void both_directions_take_as_many_ways_as_were_measured(void **state)
     end(&f);
 }
 
+/* From host memory over three modules' ports, but over two of them while as many bytes come back: what three get then nobody measured. */
+static void ways_that_are_left_out_in_both_directions_are_told(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    for (int g = 0; g <= 4; g += 2) {
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, g), "", 25);
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, g), "direction=both", 50);
+        overheads(&f, numa(&f, 3), gpu(&f, g), METRIC_HOST_GPU_COPY_ENGINE, 10000, 4000);
+        if (g > 0) {
+            pair(&f, g, 0, 90, 0);
+            both(&f, METRIC_GPU_GPU_COPY_ENGINE, g, 0, 180);
+        }
+    }
+    struct route_request request = of(numa(&f, 3), gpu(&f, 0), 1024 * MIB);
+    assert_int_equal(first(&f, request)->way_count, 3);
+    assert_false(says(&f.answer.reasons, "left out"));
+    request.both = true;
+    assert_int_equal(first(&f, request)->way_count, 2);
+    assert_true(says(&f.answer.reasons, "one way only, 3 ways at once would get 75.0 GB/s; what more than 2 get while as many bytes come back was not measured"));
+    end(&f);
+}
+
 static void what_starts_a_transfer_takes_no_longer_for_the_other_direction(void **state)
 {
     (void)state;
@@ -344,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_kernel_that_moves_meanwhile_counts_with_those_of_a_split),
         cmocka_unit_test(ways_of_two_packages_are_taken_together_but_for_what_crosses),
         cmocka_unit_test(both_directions_take_as_many_ways_as_were_measured),
+        cmocka_unit_test(ways_that_are_left_out_in_both_directions_are_told),
         cmocka_unit_test(what_starts_a_transfer_takes_no_longer_for_the_other_direction),
         cmocka_unit_test(copies_of_one_engine_over_one_lane_follow_each_other),
         cmocka_unit_test(a_split_shares_with_what_moves_meanwhile),
