@@ -8,13 +8,11 @@
  */
 #include <math.h>
 
-#include "bench.h"
-#include "discover.h"
+#include "bench_node.h"
 #include "graph.h"
 #include "plan_bind.h"
 #include "plan_load.h"
 #include "plan_pairs.h"
-#include "snapshot.h"
 
 #define GB 1e9
 #define ROUNDS 15
@@ -313,22 +311,6 @@ struct asked {
     bool is_proven;
 };
 
-static struct snapshot *load(const char *folder)
-{
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    if (discover_folder(folder, &found, &err) != BERTH_OK) {
-        fprintf(stderr, "%s: %s\n", folder, err.detail);
-        exit(1);
-    }
-    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    need(snap != NULL);
-    snap->sets = found.sets;
-    graph_unref(found.graph);
-    need(plan_pairs_of(snap) != NULL);
-    return snap;
-}
-
 static struct asked ask_often(struct snapshot *snap, const struct traffic_request *wanted, size_t rounds)
 {
     struct allowed allowed = {.given = true};
@@ -409,7 +391,8 @@ static void measure_folder(const char *folder, const char *only)
                                                {"alltoall", 8, TRAFFIC_ALLTOALL, 64 << 20, 0}, {"allreduce", 8, TRAFFIC_ALLREDUCE, 64 << 20, 0}, {"ring-and-host", 8, TRAFFIC_RING, 64 << 20, 32 << 20},
                                                {"grid2d-and-host", 8, TRAFFIC_GRID2D, 64 << 20, 32 << 20}, {"alltoall-and-host", 8, TRAFFIC_ALLTOALL, 64 << 20, 32 << 20},
                                                {"grid2d-of-6-and-host", 6, TRAFFIC_GRID2D, 128 << 10, 4 << 10}, {"ring-of-4", 4, TRAFFIC_RING, 64 << 20, 0}, {"alltoall-of-5-and-host", 5, TRAFFIC_ALLTOALL, 64 << 20, 1 << 20}};
-    struct snapshot *snap = load(folder);
+    struct snapshot *snap = bench_node(folder);
+    need(plan_pairs_of(snap) != NULL);
     for (size_t q = 0; q < sizeof question / sizeof question[0]; q++) {
         if (!is_wanted(only, &question[q]))
             continue;

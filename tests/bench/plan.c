@@ -3,8 +3,7 @@
  * route-first: the first of each question, cold. */
 #include <math.h>
 
-#include "bench.h"
-#include "discover.h"
+#include "bench_node.h"
 #include "plan_alloc.h"
 #include "plan_pairs.h"
 #include "plan_route.h"
@@ -12,22 +11,6 @@
 #define TURNS     25
 #define SNAPSHOTS 9
 #define QUESTIONS 65536
-
-static struct snapshot *load(const char *folder)
-{
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    if (discover_folder(folder, &found, &err) != BERTH_OK) {
-        fprintf(stderr, "%s: %s\n", folder, err.detail);
-        exit(1);
-    }
-    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    if (snap == NULL)
-        bench_die(folder);
-    snap->sets = found.sets;
-    graph_unref(found.graph);
-    return snap;
-}
 
 static double route_ns(struct snapshot *snap, const struct route_request *request, double *ret_first_ns)
 {
@@ -79,7 +62,7 @@ static void measure_made(const char *folder)
 {
     double took_ns[SNAPSHOTS];
     for (size_t i = 0; i < SNAPSHOTS; i++) {
-        struct snapshot *snap = load(folder);
+        struct snapshot *snap = bench_node(folder);
         double begin = bench_now_ns();
         if (plan_pairs_of(snap) == NULL)
             bench_die("no memory");
@@ -93,7 +76,7 @@ int main(int argc, char **argv)
 {
     const char *folder = argc > 1 ? argv[1] : "";
     measure_made(folder);
-    struct snapshot *snap = load(folder);
+    struct snapshot *snap = bench_node(folder);
     const struct graph *graph = snap->graph;
     static const int64_t sizes[] = {INT64_C(64) << 10, INT64_C(16) << 20, INT64_C(1) << 30};
     static double took_ns[QUESTIONS], first_ns[QUESTIONS];

@@ -1,7 +1,6 @@
 /* What a search knows of choices beside their prices: never more than what any choice takes, and of transfers with the host all that they take. */
-#include "plan_nodes.h"
+#include "plan_folder.h"
 
-#include "discover.h"
 #include "plan_bind_arcs.h"
 #include "plan_bind_crowds.h"
 #include "plan_bind_start.h"
@@ -23,18 +22,6 @@ static uint64_t random_next(uint64_t *seed)
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;
     return *seed;
-}
-
-static struct snapshot *load(const char *folder)
-{
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder(folder, &found, &err), BERTH_OK);
-    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = found.sets;
-    graph_unref(found.graph);
-    return snap;
 }
 
 static void begin_only(struct priced *priced, struct snapshot *snap, const struct traffic_request *wanted, enum load_by by)
@@ -122,7 +109,7 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
     (void)state;
     uint64_t seed = 3;
     for (size_t f = 0; f < 4; f++) {
-        struct snapshot *snap = load(folders[f]);
+        struct snapshot *snap = folder_snapshot(folders[f]);
         size_t gpus = graph_count(snap->graph, PLACE_GPU);
         for (int round = 0; round < 60; round++) {
             struct traffic_exact exact[24];
@@ -176,7 +163,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
     (void)state;
     uint64_t seed = 5;
     for (size_t f = 0; f < 4; f++) {
-        struct snapshot *snap = load(folders[f]);
+        struct snapshot *snap = folder_snapshot(folders[f]);
         size_t gpus = graph_count(snap->graph, PLACE_GPU);
         for (int round = 0; round < 48; round++) {
             struct traffic_exact exact[24];
@@ -222,7 +209,7 @@ static void what_goes_to_the_host_is_spread_as_well_as_it_can_be(void **state)
 {
     (void)state;
     for (size_t f = 0; f < 4; f++) {
-        struct snapshot *snap = load(folders[f]);
+        struct snapshot *snap = folder_snapshot(folders[f]);
         int64_t gpus = (int64_t)graph_count(snap->graph, PLACE_GPU), most = gpus < 5 ? gpus : 5;
         for (int64_t tasks = 1; tasks <= most; tasks++) {
             struct priced priced;

@@ -1,22 +1,9 @@
 /* How many bytes go a way within a time: never less than the times of plan_way.c say, and hardly more. */
-#include "plan_nodes.h"
+#include "plan_folder.h"
 
 #include <math.h>
 
-#include "discover.h"
 #include "plan_way_reach.h"
-
-static struct snapshot *load(const char *folder)
-{
-    struct discovery found = {0};
-    struct berth_err err = {0};
-    assert_int_equal(discover_folder(folder, &found, &err), BERTH_OK);
-    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-    assert_non_null(snap);
-    snap->sets = found.sets;
-    graph_unref(found.graph);
-    return snap;
-}
 
 /* By how many times the reach is more than the bytes, and how often that was looked at. */
 struct seen {
@@ -63,7 +50,7 @@ static void no_way_is_faster_than_its_reach(void **state)
     (void)state;
     static const char *const folders[] = {"tests/nodes/h200x2", "tests/nodes/h200x4", "tests/nodes/mi250x"};
     for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
-        struct snapshot *snap = load(folders[f]);
+        struct snapshot *snap = folder_snapshot(folders[f]);
         const struct plan_pairs *pairs = plan_pairs_of(snap);
         const place_id *memory;
         struct seen seen = {0, 0};

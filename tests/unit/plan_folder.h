@@ -1,0 +1,17 @@
+/* A node folder as a snapshot. */
+#pragma once
+#include "plan_nodes.h"
+
+#include "discover.h"
+
+static inline struct snapshot *folder_snapshot(const char *folder)
+{
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder(folder, &found, &err), BERTH_OK);
+    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    snap->sets = found.sets;
+    graph_unref(found.graph);
+    return snap;
+}
