@@ -34,7 +34,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
 static enum berth_code read_accesses(const struct graph *graph, const json_t *params, struct alloc_request *request,
                                      struct memuse_access *access, struct berth_err *err)
 {
-    const json_t *array;
+    const json_t *array = NULL;
     enum berth_code code = request_array(params, "accesses", ACCESSES_MAX, &array, err);
     request->access = access;
     for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++, request->access_count++)
@@ -45,7 +45,7 @@ static enum berth_code read_accesses(const struct graph *graph, const json_t *pa
 
 static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct berth_err *err)
 {
-    const json_t *array, *item;
+    const json_t *array = NULL, *item;
     size_t i;
     unsigned kinds = 0;
     enum berth_code code = request_array(params, "kinds", 16, &array, err);

@@ -47,15 +47,17 @@ static enum berth_code mark_places(const struct graph *graph, const json_t *para
     enum berth_code code = request_array(params, "places", CLAIM_PLACES_MAX, &names, err);
     if (code == BERTH_OK && json_array_size(names) == 0)
         code = err_invalid(err, "places", "a claim names at least one");
+    if (code != BERTH_OK)
+        return code;
     json_array_foreach(names, i, name)
     {
         place_id place = PLACE_NONE;
-        if (code == BERTH_OK)
-            code = request_place(graph, name, "places", &place, err);
-        if (code == BERTH_OK)
-            asked[place] = true;
+        code = request_place(graph, name, "places", &place, err);
+        if (code != BERTH_OK)
+            return code;
+        asked[place] = true;
     }
-    return code;
+    return BERTH_OK;
 }
 
 /* NULL when out of memory. */

@@ -156,9 +156,11 @@ static enum berth_code read_request(const struct graph *graph, const json_t *par
 static enum berth_code read_meanwhile(const struct graph *graph, const json_t *params, struct route_transfer *transfers, struct route_request *request,
                                       struct berth_err *err)
 {
-    const json_t *array, *item;
+    const json_t *array = NULL, *item;
     size_t i;
     enum berth_code code = request_array(params, "meanwhile", ROUTE_MEANWHILE_MAX, &array, err);
+    if (code != BERTH_OK)
+        return code;
     json_array_foreach(array, i, item)
     {
         code = request_place(graph, json_object_get(item, "from"), "from", &transfers[i].from, err);

@@ -19,6 +19,7 @@ static const json_t *member(const json_t *object, const char *name)
 enum berth_code request_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
+    *ret = fallback;
     if (value != NULL && !json_is_integer(value))
         return err_invalid(err, name, "it is no integer");
     int64_t number = value != NULL ? json_integer_value(value) : fallback;
@@ -32,6 +33,7 @@ enum berth_code request_text(const json_t *params, const char *name, size_t max,
 {
     const json_t *value = member(params, name);
     const char *text = json_string_value(value);
+    *ret = NULL;
     if (value != NULL && (text == NULL || *text == '\0' || strlen(text) > max))
         return err_invalid(err, name, "it has 1 to %zu bytes", max);
     for (const char *c = text; c != NULL && *c != '\0'; c++)
@@ -44,10 +46,9 @@ enum berth_code request_text(const json_t *params, const char *name, size_t max,
 enum berth_code request_word(const json_t *params, const char *name, const char *const *words, int fallback, int *ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
-    if (value == NULL) {
-        *ret = fallback;
+    *ret = fallback;
+    if (value == NULL)
         return BERTH_OK;
-    }
     const char *text = json_string_value(value);
     for (int i = 0; text != NULL && words[i] != NULL; i++)
         if (strcmp(words[i], text) == 0) {
@@ -60,6 +61,7 @@ enum berth_code request_word(const json_t *params, const char *name, const char 
 enum berth_code request_array(const json_t *params, const char *name, size_t max, const json_t **ret, struct berth_err *err)
 {
     const json_t *value = member(params, name);
+    *ret = NULL;
     if (value != NULL && !json_is_array(value))
         return err_invalid(err, name, "it is no array");
     if (json_array_size(value) > max)
@@ -148,6 +150,7 @@ static enum berth_code no_such_gpu(const struct graph *graph, const char *text, 
 enum berth_code request_place(const struct graph *graph, const json_t *name, const char *parameter, place_id *ret, struct berth_err *err)
 {
     const char *text = json_string_value(name);
+    *ret = PLACE_NONE;
     if (text == NULL)
         return err_invalid(err, parameter, "a place is named by a string");
     place_id id = graph_find(graph, text);
@@ -251,6 +254,7 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
 {
     const json_t *given = member(params, "allowed");
     struct allowed allowed = {.given = given != NULL};
+    *ret = (struct allowed){0};
     if (given != NULL && !json_is_object(given))
         return err_invalid(err, "allowed", "it is no object");
     enum berth_code code = allowed_cpus(graph, given, &allowed, err);
@@ -271,6 +275,7 @@ enum berth_code request_places(const struct graph *graph, const json_t *params, 
     size_t i;
     enum berth_code code = request_array(params, "places", NAMES_MAX, &array, err);
     bool *selected = NULL;
+    *ret = NULL;
     if (code == BERTH_OK && json_array_size(array) > 0) {
         selected = calloc(graph->place_count, sizeof *selected);
         if (selected == NULL)
@@ -297,6 +302,7 @@ enum berth_code request_axes(const json_t *params, enum metric metric, char *buf
     const char *key, *text[2 * AXES_MAX];
     size_t count = 0;
     struct berth_err why = {0};
+    buffer[0] = '\0';
     if (where != NULL && (!json_is_object(where) || json_object_size(where) > AXES_MAX))
         return err_invalid(err, "where", "it is no object of at most %d axes", AXES_MAX);
     json_object_foreach(where, key, value)

@@ -1,6 +1,9 @@
 /**
  * Parts that requests share, from JSON. The server has checked names and types against the interface; these check
  * what the values mean, and refuse a wrong type all the same. An absent member and null are the same.
+ *
+ * Unlike elsewhere, ret is set on failure too: to what an absent member gives. A caller that looks at it
+ * before it looks at the code finds nothing there, never what was on the stack.
  */
 #pragma once
 #include <jansson.h>

@@ -70,6 +70,15 @@ def flows_to_ranks_that_do_not_exist():
         node.command_refuses(["bind", "-n", 2, "--flow", "0:9:1M"], "InvalidParameter", "rank 0 to rank 9; there are ranks 0 to 1")
 
 
+def more_transfers_meanwhile_than_are_weighed():
+    """What stood on the stack was walked as the array: 108 ended the daemon."""
+    for node in all_nodes():
+        ends = [*node.has("gpu"), *node.has("numa")][:2]
+        transfer = {"from": ends[0], "to": ends[-1], "bytes": MIB}
+        for count in (101, 108, 500, 10_000):
+            node.refuses("Route", {**transfer, "meanwhile": [transfer] * count}, "InvalidParameter", "meanwhile: more than 100 items")
+
+
 def more_gpus_than_there_are():
     for node in all_nodes():
         gpus = node.has("gpu")
@@ -236,6 +245,6 @@ def a_node_whose_cores_are_not_known():
 
 if __name__ == "__main__":
     os.environ.pop("BERTH_SOCKET", None)
-    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed, accesses_by_a_gpu_that_is_not_allowed,
+    sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_transfers_meanwhile_than_are_weighed, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed, accesses_by_a_gpu_that_is_not_allowed,
                              one_of_several_is_named, keys_that_do_not_fit_on_a_line,
                              a_node_whose_cores_are_not_known]) else 0)
