@@ -6,7 +6,7 @@ set -eu
 packages() {
     case $1 in
     build) echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev libjansson-dev libcmocka-dev ;;
-    test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus ;;
+    test) echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev util-linux mpich libmpich-dev gfortran ;;
     deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;

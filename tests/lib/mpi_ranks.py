@@ -5,6 +5,9 @@ import subprocess
 
 from tap import LeftOut
 
+# MPICH's, whose plain names are Open MPI's where Debian has both.
+MPICC, MPIEXEC = (shutil.which(name + ".mpich") or name for name in ("mpicc", "mpiexec"))
+
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -29,10 +32,10 @@ int main(int argc, char **argv)
 
 
 def build(folder):
-    """Its path, once built in the folder; to be started by MPICH's mpiexec."""
-    if shutil.which("mpicc") is None or "HYDRA" not in (subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout if shutil.which("mpiexec") else ""):
+    """Its path, once built in the folder; to be started by MPIEXEC."""
+    if shutil.which(MPICC) is None or "HYDRA" not in (subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True).stdout if shutil.which(MPIEXEC) else ""):
         raise LeftOut("there is no MPICH (tests/lib/deps.sh cluster)")
     program = pathlib.Path(folder) / "ranks"
     program.with_suffix(".c").write_text(PROGRAM)
-    subprocess.run(["mpicc", "-o", program, program.with_suffix(".c")], check=True)
+    subprocess.run([MPICC, "-o", program, program.with_suffix(".c")], check=True)
     return program

@@ -151,7 +151,7 @@ def ranks_of_mpich_have_their_berths():
         expected = [f"{n} 2 1 {'1 0' if plan[n]['cpus'] == '0' else '0 1'} {plan[n]['environment'][VISIBLE]}" for n in (0, 1)]
         lines, said = bed.run("-n2", "--gpus=2", "--mpi=pmi2", *FREE, words=words, program=(program,))
         assert sorted(lines) == expected and said == "", (lines, said, expected)
-        command = ["mpiexec", "-launcher", "fork", "-n", "2", *bed.command(*words), "--", program]
+        command = [mpi_ranks.MPIEXEC, "-launcher", "fork", "-n", "2", *bed.command(*words), "--", program]
         done = bed.cluster.run("srun", "-Q", "-n1", "-c2", "--gpus=2", *FREE, *command)
         assert done.returncode == 0 and sorted(done.stdout.splitlines()) == expected and done.stderr == "", (done, expected)
 

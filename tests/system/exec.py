@@ -463,7 +463,7 @@ def mpi_ranks_have_their_berths():
         command = [BIN / "berth", "--socket", daemon.socket, "exec", "--gpus", "0-7", "--pattern", "pairs", "--bytes", "64M", "--", program]
 
         def launch(*options):
-            done = subprocess.run(["mpiexec", "-n", "2", *options, *command], env=clean_environment(), capture_output=True, text=True, timeout=120)
+            done = subprocess.run([mpi_ranks.MPIEXEC, "-n", "2", *options, *command], env=clean_environment(), capture_output=True, text=True, timeout=120)
             assert done.returncode == 0, (done.stdout, done.stderr)
             return sorted(line.split() for line in done.stdout.splitlines()), done.stderr
 

@@ -1,16 +1,20 @@
 """berth export over every test node, each text given to the tool that reads it."""
 import json
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-from berthd import NODES  # noqa: E402
+from berthd import BIN, Daemon, NODES  # noqa: E402
+from cpuset import cpuset  # noqa: E402
 from exported import ask, berth, cells, export, has_xml, made, nodes, numbers, places, run, tool, value, vendors  # noqa: E402
-from tap import run_tests  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 
 
 # What the parsers of NCCL and RCCL take (src/graph/xml.cc of both): no declaration, no text, one space before an attribute, values in
@@ -324,6 +328,27 @@ def test_names_from_outside_end_nothing():
         ElementTree.fromstring(export(node, "rccl"))
         status, picture, said = run(tool("dot"), "-Tsvg", text=export(node, "dot"))
         assert status == 0 and said == "" and "&lt;c&gt;" in picture, (status, said)
+
+
+def test_open_mpi_binds_within_a_cpuset():
+    """The variables of docs/EXPORT.md: Open MPI binds to a cpu of its cpuset, not to one that the file has and the job has not."""
+    mpirun = shutil.which("mpirun.openmpi")
+    if mpirun is None:
+        raise LeftOut("there is no Open MPI (tests/lib/deps.sh test)")
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise LeftOut("one cpu only")
+    line = re.search(r"load the file with `((?:HWLOC_\w+=\S+ ?)+)`", (HERE.parent.parent / "docs/EXPORT.md").read_text()).group(1)
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    with Daemon("--no-probe") as daemon, cpuset(cpus[-1]) as confine:
+        path = daemon.directory / "node.xml"
+        done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "export", "hwloc", "-o", path], capture_output=True, text=True)
+        assert done.returncode == 0, done
+        documented = dict(word.split("=", 1) for word in line.replace("node.xml", str(path)).split())
+        for variables in ({}, documented):
+            done = subprocess.run([mpirun, "-n", "1", "--bind-to", "core", "grep", "Cpus_allowed_list", "/proc/self/status"], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, **as_root, **variables}, preexec_fn=confine)
+            assert done.returncode == 0 and done.stdout.split() == ["Cpus_allowed_list:", str(cpus[-1])], (variables, done)
 
 
 def test_rankfile_is_binds():
