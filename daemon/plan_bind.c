@@ -25,7 +25,7 @@ struct work {
     struct bind_cores cores;
     struct bind_gpus gpus;
     struct bind_traffic traffic;
-    bool in_order; /* tasks without gpus have the cores in order */
+    enum bind_order order; /* of the cores of tasks without gpus */
     struct bind_answer answer;
 };
 
@@ -157,7 +157,7 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
                                            &answer->cores_per_task, err);
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
-        code = plan_bind_stream_choose(&stream, answer->task_count, answer->cores_per_task, cpus, &work->in_order, err);
+        code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus, &work->order, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     if (code == BERTH_OK)
@@ -210,7 +210,7 @@ static void judge(struct work *work)
         answer->gap = 0;
     }
     if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
-        plan_warn(&answer->reasons, "not proven to be the best: of tasks without gpus only the launcher's own order of cores is weighed against this, each task with the memory next to its cores");
+        plan_warn(&answer->reasons, "not proven to be the best: of tasks without gpus only few orders of cores are weighed, the launcher's own among them, each task with the memory next to its cores");
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
@@ -242,7 +242,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     if (code == BERTH_OK && !work->traffic.is_chosen)
-        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->in_order, work->traffic.is_placed, answer);
+        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->order, work->traffic.is_placed, answer);
     size_t places = answer->evidence.count;
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)

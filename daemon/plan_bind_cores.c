@@ -17,6 +17,9 @@
 /* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
 #define SAME_RATE 1.05
 
+/* The least part of an even share of the cores that tasks get to stay in one NUMA node each. */
+#define NUMA_SHARE (7.0 / 8)
+
 /* Host memory to gpu, as measured. */
 static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
 {
@@ -130,6 +133,36 @@ static void say_share(const struct hand *hand, const struct bind_share *share)
               share->each == 1 ? "" : "s", share->short_cores == 1 ? "is" : "are", share->short_cores, share->short_task, gpu, more, share->others);
 }
 
+/* Tasks of so many cores that fit, each within one NUMA node. */
+static size_t fitting_in_numas(const struct bind_cores *cores, unsigned each)
+{
+    size_t tasks = 0;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        unsigned in_numa = 0;
+        bool counted = false; /* by a group before it */
+        for (size_t h = 0; h < cores->group_count; h++)
+            if (h == g || (cores->group[g].numa != PLACE_NONE && cores->group[h].numa == cores->group[g].numa)) {
+                in_numa += cores->group[h].cores;
+                counted = counted || h < g;
+            }
+        tasks += counted ? 0 : in_numa / each;
+    }
+    return tasks;
+}
+
+/* Leaves a few cores unused where every task then fits into one NUMA node. */
+static void keep_in_numas(const struct hand *hand, int64_t *each)
+{
+    unsigned all = (unsigned)*each, less = all;
+    while (less >= all * NUMA_SHARE && fitting_in_numas(hand->cores, less) < hand->request->tasks)
+        less--;
+    if (less == all || less < all * NUMA_SHARE)
+        return;
+    *each = less;
+    plan_warn(hand->warnings, "%u cores a task, not %u: so each task's cores are in one NUMA node "
+              "(cores_per_task says how many all get)", less, all);
+}
+
 /* With gpus as many as every task finds next to its own. */
 static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct berth_err *err)
 {
@@ -143,6 +176,8 @@ static enum berth_code even_share(const struct hand *hand, int64_t *ret, struct 
         code = plan_bind_share(&(struct bind_share_request){hand->cores, tasks, near}, &share, err);
         if (code == BERTH_OK)
             say_share(hand, &share);
+    } else if (code == BERTH_OK) {
+        keep_in_numas(hand, &share.each);
     }
     free(near);
     *ret = share.each;
@@ -320,10 +355,10 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
         hand->home[t] = SIZE_MAX;
     if (hand->near != NULL && !hand_out_by_gpus(hand))
         return err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
-    if (hand->near == NULL) {
+    if (hand->near == NULL)
         plan_bind_hand_evenly(hand);
+    if (hand->near == NULL && request->joined == NULL)
         qsort(hand->cpus, request->tasks, sizeof *hand->cpus, compare_cpus);
-    }
     *ret_cores = each;
     return BERTH_OK;
 }

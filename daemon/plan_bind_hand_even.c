@@ -74,14 +74,51 @@ static size_t nearest_free(const struct hand *hand, size_t task, size_t start, e
     return best;
 }
 
+/* The cores of a whole family of tasks, which is known by its lowest. */
+static unsigned missing_of(const struct hand *hand, size_t lowest)
+{
+    const size_t *joined = hand->request->joined;
+    unsigned missing = joined == NULL ? hand->missing[lowest] : 0;
+    for (size_t t = lowest; joined != NULL && t < hand->request->tasks; t++)
+        missing += joined[t] == lowest ? hand->missing[t] : 0;
+    return missing;
+}
+
+/* One task, from the group where its family begins; whole in one group while one has room. */
+static void take_beside(struct hand *hand, size_t task, size_t start, enum fits fits)
+{
+    size_t best = hand->cores->group[start].free >= hand->missing[task] ? start : SIZE_MAX;
+    double nearest = INFINITY;
+    for (size_t g = 0; g < hand->cores->group_count && best != start; g++) {
+        double distance = plan_distance(hand->snap, hand->cores->group[start].place, hand->cores->group[g].place);
+        if (hand->cores->group[g].free >= hand->missing[task] && distance < nearest) {
+            nearest = distance;
+            best = g;
+        }
+    }
+    best = best != SIZE_MAX ? best : hand->cores->group[start].free > 0 ? start : nearest_free(hand, task, start, fits);
+    for (size_t g = best; hand->missing[task] > 0; g = nearest_free(hand, task, start, fits))
+        plan_bind_hand_take(hand, task, g);
+}
+
 void plan_bind_hand_evenly(struct hand *hand)
 {
+    const size_t *joined = hand->request->joined;
     for (size_t t = 0; t < hand->request->tasks; t++) {
         enum fits fits = FITS_GROUP;
-        size_t start = least_loaded(hand, fits, hand->missing[t]);
+        if (joined != NULL && joined[t] != t)
+            continue;
+        unsigned missing = missing_of(hand, t);
+        size_t start = least_loaded(hand, fits, missing);
         while (start == SIZE_MAX)
-            start = least_loaded(hand, ++fits, hand->missing[t]);
-        for (size_t g = start; hand->missing[t] > 0; g = nearest_free(hand, t, start, fits))
-            plan_bind_hand_take(hand, t, g);
+            start = least_loaded(hand, ++fits, missing);
+        if (joined == NULL || missing == hand->missing[t]) {
+            for (size_t g = start; hand->missing[t] > 0; g = nearest_free(hand, t, start, fits))
+                plan_bind_hand_take(hand, t, g);
+            continue;
+        }
+        for (size_t other = t; other < hand->request->tasks; other++)
+            if (joined[other] == t)
+                take_beside(hand, other, start, FITS_NOWHERE);
     }
 }

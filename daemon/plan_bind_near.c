@@ -72,11 +72,13 @@ static void say_task(const struct snapshot *snap, const struct bind_cores *cores
     plan_warn(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
 }
 
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, bool is_placed, struct bind_answer *answer)
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, enum bind_order order, bool is_placed, struct bind_answer *answer)
 {
     size_t tasks = answer->task_count;
-    if (in_order)
-        plan_warn(&answer->reasons, "tasks have the cores in order: what they stream takes less so than where the fewest others are for the cores there");
+    if (order == ORDER_LAUNCHER)
+        plan_warn(&answer->reasons, "tasks have the cores in order: a step takes less so than where the fewest others are for the cores there");
+    else if (order == ORDER_PEERS)
+        plan_warn(&answer->reasons, "tasks that send each other bytes are in one llc, else in one NUMA node, as long as they fit; such groups go where the fewest others are");
     else if (answer->gpus_per_task == 0)
         plan_warn(&answer->reasons, "tasks go where the fewest others are for the cores there: the NUMA node first, then the llc");
     else if (is_placed)

@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "plan_bind.h"
-#include "plan_bind_usable.h"
+#include "plan_bind_stream.h"
 
-/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed; in_order: tasks without gpus have the cores in order; is_placed: gpus are by what
+/* Adds to the answer's reasons; its tasks have all that they get. gpus: how many were allowed; order: of the cores of tasks without gpus; is_placed: gpus are by what
  * tasks send each other (plan_bind_structure.h). */
-void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, bool in_order, bool is_placed, struct bind_answer *answer);
+void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, enum bind_order order, bool is_placed, struct bind_answer *answer);

@@ -3,9 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "memuse.h"
 #include "plan_bind_memory.h"
+#include "plan_bind_peers.h"
 #include "plan_text.h"
 
 #define WORTH 0.005 /* less is not worth other cores, or a line */
@@ -129,7 +131,7 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
     if (code != BERTH_OK)
         return code;
     ret->alone_ns = time.time_ns;
-    ret->at_least = any.at_least || any.floor != 0 || count_flows(pricing->stream->traffic, false) > 0;
+    ret->at_least = any.at_least || any.floor != 0;
     if (!is_known)
         ret->time = (struct prediction){NAN, NAN, NAN};
     else if (ret->at_least)
@@ -195,21 +197,107 @@ static struct cpuset *in_order(const struct bind_cores *cores, size_t tasks, int
     return cpus;
 }
 
-enum berth_code plan_bind_stream_choose(const struct bind_stream *stream, size_t tasks, int64_t each, struct cpuset *cpus, bool *ret_in_order, struct berth_err *err)
+static struct bind_peers peers_of(const struct bind_stream *stream, size_t tasks)
 {
-    struct streamed ours = {0}, order = {0};
-    if (count_flows(stream->traffic, true) == 0)
-        return BERTH_OK;
-    struct cpuset *ordered = in_order(stream->cores, tasks, each, err);
-    if (ordered == NULL)
-        return BERTH_NO_MEMORY;
-    enum berth_code code = price_cpus(stream, tasks, cpus, &ours, err);
+    return (struct bind_peers){.snap = stream->snap, .traffic = stream->traffic, .cores = stream->cores, .tasks = tasks};
+}
+
+/* What decides between two orders of cores. */
+struct weight {
+    double time_ns;  /* of all that is known; NAN: the memory's part is not */
+    double distance; /* of peers whose time is not known; else 0 */
+};
+
+static enum berth_code weigh(const struct bind_stream *stream, size_t tasks, const struct cpuset *cpus,
+                             struct weight *ret, struct berth_err *err)
+{
+    struct bind_peers peers = peers_of(stream, tasks);
+    struct streamed streamed = {0};
+    struct peers_time exchanged;
+    enum berth_code code = BERTH_OK;
+    if (count_flows(stream->traffic, true) > 0)
+        code = price_cpus(stream, tasks, cpus, &streamed, err);
     if (code == BERTH_OK)
-        code = price_cpus(stream, tasks, ordered, &order, err);
-    *ret_in_order = code == BERTH_OK && order.time.time_ns * (1 + WORTH) < ours.time.time_ns;
-    for (size_t t = 0; *ret_in_order && t < tasks; t++)
-        cpus[t] = ordered[t];
-    free(ordered);
+        code = plan_bind_peers_time(&peers, cpus, &exchanged, err);
+    if (code != BERTH_OK)
+        return code;
+    bool is_known = !isnan(exchanged.time_ns);
+    *ret = (struct weight){streamed.time.time_ns + (is_known ? exchanged.time_ns : 0), is_known ? 0 : exchanged.distance};
+    return BERTH_OK;
+}
+
+static bool is_better(const struct weight *a, const struct weight *b)
+{
+    if (a->time_ns * (1 + WORTH) < b->time_ns)
+        return true;
+    return a->time_ns <= b->time_ns * (1 + WORTH) && a->distance < b->distance;
+}
+
+/* Cores for families of tasks that exchange bytes. */
+static struct cpuset *by_peers(const struct bind_stream *stream, const struct bind_cores_request *request, struct berth_err *err)
+{
+    struct plan_evidence uncited = {0};
+    struct plan_warnings unsaid = {0};
+    struct bind_cores_request families = *request;
+    struct bind_peers peers = peers_of(stream, request->tasks);
+    int64_t each = 0;
+    size_t *joined = calloc(request->tasks, sizeof *joined);
+    struct cpuset *cpus = calloc(request->tasks, sizeof *cpus);
+    enum berth_code code = joined != NULL && cpus != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    if (code == BERTH_OK) {
+        plan_bind_peers_join(stream->traffic, request->tasks, joined);
+        families.joined = joined;
+        plan_bind_cores_reset(stream->cores);
+        code = plan_bind_cores(stream->snap, stream->cores, &families, &uncited, &unsaid, cpus, &each, err);
+    }
+    if (code == BERTH_OK)
+        code = plan_bind_peers_assign(&peers, cpus, err);
+    plan_evidence_done(&uncited);
+    free(joined);
+    if (code == BERTH_OK)
+        return cpus;
+    free(cpus);
+    return NULL;
+}
+
+/* Weighs one order of cores against the least so far, and frees it. */
+static enum berth_code try_order(const struct bind_stream *stream, size_t tasks, struct cpuset *take_others, struct cpuset *cpus,
+                                 struct weight *least, bool *ret_taken, struct berth_err *err)
+{
+    struct weight other;
+    *ret_taken = false;
+    if (take_others == NULL)
+        return err->code;
+    enum berth_code code = weigh(stream, tasks, take_others, &other, err);
+    if (code == BERTH_OK && is_better(&other, least)) {
+        *ret_taken = true;
+        *least = other;
+        memcpy(cpus, take_others, tasks * sizeof *cpus);
+    }
+    free(take_others);
+    return code;
+}
+
+enum berth_code plan_bind_stream_choose(const struct bind_stream *stream, const struct bind_cores_request *request,
+                                        int64_t each, struct cpuset *cpus, enum bind_order *ret_order,
+                                        struct berth_err *err)
+{
+    size_t tasks = request->tasks;
+    bool exchanges = plan_bind_peers_count(stream->traffic) > 0, taken = false;
+    struct bind_peers peers = peers_of(stream, tasks);
+    struct weight least;
+    *ret_order = ORDER_EVEN;
+    if (!exchanges && count_flows(stream->traffic, true) == 0)
+        return BERTH_OK;
+    enum berth_code code = plan_bind_peers_assign(&peers, cpus, err);
+    if (code == BERTH_OK)
+        code = weigh(stream, tasks, cpus, &least, err);
+    if (code == BERTH_OK && exchanges)
+        code = try_order(stream, tasks, by_peers(stream, request, err), cpus, &least, &taken, err);
+    *ret_order = taken ? ORDER_PEERS : *ret_order;
+    if (code == BERTH_OK)
+        code = try_order(stream, tasks, in_order(stream->cores, tasks, each, err), cpus, &least, &taken, err);
+    *ret_order = code == BERTH_OK && taken ? ORDER_LAUNCHER : *ret_order;
     return code;
 }
 
@@ -244,38 +332,129 @@ static const char *source_of(const struct plan_evidence *evidence)
     return is_published ? " (published)" : is_stated ? " (nominal)" : "";
 }
 
-static void warn_of(const struct streamed *ours, size_t between, struct plan_warnings *warnings)
+static void warn_of(const struct streamed *ours, size_t unknown, struct plan_warnings *warnings)
 {
-    if (between > 0)
-        plan_warn(warnings, "what %zu transfer%s between tasks without gpus take%s is not known: it is not in the time", between, between == 1 ? "" : "s", between == 1 ? "s" : "");
+    if (unknown > 0)
+        plan_warn(warnings, "what %zu transfer%s between tasks without gpus take%s is not known: it is not in the time", unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
     if (ours->memories > 1)
         plan_warn(warnings, "what cores of several NUMA nodes get when all stream at the same time was not measured: each memory counts as alone");
+}
+
+/* A step of all tasks. */
+struct step {
+    struct streamed streamed;
+    struct peers_time exchanged;
+    struct prediction time;
+    bool is_measured;
+    size_t unknown; /* flows that are not in the time */
+};
+
+/* Adds what tasks exchange to what they stream. */
+static void sum_step(const struct bind_stream *stream, struct step *step)
+{
+    const struct peers_time *exchanged = &step->exchanged;
+    bool streams = count_flows(stream->traffic, true) > 0, exchanges = plan_bind_peers_count(stream->traffic) > 0;
+    bool is_known = exchanges && !isnan(exchanged->time_ns);
+    step->unknown = count_flows(stream->traffic, false) - (is_known ? plan_bind_peers_count(stream->traffic) : 0);
+    step->is_measured = (!streams || step->streamed.is_measured) && (!is_known || (exchanged->is_measured && !streams)) && step->unknown == 0;
+    if (!streams && !is_known) {
+        step->time = (struct prediction){NAN, NAN, NAN};
+        return;
+    }
+    step->time = streams ? step->streamed.time : (struct prediction){0, 0, 0};
+    if (isnan(step->time.time_ns))
+        return;
+    bool at_least = (streams && step->streamed.at_least) || exchanged->at_least || step->unknown > 0;
+    double time = step->time.time_ns + (is_known ? exchanged->time_ns : 0);
+    if (at_least)
+        step->time = (struct prediction){time, time, NAN};
+    else if (is_known)
+        step->time = (struct prediction){time, NAN, NAN};
+}
+
+static enum berth_code price_step(const struct bind_stream *stream, const struct bind_answer *answer,
+                                  const struct cpuset *cpus, struct step *ret, struct berth_err *err)
+{
+    struct bind_peers peers = peers_of(stream, answer->task_count);
+    enum berth_code code = plan_bind_peers_time(&peers, cpus, &ret->exchanged, err);
+    if (code == BERTH_OK)
+        sum_step(stream, ret);
+    return code;
+}
+
+/* "task 0 to task 1 is the longest transfer of the busiest task: core0 to core1, 48 ns a round trip, 15.0 GB/s". */
+static void say_peers(const struct bind_stream *stream, const struct peers_time *exchanged, const char *prefix,
+                      struct plan_warnings *reasons)
+{
+    const struct graph *graph = stream->snap->graph;
+    char rate[PLAN_TEXT_SIZE] = "no rate known";
+    if (exchanged->latency == NULL || isnan(exchanged->time_ns))
+        return;
+    const struct traffic_flow *flow = &stream->traffic->flow[exchanged->flow];
+    if (exchanged->rate != NULL)
+        plan_text_rate(exchanged->rate->value, rate);
+    plan_warn(reasons, "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s to %s), %s", prefix,
+              flow->from, flow->to, exchanged->latency->value, graph_place(graph, exchanged->latency->from)->name,
+              graph_place(graph, exchanged->latency->to)->name, rate);
+}
+
+/* The launcher's own order, as the baseline; its cpus are not kept. */
+static enum berth_code price_order(const struct bind_stream *stream, const struct bind_answer *answer, struct step *ret,
+                                   struct berth_err *err)
+{
+    struct cpuset *ordered = in_order(stream->cores, answer->task_count, answer->cores_per_task, err);
+    if (ordered == NULL)
+        return BERTH_NO_MEMORY;
+    enum berth_code code = BERTH_OK;
+    if (count_flows(stream->traffic, true) > 0)
+        code = price_cpus(stream, answer->task_count, ordered, &ret->streamed, err);
+    if (code == BERTH_OK)
+        code = price_step(stream, answer, ordered, ret, err);
+    free(ordered);
+    return code;
+}
+
+/* The answer's own tasks, with what their times rest on. ret_source: as source_of says. */
+static enum berth_code price_own(const struct bind_stream *stream, struct bind_answer *answer, struct step *ret,
+                                 const char **ret_source, struct berth_err *err)
+{
+    struct plan_evidence its = {0};
+    struct memrate_basis basis = {.evidence = &its, .warnings = &answer->warnings};
+    size_t start = answer->evidence.count;
+    struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
+    if (cpus == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    enum berth_code code = BERTH_OK;
+    for (size_t t = 0; t < answer->task_count; t++)
+        cpus[t] = answer->task[t].cpus;
+    if (count_flows(stream->traffic, true) > 0)
+        code = price_tasks(stream, answer->task, answer->task_count, &basis, &ret->streamed, err);
+    if (code == BERTH_OK)
+        code = price_step(stream, answer, cpus, ret, err);
+    const struct value *cited[] = {ret->exchanged.latency, ret->exchanged.rate};
+    for (size_t i = 0; i < 2 && code == BERTH_OK && cited[i] != NULL; i++)
+        if (!plan_evidence_add(&answer->evidence, start, cited[i]))
+            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    for (size_t i = 0; i < its.count && code == BERTH_OK; i++)
+        if (!plan_evidence_add_same(&answer->evidence, start, &its, i))
+            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    *ret_source = source_of(&its);
+    plan_evidence_done(&its);
+    free(cpus);
+    return code;
 }
 
 enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct bind_answer *answer, struct berth_err *err)
 {
     const struct graph *graph = stream->snap->graph;
-    size_t between = count_flows(stream->traffic, false);
-    struct streamed ours = {0}, order = {0};
-    if (count_flows(stream->traffic, true) == 0) {
-        if (between > 0)
-            plan_warn(&answer->warnings, "no time is predicted: nothing says what tasks without gpus take for what they send each other; locality alone decided");
+    bool streams = count_flows(stream->traffic, true) > 0;
+    struct step ours = {0}, order = {0};
+    const char *source = "", *before = "in the launcher's own order: ";
+    if (!streams && count_flows(stream->traffic, false) == 0)
         return BERTH_OK;
-    }
-    struct plan_evidence its = {0};
-    struct memrate_basis basis = {.evidence = &its, .warnings = &answer->warnings};
-    enum berth_code code = price_tasks(stream, answer->task, answer->task_count, &basis, &ours, err);
-    size_t start = answer->evidence.count;
-    for (size_t i = 0; i < its.count && code == BERTH_OK; i++)
-        if (!plan_evidence_add_same(&answer->evidence, start, &its, i))
-            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    const char *source = source_of(&its);
-    plan_evidence_done(&its);
-    struct cpuset *ordered = code == BERTH_OK ? in_order(stream->cores, answer->task_count, answer->cores_per_task, err) : NULL;
-    if (ordered == NULL)
-        return code == BERTH_OK ? BERTH_NO_MEMORY : code;
-    code = price_cpus(stream, answer->task_count, ordered, &order, err);
-    free(ordered);
+    enum berth_code code = price_own(stream, answer, &ours, &source, err);
+    if (code == BERTH_OK)
+        code = price_order(stream, answer, &order, err);
     if (code != BERTH_OK)
         return code;
     answer->predicted = ours.time;
@@ -283,15 +462,22 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
     answer->predicted_is_measured = ours.is_measured;
     answer->baseline_is_measured = order.is_measured;
     if (isnan(ours.time.time_ns)) {
-        plan_warn(&answer->warnings, "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided");
+        plan_warn(&answer->warnings, streams ? "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided"
+                                             : "no time is predicted: nothing says what tasks without gpus take for what they send each other (berth probe cpu_pingpong measures it); locality alone decided");
         return BERTH_OK;
     }
-    name_bottleneck(graph, &ours, answer->bottleneck);
-    say(graph, &ours, "", source, &answer->reasons);
-    if (!isnan(order.time.time_ns))
-        name_bottleneck(graph, &order, answer->baseline_bottleneck);
-    if (order.time.time_ns > ours.time.time_ns * (1 + WORTH))
-        say(graph, &order, "in the launcher's own order: ", "", &answer->reasons);
-    warn_of(&ours, between, &answer->warnings);
+    bool is_worse = order.time.time_ns > ours.time.time_ns * (1 + WORTH);
+    if (streams) {
+        name_bottleneck(graph, &ours.streamed, answer->bottleneck);
+        say(graph, &ours.streamed, "", source, &answer->reasons);
+    }
+    say_peers(stream, &ours.exchanged, "", &answer->reasons);
+    if (streams && !isnan(order.time.time_ns))
+        name_bottleneck(graph, &order.streamed, answer->baseline_bottleneck);
+    if (streams && is_worse)
+        say(graph, &order.streamed, before, "", &answer->reasons);
+    if (is_worse)
+        say_peers(stream, &order.exchanged, before, &answer->reasons);
+    warn_of(&ours.streamed, ours.unknown, &answer->warnings);
     return BERTH_OK;
 }

@@ -90,6 +90,16 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
     return BERTH_OK;
 }
 
+void plan_bind_cores_reset(struct bind_cores *cores)
+{
+    for (size_t i = 0; i < cores->count; i++)
+        cores->core[i].taken = false;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        cores->group[g].free = cores->group[g].cores;
+        cores->group[g].tasks = 0;
+    }
+}
+
 void plan_bind_cores_done(struct bind_cores *cores)
 {
     free(cores->core);

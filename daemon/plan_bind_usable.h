@@ -35,6 +35,9 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
                                      struct berth_err *err);
 void plan_bind_cores_done(struct bind_cores *cores);
 
+/* Takes back all cores that were given out. */
+void plan_bind_cores_reset(struct bind_cores *cores);
+
 /* How many usable cores lie next to a place: those that share cpus with it, else those of its NUMA node; 0 when neither is known. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place);
 
@@ -45,4 +48,5 @@ struct bind_cores_request {
     size_t gpus_per_task;
     int64_t cores_per_task; /* 0 default */
     const place_id *numa;   /* by task: of cores equally near to its gpus, these first; NULL any */
+    const size_t *joined;   /* without gpus, by task: the lowest of those that stay together; NULL each alone */
 };

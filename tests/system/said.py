@@ -60,7 +60,7 @@ def a_shared_gpu_more_may_take_a_price_away():
 
 def why_nothing_is_proven_of_tasks_without_gpus_is_said():
     """Nothing but the launcher's order is weighed against their cores; one task of all cores has nothing to choose but the memory."""
-    last = "not proven to be the best: of tasks without gpus only the launcher's own order of cores is weighed"
+    last = "not proven to be the best: of tasks without gpus only few orders of cores are weighed"
     for name, allowed, tasks, is_proven in (("h200x4", {}, 1, True), ("h200x4", {}, 2, False), ("mi250x", {}, 1, False), ("mi250x", {"memory": ["numa1"]}, 1, True), ("mi250x", {}, 4, False)):
         with Daemon("--node", NODES / name) as daemon:
             answer = bind(daemon, tasks=tasks, gpus_per_task=0, host_bytes=MIB, allowed=allowed)
