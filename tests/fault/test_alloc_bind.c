@@ -72,6 +72,46 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
     return code;
 }
 
+/* Tasks without gpus, of which some pairs were measured. */
+static struct snapshot *make_cores(const void *question)
+{
+    (void)question;
+    struct graph *graph = graph_new();
+    struct values *values = values_new();
+    place_id core[CORES];
+    place_id machine = add(graph, PLACE_MACHINE, 0, PLACE_NONE, PLACE_NONE, 0, 0), numa = add(graph, PLACE_NUMA, 0, machine, PLACE_NONE, 0, CORES);
+    for (int c = 0; c < CORES; c++)
+        core[c] = add(graph, PLACE_CORE, c, numa, numa, (unsigned)c, 1);
+    struct value v = {.metric = METRIC_CPU_PINGPONG, .source = VALUE_MEASURED, .from = core[0], .to = core[1], .n = 9, .value = 100, .low = 99, .high = 101};
+    assert_true(values_add(values, &v, "", NULL));
+    return fault_snapshot(graph, values, sets_new());
+}
+
+static enum berth_code ask_cores(struct snapshot *snap, const void *question, struct berth_err *err)
+{
+    (void)question;
+    struct allowed allowed = {.given = true};
+    struct traffic_request wanted = {.tasks = 4, .pattern = TRAFFIC_RING, .bytes = 1 << 20, .host_bytes = 1 << 20};
+    struct traffic traffic;
+    struct bind_answer answer;
+    plan_node_cpus(snap->graph, &allowed.cpus);
+    enum berth_code code = plan_traffic(&wanted, &traffic, err);
+    if (code != BERTH_OK)
+        return code;
+    struct bind_request request = {.tasks = 4, .gpus_per_task = 0, .allowed = &allowed, .traffic = &traffic};
+    code = plan_bind(snap, &request, &answer, err);
+    plan_traffic_done(&traffic);
+    if (code == BERTH_OK)
+        plan_bind_done(&answer);
+    return code;
+}
+
+static void plans_without_gpus_survive(void **state)
+{
+    (void)state;
+    fault_each_place(make_cores, ask_cores, NULL, 10);
+}
+
 static void plans_survive(void **state)
 {
     (void)state;
@@ -82,6 +122,6 @@ static void plans_survive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_survive)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_survive), cmocka_unit_test(plans_without_gpus_survive)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

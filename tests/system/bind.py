@@ -434,9 +434,7 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
                     touched = any(v["metric"] == "allocation" for v in reply["options"][0]["why"]) if error is None else True
                     assert touched or allowed or abs(reply["options"][0]["predicted"]["time_ns"] / time_of(answer) - 1) < 1e-5, (answer, reply)
             answer = node.bind(tasks=2, gpus_per_task=0, cores_per_task=1, pattern="ring", bytes=MIB)
-            is_told = any("what they send each other" in line for line in answer["warnings"])
-            assert (answer["predicted"] is None) == is_told, answer
-            assert is_told or any(v["metric"] == "cpu_pingpong" for v in answer["why"]), answer
+            assert any("what they send each other" in line for line in answer["warnings"]) if answer["predicted"] is None else "cpu_pingpong" in str(answer["why"]), answer
     assert asked > 30, asked
 
 
