@@ -12,6 +12,7 @@
 #include "plan_bind_memory.h"
 #include "plan_bind_near.h"
 #include "plan_bind_nics.h"
+#include "plan_bind_peers.h"
 #include "plan_bind_stream.h"
 #include "plan_bind_traffic.h"
 #include "plan_ends.h"
@@ -158,6 +159,9 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
         code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus, &work->order, err);
+    struct bind_peers peers = {.snap = work->snap, .traffic = work->request->traffic, .cores = &work->cores, .tasks = answer->task_count};
+    if (code == BERTH_OK && answer->gpus_per_task == 0 && request.cores_per_task == 0)
+        code = plan_bind_peers_hint(&peers, answer->cores_per_task, &answer->warnings, err);
     if (code == BERTH_OK)
         code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
     if (code == BERTH_OK)

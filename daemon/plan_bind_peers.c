@@ -351,3 +351,22 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
     for (size_t t = 0; t < tasks; t++)
         ret[t] = root_of(ret, t);
 }
+
+enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct plan_warnings *warnings,
+                                     struct berth_err *err)
+{
+    size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), *size = joined + peers->tasks, most = 0, room = 0;
+    if (joined == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    plan_bind_peers_join(peers->traffic, peers->tasks, joined);
+    for (size_t t = 0; t < peers->tasks; t++)
+        most = ++size[joined[t]] > size[joined[most]] ? t : most;
+    size_t family = size[joined[most]], lowest = joined[most];
+    free(joined);
+    for (size_t g = 0; g < peers->cores->group_count; g++)
+        room = peers->cores->group[g].cores > room ? peers->cores->group[g].cores : room;
+    if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each && room >= family)
+        plan_warn(warnings, "task %zu and the %zu that exchange bytes with it would share an L3 with %zu core%s each (cores_per_task)",
+                  lowest, family - 1, room / family, room / family == 1 ? "" : "s");
+    return BERTH_OK;
+}

@@ -111,6 +111,22 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
     end(&f);
 }
 
+/* An even share fills an L3 with each task: a warning says with how many cores both fit. */
+static void how_many_cores_let_them_share_an_l3_is_said(void **state)
+{
+    (void)state;
+    struct fixture f = begin(1, 2, 4);
+    all_pairs(&f, 8);
+    ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_int_equal(f.answer.cores_per_task, 4);
+    assert_true(says(&f.answer.warnings, "task 0 and the 1 that exchange bytes with it would share an L3 with 2 cores each"));
+    ask(&f, 2, 2, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_true(share_l3(&f, 0, 1) && !says(&f.answer.warnings, "would share"));
+    ask(&f, 4, 0, 0, (struct traffic_exact[]){{0, 1, MIB}, {1, 2, MIB}}, 2);
+    assert_true(says(&f.answer.warnings, "task 0 and the 2 that exchange bytes with it would share an L3 with 1 core each"));
+    end(&f);
+}
+
 /* Without measurements structure puts them together, and no time is predicted. */
 static void structure_decides_where_nothing_is_measured(void **state)
 {
@@ -191,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_that_talk_share_an_l3),
         cmocka_unit_test(partners_far_apart_in_rank_share_an_l3),
+        cmocka_unit_test(how_many_cores_let_them_share_an_l3_is_said),
         cmocka_unit_test(structure_decides_where_nothing_is_measured),
         cmocka_unit_test(one_pair_stands_for_two_l3s),
         cmocka_unit_test(memory_bandwidth_goes_before_a_shared_l3),
