@@ -13,6 +13,7 @@
 #include "backend_hwloc_values.h"
 #include "iodev.h"
 
+#define GIB 1073741824.0
 #define MEMORY_TOLERANCE 0.10 /* the kernel keeps some of each node for itself */
 
 struct walk {
@@ -173,11 +174,12 @@ static void compare_memory(struct walk *walk)
         return;
     draft_detail(walk->draft, 0, "kernel_memory_bytes", "%.0f", total);
     if (nodes > 1) {
-        draft_disagree(walk->draft, "%d NUMA nodes have %.0f bytes of memory together, MemTotal of /proc/meminfo is %.0f; kept is what the nodes say.", nodes,
-                       sum, total);
+        draft_disagree(walk->draft, "%d NUMA nodes have %.1f GiB of memory together, MemTotal of /proc/meminfo is %.1f GiB; kept is what the nodes say.",
+                       nodes, sum / GIB, total / GIB);
         return;
     }
-    draft_disagree(walk->draft, "numa%d, alone, has %.0f bytes of memory, MemTotal of /proc/meminfo is %.0f; kept is MemTotal.", number, sum, total);
+    draft_disagree(walk->draft, "numa%d, alone, has %.1f GiB of memory, MemTotal of /proc/meminfo is %.1f GiB; kept is MemTotal.", number, sum / GIB,
+                   total / GIB);
     draft_place(walk->draft, draft_numbered(walk->draft, PLACE_NUMA, number))->capacity_bytes = (int64_t)total;
 }
 

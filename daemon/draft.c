@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GIB 1073741824.0
+
 static const struct draft_extra new_extra = {
     .pci = PCI_NONE, .kfd_node = -1, .said_numa = PLACE_NONE, .pcie_bytes_per_s = (double)NAN};
 
@@ -156,8 +158,8 @@ void draft_say_memory(struct draft *draft, place_id id, int64_t bytes, enum sour
     double tolerance = is_cpu_side(place->kind) ? 0.10 : 0.02;
     if (fabs((double)bytes - (double)place->capacity_bytes) > tolerance * (double)place->capacity_bytes) {
         char label[64];
-        draft_disagree(draft, "%s says that %s has %lld bytes of memory, %s says %lld; kept is what %s says.", draft_source_name(old),
-                       draft_label(draft, id, label), (long long)place->capacity_bytes, draft_source_name(source), (long long)bytes,
+        draft_disagree(draft, "%s says that %s has %.1f GiB of memory, %s says %.1f; kept is what %s says.", draft_source_name(old),
+                       draft_label(draft, id, label), (double)place->capacity_bytes / GIB, draft_source_name(source), (double)bytes / GIB,
                        draft_source_name(kept));
     }
     if (kept == source && source != old) {

@@ -68,31 +68,6 @@ static enum berth_code judge_notes(struct judge_work *work, struct berth_err *er
     return BERTH_OK;
 }
 
-/* The text with long numbers as #: what firmware and kernel say of the memory's size moves from boot to boot. */
-static void without_sizes(char *buffer, size_t size, const char *text)
-{
-    size_t used = 0;
-    while (*text != '\0' && used + 1 < size) {
-        size_t digits = strspn(text, "0123456789");
-        buffer[used++] = digits > 4 ? '#' : *text;
-        text += digits > 4 ? digits : 1;
-    }
-    buffer[used] = '\0';
-}
-
-static enum berth_code judge_disagreements(struct judge_work *work, struct berth_err *err)
-{
-    const struct graph *graph = work->snap->graph;
-    for (size_t i = 0; i < graph->disagreement_count && judge_part_asks(work, 0); i++) {
-        struct finding *finding = judge_part_add(work, SEVERITY_INFO, "sources-disagree", graph_place(graph, 0)->name);
-        if (finding == NULL)
-            return no_memory(err);
-        without_sizes(finding->subject, sizeof finding->subject, graph->disagreements[i]);
-        snprintf(finding->text, sizeof finding->text, "%s", graph->disagreements[i]);
-    }
-    return BERTH_OK;
-}
-
 /* What is shown comes first, and of that the worst: what the headline names is the first of the list. */
 static int compare_findings(const void *a, const void *b)
 {
@@ -178,16 +153,16 @@ static void recall(const struct snapshot *snap, struct finding *finding)
 
 static bool is_shown_by(const struct finding *shown, const struct finding *finding)
 {
-    return shown->severity == finding->severity && shown->since_s == finding->since_s && strcmp(shown->code, finding->code) == 0 &&
-           strcmp(shown->pair, finding->pair) == 0;
+    bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO);
+    return are_both && shown->since_s == finding->since_s && shown->cause == finding->cause;
 }
 
-/* Axes of one pair that went wrong together are shown once, by the worst of them; it comes before the others. */
+/* Shows the values that one cause put out of line at one moment once, by the worst of them; it comes before the others. */
 static void gather(struct judge_work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
         struct finding *finding = &work->finding[i];
-        if (finding->is_unlisted || finding->pair[0] == '\0')
+        if (finding->is_unlisted || finding->cause == PLACE_NONE)
             continue;
         for (size_t k = i + 1; k < work->count; k++) {
             if (work->finding[k].is_unlisted || !is_shown_by(finding, &work->finding[k]))
@@ -209,8 +184,6 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, const s
         code = judge_notes(&work, err);
     if (code == BERTH_OK)
         code = judge_values(&work, err);
-    if (code == BERTH_OK)
-        code = judge_disagreements(&work, err);
     if (code != BERTH_OK) {
         free(work.finding);
         return code;

@@ -26,9 +26,9 @@ struct finding {
     char place[20];
     char code[32];          /* stable, lower case: "link-down", "slower-than-likes", "below-nominal", a note's code */
     char subject[FINDING_SUBJECT_SIZE]; /* what it is about at that place: with code and place the same from run to run */
-    char pair[96];          /* of which metric, from where to where; "" when it is about no value */
-    bool is_unlisted;       /* of one pair more than anybody would read: kept, but not shown */
-    unsigned stands_for;    /* how many others of its pair, with the same code, severity and since_s and other axes, it is shown for */
+    place_id cause;         /* the place that the values out of line have in common; PLACE_NONE when it is about no value */
+    bool is_unlisted;       /* another finding stands for it, or it is one cause more than anybody would read: kept, not shown */
+    unsigned stands_for;    /* how many others of its cause and since_s it is shown for */
     char text[256];
     double value, expected; /* NAN: none; of unit */
     const char *unit;       /* static; NULL none */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 /* Relative standard deviation from run to run. */
+#define HOST_PAGES 0.25 /* of copies that the pages of ordinary host memory decide */
 static const double floors[JUDGE_KIND_COUNT] = {[JUDGE_BANDWIDTH] = 0.01, [JUDGE_LATENCY] = 0.01, [JUDGE_PINGPONG] = 0.03};
 
 struct judge_limits judge_limits_of(const struct config *config)
@@ -28,7 +29,17 @@ enum judge_kind judge_limits_kind(enum metric metric)
     return strcmp(info->unit, "bytes_per_s") == 0 ? JUDGE_BANDWIDTH : JUDGE_LATENCY;
 }
 
-double judge_limits_floor(enum metric metric) { return floors[judge_limits_kind(metric)]; }
+double judge_limits_floor(enum metric metric)
+{
+    bool is_by_pages = metric == METRIC_KIND_COPY || metric == METRIC_ALLOCATION || metric == METRIC_SHARED_WRITE;
+    return is_by_pages ? HOST_PAGES : floors[judge_limits_kind(metric)];
+}
+
+double judge_limits_spread(enum metric metric, const char *axes)
+{
+    bool is_by_pages = strstr(axes, "=pageable") != NULL || strstr(axes, "=managed") != NULL;
+    return is_by_pages ? HOST_PAGES : judge_limits_floor(metric);
+}
 
 /* Copy engines are narrower than the links they use, by design; between cores nothing is stated. */
 double judge_limits_nominal(const struct judge_limits *limits, enum metric metric)

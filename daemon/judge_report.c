@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIRS_LISTED   64   /* and one that counts the rest */
-#define FINDINGS_KEPT 4096 /* of each group, with those of pairs that are not listed */
+#define CAUSES_LISTED 64   /* and one that counts the rest */
+#define EVERYWHERE    0.75 /* of the cells of a metric, at so many places: the machine is the cause */
+#define EVERYWHERE_PLACES 4
+#define FINDINGS_KEPT 4096 /* of each group, with those of causes that are not listed */
 
 static const char *const codes[RULE_COUNT] = {
     [RULE_NOMINAL] = "below-nominal",
@@ -70,8 +72,8 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     describe_expectation(suspect, against, sizeof against);
     if (suspect->runs > 1)
         snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW, suspect->runs);
-    snprintf(finding->pair, sizeof finding->pair, "%s %s %s", info->name, from->name, to->name);
-    snprintf(finding->subject, sizeof finding->subject, "%s%s%s", finding->pair, axes[0] != '\0' ? " " : "", axes);
+    snprintf(finding->subject, sizeof finding->subject, "%s %s %s%s%s", info->name, from->name, to->name, axes[0] != '\0' ? " " : "", axes);
+    finding->cause = suspect->cause;
     snprintf(finding->text, sizeof finding->text, "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name, to->name,
              axes[0] != '\0' ? " with " : "", axes, v->value * scale, scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected,
              against, suspect->expected * scale, runs, while_busy);
@@ -90,40 +92,118 @@ static enum berth_code report_rest(struct judge_work *work, bool is_better, size
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     snprintf(finding->subject, sizeof finding->subject, "%s", is_better ? "better" : "worse");
-    snprintf(finding->text, sizeof finding->text, "%zu more values are %s; the %s %d pairs are listed", unlisted,
-             is_better ? "better than their baseline" : "out of line", is_better ? "first" : "worst", PAIRS_LISTED);
+    snprintf(finding->text, sizeof finding->text, "%zu more values are %s; the %s %d places are listed", unlisted,
+             is_better ? "better than their baseline" : "out of line", is_better ? "first" : "worst", CAUSES_LISTED);
     return BERTH_OK;
 }
 
-/* Which of the pairs this one is of, the first one among them being 0: an index into first, which has the suspects that showed each. */
-static size_t pair_of(const struct suspect **first, size_t *pairs, const struct suspect *suspect)
+/* Cells of each metric at each place: measured, and among the suspects. */
+struct tally {
+    size_t all, suspected;
+};
+
+static void count(struct tally *tally, size_t places, const struct value *v, bool is_suspect)
 {
-    for (size_t i = 0; i < *pairs; i++)
-        if (compare_pairs(first[i], suspect) == 0)
-            return i;
-    if (*pairs < PAIRS_LISTED)
-        first[(*pairs)++] = suspect;
-    else
-        return PAIRS_LISTED;
-    return *pairs - 1;
+    const place_id ends[] = {v->from, v->to};
+    for (int i = 0; i < (v->from == v->to ? 1 : 2); i++) {
+        struct tally *at = &tally[(size_t)v->metric * places + (size_t)ends[i]];
+        at->all += !is_suspect;
+        at->suspected += is_suspect;
+    }
 }
 
-/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its own; what is listed is what is said of the first pairs. */
-static enum berth_code report_group(struct judge_work *work, const struct suspect *suspect, size_t count, struct berth_err *err)
+/* Whether a, of which so much is suspected, is rather to blame than b: by the share of its cells, then by their number. */
+static bool is_rather(const struct tally *a, const struct tally *b)
 {
-    const struct suspect *first[PAIRS_LISTED];
-    size_t pairs = 0, unlisted = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t pair = pair_of(first, &pairs, &suspect[i]);
-        unlisted += pair == PAIRS_LISTED;
+    double left = (double)a->suspected * (double)b->all, right = (double)b->suspected * (double)a->all;
+    return left != right ? left > right : a->suspected > b->suspected;
+}
+
+/* Of several places, nearly all cells of the metric: no place of its own is to blame. */
+static bool is_everywhere(const struct tally *of, size_t places)
+{
+    size_t all = 0, suspected = 0, involved = 0;
+    for (size_t p = 0; p < places; p++) {
+        all += of[p].all;
+        suspected += of[p].suspected;
+        involved += of[p].suspected > 0;
+    }
+    return involved >= EVERYWHERE_PLACES && (double)suspected >= EVERYWHERE * (double)all;
+}
+
+/* Either end of a value, whichever has the larger share of its cells out of line. All cells of a slow gpu are; of the memory at the other
+ * end only those of this gpu. */
+static place_id cause_of(const struct graph *graph, const struct tally *of, const struct value *v)
+{
+    if (is_rather(&of[v->from], &of[v->to]) || is_rather(&of[v->to], &of[v->from]))
+        return is_rather(&of[v->from], &of[v->to]) ? v->from : v->to;
+    place_id first = v->from < v->to ? v->from : v->to, last = v->from < v->to ? v->to : v->from;
+    return graph_place(graph, last)->kind == PLACE_NUMA ? last : first;
+}
+
+/* NO_MEMORY. */
+static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t n, struct berth_err *err)
+{
+    size_t places = snap->graph->place_count;
+    int8_t everywhere[METRIC_COUNT] = {0}; /* 1 yes, -1 no, 0 not asked yet */
+    struct tally *tally = calloc(METRIC_COUNT * places, sizeof *tally);
+    bool *is_counted = calloc(snap->values->count + 1, sizeof *is_counted);
+    if (tally == NULL || is_counted == NULL) {
+        free(tally);
+        free(is_counted);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
+    }
+    for (size_t i = 0; i < snap->values->count; i++)
+        if (snap->values->item[i].source == VALUE_MEASURED && snap->values->item[i].value > 0)
+            count(tally, places, &snap->values->item[i], false);
+    for (size_t i = 0; i < n; i++) {
+        bool *counted = &is_counted[suspect[i].value - snap->values->item];
+        if (!*counted)
+            count(tally, places, suspect[i].value, true);
+        *counted = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct value *v = suspect[i].value;
+        const struct tally *of = &tally[(size_t)v->metric * places];
+        if (everywhere[v->metric] == 0)
+            everywhere[v->metric] = is_everywhere(of, places) ? 1 : -1;
+        suspect[i].cause = everywhere[v->metric] > 0 ? 0 : cause_of(snap->graph, of, v);
+    }
+    free(tally);
+    free(is_counted);
+    return BERTH_OK;
+}
+
+/* Whether the cause is one of those listed already, or there is room to list it. */
+static bool is_listed(place_id *listed, size_t *n, place_id cause)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (listed[i] == cause)
+            return true;
+    if (*n == CAUSES_LISTED)
+        return false;
+    listed[(*n)++] = cause;
+    return true;
+}
+
+/* suspects: all worse than expected or all better, the farthest first. Each is a finding of its own; listed is what is said of the first causes. */
+static enum berth_code report_group(struct judge_work *work, struct suspect *suspect, size_t n, struct berth_err *err)
+{
+    place_id listed[CAUSES_LISTED];
+    size_t causes = 0, unlisted = 0;
+    enum berth_code code = n > 0 ? find_causes(work->snap, suspect, n, err) : BERTH_OK;
+    for (size_t i = 0; code == BERTH_OK && i < n; i++) {
+        bool is_unlisted = !is_listed(listed, &causes, suspect[i].cause);
+        unlisted += is_unlisted;
         if (i >= FINDINGS_KEPT)
             continue;
-        enum berth_code code = report(work, &suspect[i], err);
-        if (code != BERTH_OK)
-            return code;
-        work->finding[work->count - 1].is_unlisted = pair == PAIRS_LISTED;
+        code = report(work, &suspect[i], err);
+        if (code == BERTH_OK)
+            work->finding[work->count - 1].is_unlisted = is_unlisted;
     }
-    work->is_cut = work->is_cut || count > FINDINGS_KEPT;
+    if (code != BERTH_OK)
+        return code;
+    work->is_cut = work->is_cut || n > FINDINGS_KEPT;
     return unlisted > 0 ? report_rest(work, suspect->rule == RULE_BETTER, unlisted, err) : BERTH_OK;
 }
 

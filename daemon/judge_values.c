@@ -7,6 +7,7 @@
 #include "judge_report.h"
 #include "judge_values.h"
 #include "plan.h"
+#include "spread.h"
 
 #define LIKES_MIN 3 /* with fewer likes nobody can say who is wrong */
 
@@ -120,14 +121,38 @@ static double median_without(const struct member *member, size_t n, size_t leave
     return (end(member[low + (low >= leave_out)].value) + end(member[high + (high >= leave_out)].value)) / 2;
 }
 
-static void judge_class(const struct member *member, size_t n, const struct judge_limits *limits, struct suspects *suspects)
+/* The relative standard deviation of single repetitions, pooled over the class, and no less than what runs showed. */
+static double spread_of(const struct snapshot *snap, const struct member *member, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct value *v = member[i].value;
+        double half = isnan(v->low) || isnan(v->high) ? 0 : (v->high - v->low) / 2;
+        sum += pow(spread_deviation(half, v->n) / v->value, 2);
+    }
+    return fmax(sqrt(sum / (double)n), judge_limits_spread(member->class.metric, values_axes(snap->values, member->value)));
+}
+
+/* The deviation of its own runs, where a baseline has seen enough of them. */
+static double spread_of_runs(const struct snapshot *snap, const struct value *v)
+{
+    const struct baseline *baseline = snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
+    return baseline != NULL && baseline->count >= BASELINE_READY ? baseline->deviation / baseline->median : 0;
+}
+
+static void judge_class(const struct snapshot *snap, const struct member *member, size_t n, const struct judge_limits *limits,
+                        struct suspects *suspects)
 {
     enum metric metric = member->class.metric;
     double allowed = limits->likes[judge_limits_kind(metric)];
-    for (size_t i = 0; i < n && n > LIKES_MIN && allowed > 0; i++) {
+    if (n <= LIKES_MIN || allowed <= 0)
+        return;
+    double spread = spread_of(snap, member, n);
+    for (size_t i = 0; i < n; i++) {
         const struct value *v = member[i].value;
         double median = median_without(member, n, i, itself), good = baseline_goodness(metric, v->value, median);
-        if (good < 1 - allowed && baseline_goodness(metric, best_case(v), median_without(member, n, i, worst_case)) < 1 - allowed)
+        bool is_far = good < 1 - allowed && -log(good) > limits->mads * fmax(spread, spread_of_runs(snap, v));
+        if (is_far && baseline_goodness(metric, best_case(v), median_without(member, n, i, worst_case)) < 1 - allowed)
             judge_report_add(suspects, &(struct suspect){.value = v, .rule = RULE_LIKES, .expected = median, .goodness = good, .others = n - 1});
     }
 }
@@ -144,6 +169,8 @@ static double stated(const struct snapshot *snap, const struct value *v)
     for (size_t i = 0; i < snap->graph->link_count; i++) {
         const struct link *link = &snap->graph->links[i];
         bool joins = (link->from == v->from && link->to == v->to) || (link->from == v->to && link->to == v->from);
+        if (joins && link->kind == LINK_XGMI && v->metric == METRIC_HOST_GPU_COPY_ENGINE)
+            return 0; /* AMD's copy engines are narrower than these links, by design */
         if (joins && link->nominal_bytes_per_s > 0)
             return link->nominal_bytes_per_s;
     }
@@ -210,7 +237,7 @@ enum berth_code judge_values(struct judge_work *work, struct berth_err *err)
         for (size_t first = 0, end; first < count; first = end) {
             for (end = first + 1; end < count && compare_class(&member[end].class, &member[first].class) == 0;)
                 end++;
-            judge_class(member + first, end - first, work->limits, &suspects);
+            judge_class(work->snap, member + first, end - first, work->limits, &suspects);
         }
         size_t asked = 0;
         for (size_t i = 0; i < suspects.count; i++)

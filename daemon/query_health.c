@@ -23,13 +23,14 @@ static void check_free(void *state)
     free(check);
 }
 
-static json_t *finding_json(const struct finding *finding)
+static json_t *finding_json(const struct graph *graph, const struct finding *finding)
 {
     json_t *json = json_object();
-    char text[sizeof finding->text + 48];
+    char text[sizeof finding->text + 64];
     int length = snprintf(text, sizeof text, "%s", finding->text);
     if (finding->stands_for > 0)
-        snprintf(text + length, sizeof text - (size_t)length, "; likewise %u more of its axes", finding->stands_for);
+        snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s", finding->stands_for,
+                 finding->stands_for == 1 ? "" : "s", graph_place(graph, finding->cause)->name);
     bool ok = answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
               answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
               answer_set(json, "text", jsonify_text(text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
@@ -47,7 +48,7 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
     json_t *json = json_object(), *findings = json_array();
     bool ok = json != NULL && findings != NULL;
     for (size_t i = 0; ok && i < judgement->count; i++)
-        ok = judgement->finding[i].is_unlisted || answer_append(findings, finding_json(&judgement->finding[i]));
+        ok = judgement->finding[i].is_unlisted || answer_append(findings, finding_json(snap->graph, &judgement->finding[i]));
     ok = answer_set(json, "findings", findings) && ok;
     ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
          answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&

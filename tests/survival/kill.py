@@ -92,8 +92,7 @@ class Known:
     def findings(connection, is_standing=False):
         found = connection.call("io.berth.Health.ListFindings")[1]["findings"]
         return collections.Counter((one["code"], one["place"], one["since_s"]) for one in found
-                                   # What discovery says of this machine's memory, which may change by itself, is no part of a run.
-                                   if one["code"] != "sources-disagree" and (not is_standing or one["cleared_s"] is None))
+                                   if not is_standing or one["cleared_s"] is None)
 
     def look(self, connection):
         self.standing = self.findings(connection, is_standing=True)

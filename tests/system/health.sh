@@ -1,0 +1,8 @@
+#!/bin/bash
+# Sound nodes are healthy without a finding: recorded ones, and virtual ones measured by the real probe. BIN is where the programs are.
+# May run beside others.
+set -eu
+cd "$(dirname "$0")/../.."
+export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}
+make --no-print-directory standins BUILD="$BUILD" >/dev/null
+STANDIN=$(readlink -m "$BUILD/standin") exec python3 tests/system/health.py "$@"
