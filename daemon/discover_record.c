@@ -106,15 +106,18 @@ static json_t *value_json(const struct graph *graph, const struct values *values
     return object;
 }
 
-/* Order in which values come under one run line: source, then time. Nominal values are left to the sources they come from. */
-static const struct value *next_group(const struct values *values, const struct value *last)
+/*
+ * Order in which values come under one run line: source, then time. A live machine's nominal values are left to the
+ * sources they come from; those of a folder may be its measurements file's own.
+ */
+static const struct value *next_group(const struct values *values, const struct value *last, bool has_nominal)
 {
     const struct value *next = NULL;
     for (size_t i = 0; i < values->count; i++) {
         const struct value *v = &values->item[i];
         bool after = last == NULL || v->source > last->source || (v->source == last->source && v->measured_at_s > last->measured_at_s);
         bool before = next == NULL || v->source < next->source || (v->source == next->source && v->measured_at_s < next->measured_at_s);
-        if (v->source != VALUE_NOMINAL && after && before)
+        if ((has_nominal || v->source != VALUE_NOMINAL) && after && before)
             next = v;
     }
     return next;
@@ -158,12 +161,12 @@ static bool append_sets(struct text *text, const struct graph *graph, const stru
 }
 
 static enum berth_code record_values(struct recording *recording, const struct graph *graph, const struct values *values,
-                                     const struct sets *sets, struct berth_err *err)
+                                     const struct sets *sets, bool has_nominal, struct berth_err *err)
 {
     struct text text = {0};
     bool ok = true;
     const struct value *group = NULL;
-    while (ok && (group = next_group(values, group)) != NULL) {
+    while (ok && (group = next_group(values, group, has_nominal)) != NULL) {
         ok = append_json(&text, run_json(group->source, group->measured_at_s));
         for (size_t i = 0; ok && i < values->count; i++)
             if (values->item[i].source == group->source && values->item[i].measured_at_s == group->measured_at_s)
@@ -265,9 +268,9 @@ static enum berth_code record_node_json(struct recording *recording, const struc
 
 static enum berth_code record_sources(struct recording *recording, const struct sysio *io, const char *xml, const char *kfd, const char *facts,
                                       const struct graph *graph, enum origin origin, const struct values *values, const struct sets *sets,
-                                      struct berth_err *err)
+                                      bool has_nominal, struct berth_err *err)
 {
-    bool has_measurements = next_group(values, NULL) != NULL || (sets != NULL && sets->count > 0);
+    bool has_measurements = next_group(values, NULL, has_nominal) != NULL || (sets != NULL && sets->count > 0);
     enum berth_code code = record_node_json(recording, graph, origin, has_measurements, xml != NULL, kfd != NULL, facts != NULL, err);
     if (code == BERTH_OK && xml != NULL)
         hand_out(recording, "topology.xml", xml);
@@ -275,7 +278,7 @@ static enum berth_code record_sources(struct recording *recording, const struct 
         code = record_kfd(recording, io, kfd, err);
     if (code == BERTH_OK && facts != NULL)
         hand_out(recording, "facts.jsonl", facts);
-    return code == BERTH_OK ? record_values(recording, graph, values, sets, err) : code;
+    return code == BERTH_OK ? record_values(recording, graph, values, sets, has_nominal, err) : code;
 }
 
 enum berth_code discover_record(const struct sysio *io, const char *folder, const struct graph *graph, enum origin origin,
@@ -289,7 +292,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
         if (code != BERTH_OK)
             return code;
         const struct sysio inside = {replay.root};
-        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, origin, values, sets, err);
+        code = record_sources(&recording, &inside, replay.xml, replay.kfd, replay.facts, graph, origin, values, sets, true, err);
         backend_replay_done(&replay);
         return code;
     }
@@ -298,7 +301,7 @@ enum berth_code discover_record(const struct sysio *io, const char *folder, cons
     if (code != BERTH_OK)
         return code;
     bool has_kfd = sysio_exists(io, LIVE_KFD "/topology/nodes");
-    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph, origin, values, sets, err);
+    return record_sources(&recording, io, xml, has_kfd ? LIVE_KFD : NULL, graph->facts, graph, origin, values, sets, false, err);
 }
 
 enum berth_code discover_xml(const struct sysio *io, const char *folder, char **ret_xml, char **ret_name, struct berth_err *err)

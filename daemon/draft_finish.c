@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine_limit.h"
 #include "fingerprint.h"
 #include "pci.h"
 
@@ -165,6 +166,19 @@ static void link_devices(struct draft *draft)
         place_id from = link_holder(draft, id);
         if (!has_host_link(draft, from))
             draft_link(draft, from, host_end(draft, id), LINK_PCIE, extra->pcie_width, extra->pcie_bytes_per_s, LINK_UP, extra->source);
+    }
+}
+
+/* Lowers the rate of xGMI links to the host to the published one, which the driver does not know. */
+static void narrow_host_links(struct draft *draft)
+{
+    for (size_t i = 0; i < draft->graph->link_count; i++) {
+        struct link *link = &draft->graph->links[i];
+        bool is_gpu = draft_place(draft, link->from)->kind == PLACE_GPU;
+        place_id gpu = is_gpu ? link->from : link->to, host = is_gpu ? link->to : link->from;
+        const struct engine_limit *limit = engine_limit_of(draft->graph, gpu);
+        if (link->kind == LINK_XGMI && draft_place(draft, host)->kind == PLACE_NUMA && limit != NULL && isfinite(limit->host_bytes_per_s))
+            link->nominal_bytes_per_s = fmin(link->nominal_bytes_per_s, limit->host_bytes_per_s * (link->width > 0 ? link->width : 1));
     }
 }
 
@@ -426,6 +440,7 @@ enum berth_code draft_finish(struct draft *draft, const char *name, enum origin 
 {
     settle(draft);
     link_devices(draft);
+    narrow_host_links(draft);
     link_memories(draft);
     link_packages(draft);
     enum berth_code code = BERTH_OK;

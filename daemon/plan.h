@@ -30,7 +30,7 @@ void plan_allowed_done(struct allowed *allowed);
 static inline bool plan_allows_memory(const struct allowed *allowed, place_id id) { return allowed->memory == NULL || allowed->memory[id]; }
 static inline bool plan_allows_gpu(const struct allowed *allowed, place_id id) { return allowed->gpus == NULL || allowed->gpus[id]; }
 
-#define PLAN_WARNINGS 16
+#define PLAN_WARNINGS 24
 #define PLAN_WARNING_LENGTH 200
 
 /* What the caller should know about an answer, one sentence each. Zero-initialise. */

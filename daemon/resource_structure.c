@@ -287,7 +287,8 @@ static void look_at_values(const struct making *making, bool ports)
                 raise_capacity(&structure->item[back->use[i]], v->value, 1, v->from, v->to);
             for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
                 struct resource_nominal *item = &structure->item[pair->use[i]];
-                if (ports && is_filled_by_one(making->graph, &item->role))
+                bool is_both = item->role.direction == RESOURCE_BOTH; /* of which one direction tells nothing */
+                if (ports && !is_both && is_filled_by_one(making->graph, &item->role))
                     item->bytes_per_s = 1;
                 else if (!ports && (item->role.direction != RESOURCE_BOTH || strstr(values_axes(making->values, v), "how=") == NULL)) /* what only reads is no copy */
                     raise_capacity(item, v->value, 1, v->from, v->to);

@@ -147,7 +147,7 @@ def answer(daemon, size, *accesses, **request):
     assert error is None, (error, reply)
     options = reply["options"]
     warnings = " | ".join(reply["warnings"])
-    assert len(reply["warnings"]) < 16, reply["warnings"]  # all of them fit
+    assert len(reply["warnings"]) < 24, reply["warnings"]  # all of them fit
     known = [o for o in options if o["predicted"]]
     # What is not predicted stands behind what is, but a gpu's own memory of which no figure is known: nothing farther is faster.
     last = max((n for n, o in enumerate(options) if o["predicted"] and not is_bound(o)), default=-1)
@@ -328,7 +328,7 @@ def on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_fast
     with Daemon("--node", NODES / "mi250x") as daemon:
         options, first, warnings = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), kinds=["pinned"])
         assert first["memory"] == "numa3" and len({time(o) for o in options.values()}) == 1, options
-        near(time(first), 16 * GIB / 25.5e9 * 1e9)
+        near(time(first), 16 * GIB / 28.3e9 * 1e9)  # 25.5 is managed memory's
         assert options["numa0", "pinned"]["why"] and "use numa0, numa1, numa2 was not measured: taken as no faster than what is known of such" in warnings, warnings
         options, first, _ = answer(daemon, 4 * GIB, by("gpu0", reads=16 * GIB), by("gpu4", reads=16 * GIB), kinds=["pinned"])
         assert first["memory"] == "numa3" and time(first) == time(options["numa0", "pinned"]) <= time(options["numa1", "pinned"]), options
@@ -353,7 +353,7 @@ def every_recorded_node_answers():
     assert asked > 60, asked
 
 
-def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
+def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
     for name, cores, own, others in (("mi250x", 64, 51.2e9, {"numa1": 51.2e9}), ("gh200-quad", 72, 500e9, {"numa4": 238.5e9, "numa1": 100e9}), ("mi300a", 24, 5300e9, {"numa1": 128e9})):
         with Daemon("--node", NODES / name) as daemon:
             options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB))
@@ -361,7 +361,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
             near(time(first), GIB / own * 1e9, 1e-5)
             for memory, rate in others.items():
                 near(time(options[memory, "system"]), GIB / rate * 1e9, 1e-5)
-            assert "not every memory_bandwidth here is measured: why says which are published" in warnings, warnings
+            assert "not every memory_bandwidth here is measured: why says which are " + ("nominal" if name == "mi250x" else "published") in warnings, warnings
             for option in options.values():
                 assert option["predicted"] is None or (option["why"] or "their links" in warnings) and {v["source"] for v in option["why"]} <= {"published", "nominal"}, option
             # package0's 64 cores against 16; a peak that is the gpu's as well, and links, which cores do not fill
@@ -374,7 +374,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published():
             assert f"of all its {cores} cores together only: fewer take at least" in warnings, warnings
             gpu = "gpu4" if name == "mi250x" else "gpu0"
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB), by("numa0", reads=1000))
-            assert first["predicted"] and all("published" == v["source"] for v in first["why"]), first
+            assert first["predicted"] and all(v["source"] in ("published", "nominal") for v in first["why"]), first
             # A memory's peak is published of reading: it stands for writing.
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB, writes=GIB))
             assert first["predicted"] and ("reading such memory stands for it" in warnings) == (name != "mi250x"), (first, warnings)
@@ -483,7 +483,7 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
 TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
-         on_reconstructed_nodes_cores_are_priced_by_what_was_published, what_is_known_to_take_longer_does_not_go_first,
+         on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated, what_is_known_to_take_longer_does_not_go_first,
          what_starting_kernels_costs_is_a_lower_bound_where_nobody_knows_it, a_gpu_in_mig_mode_is_none_and_its_slices_are,
          bad_input_gets_a_named_error_that_says_what_there_is]
 

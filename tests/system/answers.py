@@ -160,15 +160,16 @@ def host_traffic_parts_tasks_and_exchange_brings_them_together():
 
 def a_ring_of_four_belongs_on_one_half():
     with Node("mi250x") as node:
-        answer = node.bind(4, pattern="ring", bytes=100 * MB, mechanism="kernel")
+        # By copy engine as published: 50 GB/s within a half, 37.5 between. What kernels get one way is not stated.
+        answer = node.bind(4, pattern="ring", bytes=100 * MB, mechanism="copy_engine")
         assert set(chosen(answer)) in RING_HALVES and answer["proven_optimal"], answer
-        assert 1.95 < answer["baseline"]["time_ns"] / time_of(answer) < 2.05, (answer["predicted"], answer["baseline"])
+        assert abs(answer["baseline"]["time_ns"] / time_of(answer) / (50 / 37.5) - 1) < 0.01, (answer["predicted"], answer["baseline"])
         for without in range(8):  # the other half is whole
-            answer = node.bind(4, gpus=set(range(8)) - {without}, pattern="ring", bytes=100 * MB, mechanism="kernel")
+            answer = node.bind(4, gpus=set(range(8)) - {without}, pattern="ring", bytes=100 * MB, mechanism="copy_engine")
             assert set(chosen(answer)) == next(half for half in RING_HALVES if without not in half), (without, answer["tasks"])
         # Four that mostly copy to the host belong on four modules, though they are a ring as well.
         for gpus in (range(8), range(0, 8, 2), (1, 3, 4, 5, 7), (0, 1, 2, 4, 7)):
-            answer = node.bind(4, gpus=gpus, pattern="ring", bytes=MB, host_bytes=GIB, mechanism="kernel")
+            answer = node.bind(4, gpus=gpus, pattern="ring", bytes=MB, host_bytes=GIB, mechanism="copy_engine")
             assert {gpu // 2 for gpu in chosen(answer)} == {0, 1, 2, 3}, (gpus, answer["tasks"])
 
 

@@ -46,8 +46,8 @@ static void gpus_are_reached_by_the_widest_way(void **state)
     assert_way(found.graph, paths, "gpu1", "gpu6", 100, false, "gpu1 gpu0 gpu6");
     assert_way(found.graph, paths, "gpu1", "gpu3", 50, false, "gpu1 gpu3");
     assert_way(found.graph, paths, "gpu0", "gpu3", 50, true, NULL); /* over gpu1 or gpu2 */
-    assert_way(found.graph, paths, "numa3", "gpu0", 50, false, "numa3 gpu0");
-    assert_way(found.graph, paths, "gpu0", "numa0", 50, false, "gpu0 numa3 package0 numa0");
+    assert_way(found.graph, paths, "numa3", "gpu0", 36, false, "numa3 gpu0");
+    assert_way(found.graph, paths, "gpu0", "numa0", 36, false, "gpu0 numa3 package0 numa0");
     link_paths_free(paths);
     discovery_done(&found);
 }
