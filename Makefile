@@ -367,19 +367,18 @@ bench-advice: ## what berth advises on virtual nodes, carried out, beside the be
 	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py
 
 # Fuzzing needs clang's libFuzzer. Everything is built once more, instrumented, in a folder of its own.
-FUZZ_SECONDS ?= 600
-FUZZ_BUILD   := build/fuzz
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/libdaemon.a $(if $(CMD_SRC),$(BUILD)/libcommand.a) \
                     $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm
-.PHONY: fuzzers fuzz
+.PHONY: fuzzers fuzz coverage
 fuzzers: $(FUZZERS)
-fuzz: ## fuzz each target for FUZZ_SECONDS=600 (clang)
-	$(AGAIN) fuzzers BUILD=$(FUZZ_BUILD) CC=clang SAN=address,undefined CFLAGS='-O1 -g1 -fsanitize=fuzzer-no-link'
-	@for f in $(FUZZ_BUILD)/fuzzers/fuzz_*; do tests/lib/fuzz.sh $$f $(FUZZ_SECONDS) || exit 1; done
+fuzz: ## fuzz each target, and whole daemons by messages made from the interface files, for FUZZ_SECONDS=600 (clang, valgrind)
+	@tests/fuzz/run.sh
+coverage: ## what of the daemon's code the corpora and COVERAGE_SECONDS=60 of messages reach, and what none reaches (clang)
+	@tests/fuzz/coverage.sh
 
 .PHONY: lint
 lint: ## clang-tidy, cppcheck, shellcheck, systemd-analyze verify: no finding is the only way to pass

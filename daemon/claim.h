@@ -9,11 +9,10 @@
 
 #include "err.h"
 #include "graph.h"
+#include "request_limits.h"
 
 #define CLAIM_ID_SIZE 12
 #define CLAIM_PLACE_SIZE 20
-#define CLAIM_PLACES_MAX 4096
-#define CLAIM_TEXT_MAX 256 /* bytes of a key and of a configuration */
 
 enum claim_purpose { CLAIM_COMPUTE, CLAIM_PROFILING };
 const char *claim_purpose_name(enum claim_purpose purpose); /* the wire's names */

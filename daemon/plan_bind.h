@@ -10,8 +10,6 @@
 #include "plan_load.h"
 #include "plan_traffic.h"
 
-#define BIND_TASKS_MAX 1000000
-
 struct bind_request {
     int64_t tasks;
     int64_t gpus_per_task;    /* -1: 1 where any gpu is allowed, else 0 */

@@ -9,10 +9,9 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "request_limits.h"
 
 #define TRAFFIC_BYTES_MAX (INT64_C(1) << 60) /* of one flow in one step */
-#define TRAFFIC_FLOWS_MAX 65536
-#define TRAFFIC_WORLD_MAX INT32_MAX
 
 /* In the order of the contract's words. */
 enum traffic_pattern { TRAFFIC_NONE, TRAFFIC_PAIRS, TRAFFIC_RING, TRAFFIC_GRID2D, TRAFFIC_GRID3D, TRAFFIC_ALLTOALL, TRAFFIC_ALLREDUCE };

@@ -9,8 +9,6 @@
 #include "query.h"
 #include "request.h"
 
-#define ACCESSES_MAX 64
-
 static const char *const hows[] = {"stream", "random", NULL};
 
 static enum berth_code read_access(const struct graph *graph, const json_t *json, struct memuse_access *ret, struct berth_err *err)
@@ -24,7 +22,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
     if (code == BERTH_OK)
         code = request_int(json, "writes_bytes", 0, INT64_MAX, 0, &ret->writes_bytes, err);
     if (code == BERTH_OK)
-        code = request_int(json, "cores", 1, CPUSET_MAX, 0, &ret->cores, err);
+        code = request_int(json, "cores", ALLOC_CORES_MIN, ALLOC_CORES_MAX, 0, &ret->cores, err);
     if (code == BERTH_OK)
         code = request_word(json, "how", hows, 0, &how, err);
     ret->random = how == 1;
@@ -35,7 +33,7 @@ static enum berth_code read_accesses(const struct graph *graph, const json_t *pa
                                      struct memuse_access *access, struct berth_err *err)
 {
     const json_t *array = NULL;
-    enum berth_code code = request_array(params, "accesses", ACCESSES_MAX, &array, err);
+    enum berth_code code = request_array(params, "accesses", ALLOC_ACCESSES_MAX, &array, err);
     request->access = access;
     for (size_t i = 0; code == BERTH_OK && i < json_array_size(array); i++, request->access_count++)
         if ((code = read_access(graph, json_array_get(array, i), &access[i], err)) != BERTH_OK)
@@ -48,7 +46,7 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
     const json_t *array = NULL, *item;
     size_t i;
     unsigned kinds = 0;
-    enum berth_code code = request_array(params, "kinds", 16, &array, err);
+    enum berth_code code = request_array(params, "kinds", ALLOC_KINDS_MAX, &array, err);
     if (code != BERTH_OK || array == NULL)
         return code;
     json_array_foreach(array, i, item)
@@ -138,7 +136,7 @@ static enum berth_code print_answer(void *state, struct print *print, struct ber
 static enum berth_code plan(const struct call *call, struct reply *reply, struct berth_err *err)
 {
     const struct graph *graph = call->snap->graph;
-    struct memuse_access access[ACCESSES_MAX];
+    struct memuse_access access[ALLOC_ACCESSES_MAX];
     struct allowed allowed = {0};
     struct alloc_request request = {.allowed = &allowed, .free = memfree_read(call->daemon->memfree)};
     enum berth_code code = request_allowed(graph, call->params, &allowed, err);

@@ -6,8 +6,6 @@
 #include "plan_text.h"
 #include "request.h"
 
-#define KEY_MAX 256
-
 static const char *const patterns[] = {"none", "pairs", "ring", "grid2d", "grid3d", "alltoall", "allreduce", NULL};
 static const char *const mechanisms[] = {[LOAD_BEST] = "best", [LOAD_COPY_ENGINE] = "copy_engine", [LOAD_KERNEL] = "kernel", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
@@ -18,7 +16,7 @@ enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
 static enum berth_code read_ranks(const json_t *params, struct bind_asked *asked, struct berth_err *err)
 {
     const json_t *array = NULL;
-    enum berth_code code = request_array(params, "ranks", BIND_TASKS_MAX, &array, err);
+    enum berth_code code = request_array(params, "ranks", TRAFFIC_RANKS_MAX, &array, err);
     if (code != BERTH_OK || array == NULL)
         return code;
     size_t count = json_array_size(array);
@@ -123,7 +121,7 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
     struct traffic_request request = {.tasks = asked->request.tasks};
     struct traffic_exact *exact = NULL;
     int pattern = TRAFFIC_NONE, mechanism = 0;
-    enum berth_code code = request_int(params, "world", 1, TRAFFIC_WORLD_MAX, 0, &request.world, err);
+    enum berth_code code = request_int(params, "world", TRAFFIC_WORLD_MIN, TRAFFIC_WORLD_MAX, 0, &request.world, err);
     if (code == BERTH_OK)
         code = read_ranks(params, asked, err);
     if (code == BERTH_OK)
@@ -153,17 +151,17 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
 {
     struct bind_request *request = &ret->request;
     int order = 0, visible = 0;
-    enum berth_code code = request_int(params, "tasks", 1, BIND_TASKS_MAX, 0, &request->tasks, err);
+    enum berth_code code = request_int(params, "tasks", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->tasks, err);
     if (code == BERTH_OK && request->tasks == 0)
         code = err_invalid(err, "tasks", "it is missing");
     if (code == BERTH_OK)
-        code = request_int(params, "gpus_per_task", 0, BIND_TASKS_MAX, -1, &request->gpus_per_task, err);
+        code = request_int(params, "gpus_per_task", BIND_GPUS_MIN, BIND_GPUS_MAX, -1, &request->gpus_per_task, err);
     if (code == BERTH_OK)
-        code = request_int(params, "cores_per_task", 1, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
+        code = request_int(params, "cores_per_task", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->cores_per_task, err);
     if (code == BERTH_OK)
-        code = request_int(params, "threads_per_core", 1, CPUSET_MAX, 0, &request->threads_per_core, err);
+        code = request_int(params, "threads_per_core", BIND_THREADS_MIN, BIND_THREADS_MAX, 0, &request->threads_per_core, err);
     if (code == BERTH_OK)
-        code = request_int(params, "tasks_per_gpu", 1, BIND_TASKS_MAX, 0, &request->tasks_per_gpu, err);
+        code = request_int(params, "tasks_per_gpu", BIND_TASKS_MIN, BIND_TASKS_MAX, 0, &request->tasks_per_gpu, err);
     if (code == BERTH_OK)
         code = request_word(params, "order", orders, 0, &order, err);
     if (code == BERTH_OK)
@@ -171,7 +169,7 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
     if (code == BERTH_OK)
         code = read_traffic(graph, params, ret, err);
     if (code == BERTH_OK)
-        code = request_text(params, "key", KEY_MAX, &ret->key, err);
+        code = request_text(params, "key", BIND_KEY_MAX, &ret->key, err);
     if (code == BERTH_OK)
         code = request_allowed(graph, params, &ret->allowed, err);
     request->in_rank_order = order == ORDER_RANK;

@@ -9,8 +9,6 @@
 #include "sched.h"
 #include "store_history.h"
 
-#define AXES_MAX 16
-
 /* A History under way. */
 struct ask {
     struct store *store;
@@ -130,13 +128,13 @@ static enum berth_code print_history(void *state, struct print *reply, struct be
 /* Axes that where leaves out are at their defaults: a history is of one cell. */
 static enum berth_code parse_axes(json_t *where, struct ask *ask, struct berth_err *err)
 {
-    const char *text[2 * AXES_MAX], *axis;
+    const char *text[2 * WHERE_AXES_MAX], *axis;
     json_t *value;
     size_t count = 0;
     char path[96];
     struct berth_err why = {0};
-    if (json_object_size(where) > AXES_MAX)
-        return err_invalid(err, "where", "more than %d axes", AXES_MAX);
+    if (json_object_size(where) > WHERE_AXES_MAX)
+        return err_invalid(err, "where", "more than %d axes", WHERE_AXES_MAX);
     json_object_foreach(where, axis, value)
     {
         text[2 * count] = axis;

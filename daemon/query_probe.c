@@ -10,7 +10,6 @@
 #include "request.h"
 #include "sched.h"
 
-#define BUDGET_MAX_NS (INT64_C(86400) * 1000000000)
 #define LIST_MAX      131072 /* bytes of one argument of a program, NUL included: MAX_ARG_STRLEN in linux/binfmts.h */
 
 /* A caller that follows one probe request, by its number. */
@@ -128,18 +127,13 @@ enum berth_code query_probe(const struct call *call, struct outcome *ret, struct
 {
     struct probe_request request = {0};
     json_t *metrics = json_object_get(call->params, "metrics"), *places = json_object_get(call->params, "places");
-    json_t *budget = json_object_get(call->params, "budget_ns");
+    int64_t budget_ns = 0;
     const char *profile = json_string_value(json_object_get(call->params, "profile"));
     request.full = profile != NULL && strcmp(profile, "full") == 0;
-    if (json_is_integer(budget)) {
-        if (json_integer_value(budget) <= 0 || json_integer_value(budget) > BUDGET_MAX_NS) {
-            err_set(err, BERTH_INVALID_PARAMETER, "budget_ns must be between 1 and a day");
-            err_text(err, 0, "budget_ns");
-            return err->code;
-        }
-        request.budget_ns = (uint64_t)json_integer_value(budget);
-    }
-    enum berth_code code = check_names(call->snap->graph, metrics, places, err);
+    enum berth_code code = request_int(call->params, "budget_ns", PROBE_BUDGET_NS_MIN, PROBE_BUDGET_NS_MAX, 0, &budget_ns, err);
+    request.budget_ns = (uint64_t)budget_ns;
+    if (code == BERTH_OK)
+        code = check_names(call->snap->graph, metrics, places, err);
     if (code == BERTH_OK)
         code = check_profiled(call, places, err);
     if (code != BERTH_OK)

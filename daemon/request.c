@@ -6,9 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAMES_MAX 65536
 #define KIND_SIZE 80 /* of some names and what is between them */
-#define AXES_MAX  16
 
 static const json_t *member(const json_t *object, const char *name)
 {
@@ -178,7 +176,7 @@ static enum berth_code allowed_gpus(const struct graph *graph, const json_t *all
 {
     const json_t *names = NULL, *name;
     size_t i;
-    enum berth_code code = request_array(allowed, "gpus", NAMES_MAX, &names, err);
+    enum berth_code code = request_array(allowed, "gpus", ALLOWED_NAMES_MAX, &names, err);
     if (code != BERTH_OK || names == NULL)
         return code;
     ret->gpus = calloc(graph->place_count, sizeof *ret->gpus);
@@ -198,7 +196,7 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
 {
     const json_t *names = NULL, *name;
     size_t i;
-    enum berth_code code = request_array(allowed, "memory", NAMES_MAX, &names, err);
+    enum berth_code code = request_array(allowed, "memory", ALLOWED_NAMES_MAX, &names, err);
     if (code != BERTH_OK || names == NULL)
         return code;
     if (json_array_size(names) == 0) {
@@ -273,7 +271,7 @@ enum berth_code request_places(const struct graph *graph, const json_t *params, 
 {
     const json_t *array = NULL, *name;
     size_t i;
-    enum berth_code code = request_array(params, "places", NAMES_MAX, &array, err);
+    enum berth_code code = request_array(params, "places", PLACES_MAX, &array, err);
     bool *selected = NULL;
     *ret = NULL;
     if (code == BERTH_OK && json_array_size(array) > 0) {
@@ -299,12 +297,12 @@ enum berth_code request_places(const struct graph *graph, const json_t *params, 
 enum berth_code request_axes(const json_t *params, enum metric metric, char *buffer, size_t size, struct berth_err *err)
 {
     json_t *where = (json_t *)member(params, "where"), *value;
-    const char *key, *text[2 * AXES_MAX];
+    const char *key, *text[2 * WHERE_AXES_MAX];
     size_t count = 0;
     struct berth_err why = {0};
     buffer[0] = '\0';
-    if (where != NULL && (!json_is_object(where) || json_object_size(where) > AXES_MAX))
-        return err_invalid(err, "where", "it is no object of at most %d axes", AXES_MAX);
+    if (where != NULL && (!json_is_object(where) || json_object_size(where) > WHERE_AXES_MAX))
+        return err_invalid(err, "where", "it is no object of at most %d axes", WHERE_AXES_MAX);
     json_object_foreach(where, key, value)
     {
         if (!json_is_string(value))

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "request_limits.h"
 #include "plan.h"
+
+_Static_assert(BIND_THREADS_MAX == CPUSET_MAX && ALLOC_CORES_MAX == CPUSET_MAX, "as many cpus as a set holds");
 
 /* The member "allowed" of params; absent: the whole node, given is false. NOTHING_ALLOWED when cpus or memory is empty or names nothing that
  * this node has; NO_SUCH_PLACE; INVALID_PARAMETER (allowed.cpus, ...); NO_MEMORY. The caller ends ret with plan_allowed_done. */

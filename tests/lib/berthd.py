@@ -20,7 +20,8 @@ RUN = '{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":179
 class Daemon:
     """A private berthd in a directory of its own."""
 
-    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True):
+    def __init__(self, *arguments, directory=None, config="", environment=None, pass_fds=(), wait=True, under=()):
+        """under: the words of a command that the daemon is run by, such as valgrind's."""
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="berth-test-"))
         self.socket = str(self.directory / "s")
         self.state = self.directory / "state"
@@ -29,7 +30,7 @@ class Daemon:
         self.config.write_text(config)
         self.log = open(self.directory / "log", "ab")
         self.process = subprocess.Popen(
-            [BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
+            [*under, BIN / "berthd", "--config", self.config, "--socket", self.socket, "--state-dir", self.state, *arguments],
             stderr=self.log, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, pass_fds=pass_fds)
         if wait:
             self.wait_for_socket()
