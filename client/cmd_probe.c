@@ -9,10 +9,11 @@
 
 #define INTERRUPTED 130 /* as a shell reports ctrl-C */
 
-enum { FULL, OPTIONS };
+enum { FULL, FORCE, OPTIONS };
 
 static const struct cmd_option options[] = {
     [FULL] = {.name = "full", .help = "everything, in minutes; without it what answers need, in seconds"},
+    [FORCE] = {.name = "force", .help = "also beside claims of ordinary users; those of administrators hold it back in any case"},
 };
 
 struct probe {
@@ -88,6 +89,8 @@ static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *prob
 static int run(struct cmd *cmd)
 {
     json_t *request = json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
+    if (request != NULL && cmd_has(cmd, &options[FORCE]))
+        json_object_set_new(request, "force", json_true());
     int status = request == NULL ? cmd_fail_memory() : CMD_DONE;
     if (status == CMD_DONE && cmd->operand_count > 0)
         status = cmd_set_operands(cmd, request, "metrics");

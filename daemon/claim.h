@@ -32,6 +32,7 @@ struct claim {
     enum claim_purpose purpose;
     char *configuration, *key; /* NULL none */
     uid_t uid;
+    bool is_admins; /* an administrator made it */
     struct claim_owner owner;
     uint64_t deadline_ns;
     uint64_t version;    /* the generation of the set that brought it, or changed it last */

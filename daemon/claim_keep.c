@@ -18,7 +18,7 @@
 /*
  * Invariants:
  * 1. A claim with an owner is watched, and only such a one.
- * 2. The scheduler is held exactly while a claim is for computing.
+ * 2. The scheduler has followed every change of the claims.
  * 3. The current snapshot names the generation of the set.
  * 4. The timer runs exactly while there is a claim, or something that could not be stored.
  */
@@ -27,7 +27,7 @@ struct claim_keep {
     struct claim_set claims;
     struct claim_watch *watch;
     uv_timer_t timer;
-    bool holding, stopping;
+    bool stopping;
     struct hub_listener listener;
 
     bool saving, failed;
@@ -146,26 +146,13 @@ static void set_timer(struct claim_keep *keep)
         uv_timer_start(&keep->timer, timer_due, wait_ms < TIMER_MAX_S * 1000 ? wait_ms : TIMER_MAX_S * 1000, 0);
 }
 
-static void hold_or_not(struct claim_keep *keep)
-{
-    char by[96];
-    const struct claim *computing = claim_set_computing(&keep->claims);
-    if (computing != NULL) {
-        claim_describe(computing, by, sizeof by);
-        sched_hold(keep->env.sched, by);
-    } else if (keep->holding) {
-        sched_release(keep->env.sched);
-    }
-    keep->holding = computing != NULL;
-}
-
 static void changed(struct claim_keep *keep)
 {
     if (BERTH_DEBUG)
         claim_set_check(&keep->claims, NULL);
     snapshot_note_claims(sched_snapshot(keep->env.sched), keep->claims.generation);
     store_claims(keep);
-    hold_or_not(keep);
+    sched_follow_claims(keep->env.sched, &keep->claims);
     set_timer(keep);
     hub_wake(keep->env.hub);
 }
@@ -218,7 +205,7 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
     struct berth_err why = {0};
     size_t ended = 0;
     keep->files = store_files(sched_store(keep->env.sched));
-    if (sched_load_claims(keep->env.sched, &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
+    if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
         return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
     if (why.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "stored claims could not be read: %s", why.detail);
@@ -264,6 +251,8 @@ enum berth_code claim_keep_new(const struct claim_keep_env *env, struct claim_ke
     hub_listen(env->hub, &keep->listener);
     if (keep->tried != keep->claims.generation || keep->claims.count > 0)
         changed(keep);
+    else
+        sched_follow_claims(env->sched, &keep->claims);
     snapshot_note_claims(sched_snapshot(env->sched), keep->claims.generation);
     *ret_keep = keep;
     return BERTH_OK;
@@ -398,7 +387,7 @@ static enum stream_step next_answer(void *state, json_t **ret_reply, struct bert
     struct pending *pending = state;
     const struct claim_keep *keep = pending->keep;
     (void)err;
-    if (keep->tried < pending->generation || (keep->holding && sched_is_measuring(keep->env.sched)))
+    if (keep->tried < pending->generation || sched_is_giving_way(keep->env.sched))
         return STREAM_WAIT;
     if (pending->says_stored) /* without memory for it, it is not said */
         json_object_set_new(pending->result, "stored", json_boolean(keep->kept >= pending->generation));

@@ -139,20 +139,20 @@ const struct claim *claim_set_find_key(const struct claim_set *claims, uid_t uid
     return NULL;
 }
 
-const struct claim *claim_set_computing(const struct claim_set *claims)
+const struct claim *claim_set_computing(const struct claim_set *claims, bool of_admins)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (claims->item[i]->purpose == CLAIM_COMPUTE)
+        if (claims->item[i]->purpose == CLAIM_COMPUTE && (!of_admins || claims->item[i]->is_admins))
             return claims->item[i];
     return NULL;
 }
 
-const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place)
+const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place, bool of_admins)
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct cover cover;
         bool covers = false;
-        if (claims->item[i]->purpose != CLAIM_PROFILING)
+        if (claims->item[i]->purpose != CLAIM_PROFILING || (of_admins && !claims->item[i]->is_admins))
             continue;
         if (!cover_init(&cover, graph, claims->item[i]))
             return claims->item[i]; /* rather no probe than one beside a profiler */

@@ -56,11 +56,11 @@ bool claim_set_expire_one(struct claim_set *claims, uint64_t now_ns, char ret_id
 /* The earliest deadline, UINT64_MAX when there is none. */
 uint64_t claim_set_next_deadline(const struct claim_set *claims);
 
-/* The first one for computing, NULL when there is none: while there is one nothing is measured. */
-const struct claim *claim_set_computing(const struct claim_set *claims);
+/* The first one for computing, NULL when there is none: while there is one nothing is measured. of_admins: only those of administrators count. */
+const struct claim *claim_set_computing(const struct claim_set *claims, bool of_admins);
 
 /* The first one for profiling a gpu that is place or inside it, NULL when there is none: that gpu is not probed. */
-const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place);
+const struct claim *claim_set_profiling(const struct claim_set *claims, const struct graph *graph, place_id place, bool of_admins);
 
 /* Aborts when an invariant is broken: ids are unique, keys of a user are unique, versions are not of the future, no two claims stand
  * side by side that graph forbids. For tests, and after each change in builds with BERTH_DEBUG. */

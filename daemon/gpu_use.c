@@ -8,7 +8,7 @@
 #include "record.h"
 #include "way_seen.h"
 
-static bool has(const struct gpu_use *use, place_id gpu)
+bool gpu_use_has(const struct gpu_use *use, place_id gpu)
 {
     bool found = false;
     for (size_t i = 0; i < use->count && !found; i++)
@@ -16,7 +16,7 @@ static bool has(const struct gpu_use *use, place_id gpu)
     return found;
 }
 
-static bool counts(const struct gpu_use *use, const struct graph *graph, place_id gpu)
+bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu)
 {
     if (gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU)
         return false;
@@ -26,7 +26,7 @@ static bool counts(const struct gpu_use *use, const struct graph *graph, place_i
 
 void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes)
 {
-    if (!has(use, gpu) && use->count < GPU_USE_MAX) {
+    if (!gpu_use_has(use, gpu) && use->count < GPU_USE_MAX) {
         use->item[use->count].gpu = gpu;
         use->item[use->count++].processes = processes;
     }
@@ -45,7 +45,7 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
             const char *name = json_string_value(json_object_get(record.object, keys[i]));
             gpu = name == NULL ? PLACE_NONE : graph_find(graph, name);
         }
-        if (processes > 0 && counts(use, graph, gpu))
+        if (processes > 0 && gpu_use_counts(use, graph, gpu))
             gpu_use_add(use, gpu, processes);
     }
     record_done(&record);
@@ -55,7 +55,7 @@ bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph)
 {
     bool all = true;
     for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE && all; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
-        all = !counts(use, graph, gpu) || has(use, gpu);
+        all = !gpu_use_counts(use, graph, gpu) || gpu_use_has(use, gpu);
     return all;
 }
 
@@ -67,7 +67,7 @@ bool gpu_use_has_places(const struct gpu_use *use, const struct graph *graph, co
         size_t length = strcspn(c, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, c);
         place_id gpu = graph_find(graph, name);
-        all = !counts(use, graph, gpu) || has(use, gpu);
+        all = !gpu_use_counts(use, graph, gpu) || gpu_use_has(use, gpu);
         c += length + (c[length] == ',');
     }
     return all;
@@ -143,7 +143,7 @@ char *gpu_use_sets(const struct graph *graph, const char *vendor)
         const struct way_asked *one = &asked[i];
         char text[4 * 72];
         snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from), probe_name(graph, one->to), probe_name(graph, one->beside_from), probe_name(graph, one->beside_to));
-        if (counts(&use, graph, one->from))
+        if (gpu_use_counts(&use, graph, one->from))
             list = append(list, text, strlen(text));
     }
     link_paths_free(paths);

@@ -10,13 +10,14 @@
 
 #include "graph.h"
 
-#define GPU_USE_MAX 256
+#define GPU_USE_MAX      256
+#define GPU_USE_PROFILED (-1) /* a claim profiles it */
 
 struct gpu_use {
     const char *vendor; /* of whose gpus alone it is, those of others do not count; NULL: of all */
     struct {
         place_id gpu;
-        int64_t processes; /* 0: left out for another reason */
+        int64_t processes; /* 0: left out for another reason; GPU_USE_PROFILED */
     } item[GPU_USE_MAX];
     size_t count;
 };
@@ -27,6 +28,10 @@ void gpu_use_line(struct gpu_use *use, const struct graph *graph, const char *li
 /* Adds a gpu that is to be left out; nothing when it is in already. */
 void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes);
 
+/* Whether it is one of those that are counted: a gpu, of the vendor. */
+bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu);
+
+bool gpu_use_has(const struct gpu_use *use, place_id gpu);
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph); /* there is no gpu that is not in use */
 
 /* Every gpu of the comma separated names is in use; names of other places do not count. */

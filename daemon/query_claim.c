@@ -136,7 +136,7 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
 enum berth_code query_claim(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     struct claim_keep *keep = call->daemon->claims;
-    struct claim spec = {.uid = call->peer->uid};
+    struct claim spec = {.uid = call->peer->uid, .is_admins = call->peer->is_admin};
     const struct claim *claim = NULL;
     int64_t ttl_s = 0;
     size_t before = claim_keep_claims(keep)->count;

@@ -102,7 +102,7 @@ static enum berth_code check_names(const struct graph *graph, json_t *metrics, j
 }
 
 /* A gpu that somebody profiles is not touched, though the gpu be asked for by name. */
-static enum berth_code check_profiled(const struct call *call, json_t *places, struct berth_err *err)
+static enum berth_code check_profiled(const struct call *call, json_t *places, bool is_forced, struct berth_err *err)
 {
     size_t i;
     json_t *name;
@@ -113,7 +113,7 @@ static enum berth_code check_profiled(const struct call *call, json_t *places, s
         char by[96];
         const struct graph *graph = call->snap->graph;
         place_id place = graph_find(graph, json_string_value(name));
-        const struct claim *claim = claim_set_profiling(claim_keep_claims(call->daemon->claims), graph, place);
+        const struct claim *claim = claim_set_profiling(claim_keep_claims(call->daemon->claims), graph, place, is_forced);
         if (claim == NULL)
             continue;
         claim_describe(claim, by, sizeof by);
@@ -130,12 +130,13 @@ enum berth_code query_probe(const struct call *call, struct outcome *ret, struct
     int64_t budget_ns = 0;
     const char *profile = json_string_value(json_object_get(call->params, "profile"));
     request.full = profile != NULL && strcmp(profile, "full") == 0;
+    request.force = json_is_true(json_object_get(call->params, "force"));
     enum berth_code code = request_int(call->params, "budget_ns", PROBE_BUDGET_NS_MIN, PROBE_BUDGET_NS_MAX, 0, &budget_ns, err);
     request.budget_ns = (uint64_t)budget_ns;
     if (code == BERTH_OK)
         code = check_names(call->snap->graph, metrics, places, err);
     if (code == BERTH_OK)
-        code = check_profiled(call, places, err);
+        code = check_profiled(call, places, request.force, err);
     if (code != BERTH_OK)
         return code;
     struct probe_stream *stream = calloc(1, sizeof *stream);

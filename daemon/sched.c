@@ -13,7 +13,6 @@
 #include "sched_facts.h"
 #include "sched_upkeep.h"
 #include "sched_watch.h"
-#include "store_claim.h"
 
 /*
  * Invariants:
@@ -35,7 +34,6 @@ struct sched {
     unsigned writing; /* how many struct refresh are in jobs */
     bool reload_due;
     bool held;
-    char held_by[96];
     bool own;         /* the request at hand is the daemon's, not a caller's */
     bool owed;        /* measuring of its own that was cut short or put off */
     bool waits;       /* ... until the drivers have said what they know */
@@ -84,7 +82,7 @@ static void publish(struct sched *sched, struct snapshot *take_snapshot)
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)
-        sched_again_follow(&sched->again, take_snapshot);
+        sched_again_follow(&sched->again, take_snapshot, sched->probe.claims.set);
     hub_wake(sched->env.hub);
 }
 
@@ -144,15 +142,11 @@ static void measure_what_is_owed(struct sched *sched)
     struct probe_request request = {0};
     uint64_t number;
     struct berth_err err = {0};
-    if (sched->held) {
-        log_line(LOG_LEVEL_INFO, "measuring waits for claim %s", sched->held_by);
-        return;
-    }
-    sched->owed = false;
+    sched->owed = sched->held;
     if (sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
     else
-        log_line(LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
+        log_line(sched->held ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "not measuring: %s", err.detail);
 }
 
 /* This machine; and what stands in for one, by the probes that the configuration names for it. */
@@ -176,7 +170,7 @@ void sched_begin(struct sched *sched)
         return;
     if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values, sysio_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
-        sched_again_follow(&sched->again, sched->snapshot);
+        sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
         return;
     }
     sched->owed = true;
@@ -401,10 +395,8 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request, uint64_t *ret_number, struct berth_err *err)
 {
     enum berth_code code = check_idle(sched, can_measure(sched), true, "cannot be measured", err);
-    if (code == BERTH_OK && sched->held) {
-        err_text(err, 0, sched->held_by);
-        code = err_set(err, BERTH_BUSY, "nothing is measured beside claim %s (berth claims lists them)", sched->held_by);
-    }
+    if (code == BERTH_OK)
+        code = sched_left_out_check(sched->probe.claims.set, take_request->force, err);
     if (code != BERTH_OK) {
         sched_probe_request_done(take_request);
         return code;
@@ -422,7 +414,7 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
 static void resume_due(void *arg)
 {
     struct sched *sched = arg;
-    if (sched_probe_is_active(&sched->probe) || sched->writing > 0)
+    if (sched_state(sched) != SCHED_READY)
         sched_again_later(&sched->again, sched->cut);
     else
         measure_what_is_owed(sched);
@@ -436,44 +428,52 @@ static void gpus_may_be_free(void *arg)
     struct berth_err err;
     uint64_t number;
     bool idle = sched_state(sched) == SCHED_READY && !sched->held && !sched->owed && can_measure(sched);
-    if (idle && sched_again_request(sched->snapshot, &request) && sched_probe(sched, &request, &number, &err) == BERTH_OK)
+    if (idle && sched_again_request(sched->snapshot, sched->probe.claims.set, &request) && sched_probe(sched, &request, &number, &err) == BERTH_OK)
         sched->own = sched_probe_is_active(&sched->probe);
 }
 
-void sched_hold(struct sched *sched, const char *by)
+/* Stops a probe for the claim. Measuring of the daemon's own is due again. */
+static void give_way(struct sched *sched, const struct claim *claim)
 {
-    sched->held = true;
-    snprintf(sched->held_by, sizeof sched->held_by, "%s", by);
-    sched_again_not_now(&sched->again);
+    char by[96];
     if (!sched_probe_is_active(&sched->probe) || sched->probe.cancelled)
         return;
     if (sched->own) {
         sched->owed = true;
         sched->cut++;
     }
+    claim_describe(claim, by, sizeof by);
     sched_probe_yield(&sched->probe, by);
 }
 
-void sched_release(struct sched *sched)
+void sched_follow_claims(struct sched *sched, const struct claim_set *claims)
 {
-    sched->held = false;
-    if (sched->owed && sched->stopped == NULL)
+    bool was_held = sched->held;
+    const struct claim *holder = claim_set_computing(claims, false);
+    const struct claim *obstacle = sched->probe.request.force ? claim_set_computing(claims, true) : holder;
+    sched->probe.claims.set = claims;
+    sched->held = holder != NULL;
+    if (sched->held)
+        sched_again_not_now(&sched->again);
+    if (obstacle == NULL)
+        obstacle = sched_probe_in_way(&sched->probe);
+    if (obstacle != NULL)
+        give_way(sched, obstacle);
+    if (sched->owed && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
         sched_again_later(&sched->again, sched->cut);
+    if (sched->stopped == NULL)
+        sched_again_follow(&sched->again, sched->snapshot, claims);
 }
 
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
-
-enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, size_t *ret_ended, struct berth_err *err)
-{
-    return store_load_claims(sched->store, claims, ret_ended, err);
-}
+bool sched_is_giving_way(const struct sched *sched) { return sched_probe_is_running(&sched->probe) && sched->probe.cancelled; }
 
 bool sched_cancel(struct sched *sched)
 {
-    if (!sched_probe_is_active(&sched->probe))
-        return false;
-    sched_probe_cancel(&sched->probe);
-    return true;
+    bool is_active = sched_probe_is_active(&sched->probe);
+    if (is_active)
+        sched_probe_cancel(&sched->probe);
+    return is_active;
 }
 
 void sched_reload(struct sched *sched)

@@ -40,15 +40,13 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
  * While held it is put off. */
 void sched_begin(struct sched *sched);
 
-/* Nothing is measured from now on: sched_probe is BUSY with by, a probe that runs is stopped (what it measured is kept) and has died
- * when sched_is_measuring says so. Measuring of the daemon's own that was cut short or put off begins anew a while after sched_release: a
- * longer while each time that it is cut short, so that many short jobs do not make it begin again and again. by is copied. */
-void sched_hold(struct sched *sched, const char *by);
-void sched_release(struct sched *sched);
-bool sched_is_measuring(const struct sched *sched); /* a probe program is alive */
-
-/* What is stored of the claims, for the time before the loop runs. As store_load_claims. */
-enum berth_code sched_load_claims(struct sched *sched, struct claim_set *claims, size_t *ret_ended, struct berth_err *err);
+/* To be called with every change of the claims, which are borrowed until sched_stop's done. A probe beside a new claim for computing is stopped, and so is
+ * one on a gpu that is profiled from now on; what it measured is kept. While there is a claim for computing sched_probe is BUSY, but for a forced
+ * request beside claims of ordinary users alone. Measuring of the daemon's own that was cut short or put off begins anew a while after the claim
+ * ends: a longer while each time that it is cut short, so that many short jobs do not make it begin again and again. */
+void sched_follow_claims(struct sched *sched, const struct claim_set *claims);
+bool sched_is_measuring(const struct sched *sched);  /* a probe program is alive */
+bool sched_is_giving_way(const struct sched *sched); /* ... that has been stopped */
 
 enum sched_state sched_state(const struct sched *sched);
 struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */

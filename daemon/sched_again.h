@@ -29,12 +29,13 @@ void sched_again_init(struct sched_again *again, uv_loop_t *loop, const struct s
 void sched_again_later(struct sched_again *again, unsigned cut);
 void sched_again_not_now(struct sched_again *again);
 
-/* While the snapshot says that gpus were left out because they were in use, look comes: after gpu_retry_s, then twice that, ..., ten minutes; never where the
- * daemon does not measure by itself. To be called with each snapshot. */
-void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot);
+/* While the snapshot says that gpus were left out because they were in use, look comes: after gpu_retry_s, then twice that, ..., ten minutes. Where a claim
+ * profiled them that has ended it comes after claim_resume_s. Never where the daemon does not measure by itself. To be called with each snapshot and
+ * each change of the claims (NULL: none). */
+void sched_again_follow(struct sched_again *again, const struct snapshot *snapshot, const struct claim_set *claims);
 
-/* The request to measure those gpus when one of them is free. False: there are none, or no memory. */
-bool sched_again_request(const struct snapshot *snapshot, struct probe_request *ret_request);
+/* The request to measure those gpus, and memory, when one of them is free. False: there are none, or no memory. */
+bool sched_again_request(const struct snapshot *snapshot, const struct claim_set *claims, struct probe_request *ret_request);
 
 /* Nothing comes any more; the timers close. */
 void sched_again_stop(struct sched_again *again);

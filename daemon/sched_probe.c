@@ -82,7 +82,7 @@ void sched_probe_look(const struct sched_probe *probe, struct probe_view *ret_vi
 
 static bool is_asked(const struct sched_probe *probe, const struct program *program, const struct graph *graph, char *ret_path, size_t size)
 {
-    return (!program->full_only || probe->request.full) && (program->is_gpu || !probe->request.when_free) && programs_measures(program, probe->request.metrics) &&
+    return (!program->full_only || probe->request.full) && (!probe->request.when_free || sched_left_out_names(graph, probe->request.places, program->is_gpu)) && programs_measures(program, probe->request.metrics) &&
            programs_runs(program, probe->env.config, graph, ret_path, size);
 }
 
@@ -190,7 +190,7 @@ static bool wants_another(struct sched_probe *probe, const struct runner_end *en
     bool lost = leave_lost(probe), hung = leave_cell(probe, end);
     probe->attempts++;
     if ((!lost && !hung) || probe->attempts >= SCHED_PROBE_ATTEMPTS || probe->cancelled || probe->stuck != 0 ||
-        gpu_use_has_all(&probe->out, probe->graph))
+        (program_now(probe)->is_gpu && gpu_use_has_all(&probe->out, probe->graph)))
         return false;
     probe->kept_count = 0;
     for (size_t i = 0; i < probe->collect.run.note_count && probe->kept_count < sizeof probe->kept / sizeof probe->kept[0]; i++)
@@ -292,7 +292,7 @@ static bool name_arguments(struct sched_probe *probe)
     if (probe->request.places != NULL)
         probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places) : strdup(probe->request.places);
     if (probe->out.count > 0)
-        probe->without = gpu_use_names(&probe->out, probe->graph);
+        probe->without = is_gpu ? gpu_use_names(&probe->out, probe->graph) : sched_left_out_memory(&probe->out, probe->graph);
     if (has_sets)
         probe->sets = gpu_use_sets(probe->graph, programs_vendor(program, probe->graph));
     return (probe->places != NULL || probe->request.places == NULL) && (probe->without != NULL || probe->out.count == 0) && (probe->sets != NULL || !has_sets);
@@ -310,22 +310,6 @@ static void begin_spec(struct sched_probe *probe, uint64_t limit_ms, void (*line
     probe->started_ns = clock_mono_ns(probe->env.clock);
 }
 
-/* Tells what is left out, in the answer to whoever asked and as a finding. */
-static void say_left_out(struct sched_probe *probe)
-{
-    for (size_t i = 0; i < probe->out.count; i++) {
-        const char *gpu = graph_place(probe->graph, probe->out.item[i].gpu)->name;
-        char text[160];
-        if (probe->out.item[i].processes == 0)
-            continue;
-        snprintf(text, sizeof text, "%lld process%s on it: nothing was measured on it", (long long)probe->out.item[i].processes,
-                 probe->out.item[i].processes == 1 ? " is" : "es are");
-        collect_note(&probe->collect, NOTE_INFO, "gpu-in-use", gpu, text);
-        if (probe->attempts == 0)
-            json_array_append_new(probe->skipped, json_sprintf("%s: %s", gpu, text));
-    }
-}
-
 static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_err *err)
 {
     enum berth_code code = collect_init(&probe->collect, probe->graph, program_now(probe)->name, probe->request.full ? "full" : "quick",
@@ -335,7 +319,7 @@ static enum berth_code begin_collecting(struct sched_probe *probe, struct berth_
     probe->collect.run.is_partial = probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
     for (size_t i = 0; i < probe->kept_count; i++)
         collect_note(&probe->collect, (enum note_severity)probe->kept[i].severity, probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
-    say_left_out(probe);
+    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->collect, probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;
 }
 
@@ -343,6 +327,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
 {
     const struct program *program = program_now(probe);
     uint64_t budget_ns = budget_of(probe);
+    sched_left_out_add(&probe->out, probe->graph, &probe->claims);
     if (!name_arguments(probe))
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     enum berth_code code = begin_collecting(probe, err);
@@ -360,7 +345,9 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
         add_argument(probe, &n, "--backend", programs_backend(program, probe->graph));
         add_argument(probe, &n, "--variant", program->variant);
         add_argument(probe, &n, "--sets", probe->sets);
-        add_argument(probe, &n, "--without", probe->without);
+    }
+    add_argument(probe, &n, "--without", probe->without);
+    if (program->is_gpu) {
         add_argument(probe, &n, "--skip", probe->hung);
         add_argument(probe, &n, "--shapes", probe->shapes);
     }
@@ -410,6 +397,7 @@ static void look_ended(void *arg, const struct runner_end *end)
         free(said);
     if (end->stuck != 0)
         probe->stuck = end->stuck;
+    sched_left_out_add(&probe->out, probe->graph, &probe->claims);
     bool goes_on = !probe->cancelled && probe->stuck == 0 && (!probe->request.when_free || !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
     if (goes_on && gpu_use_has_all(&probe->out, probe->graph)) {
         put_off(probe);
@@ -443,6 +431,8 @@ static enum berth_code start_program(struct sched_probe *probe, const struct gra
 {
     probe->graph = graph_ref(graph);
     bool is_first = probe->attempts == 0;
+    probe->claims.is_gpu_probe = program_now(probe)->is_gpu;
+    probe->claims.is_forced = probe->request.force;
     enum berth_code code = is_first && program_now(probe)->is_gpu ? start_looking(probe, err) : start_measuring(probe, err);
     if (code != BERTH_OK) {
         graph_unref(probe->graph);
@@ -491,6 +481,13 @@ void sched_probe_cancel(struct sched_probe *probe)
     probe->cancelled = true;
     if (probe->runner != NULL)
         runner_stop(probe->runner);
+}
+
+const struct claim *sched_probe_in_way(const struct sched_probe *probe)
+{
+    if (probe->runner == NULL || probe->looking || probe->cancelled)
+        return NULL;
+    return sched_left_out_missing(&probe->out, probe->graph, &probe->claims);
 }
 
 void sched_probe_yield(struct sched_probe *probe, const char *by)

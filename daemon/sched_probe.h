@@ -19,6 +19,7 @@
 #include "gpu_use.h"
 #include "programs.h"
 #include "runner.h"
+#include "sched_left_out.h"
 #include "values.h"
 
 struct probe_request {
@@ -26,6 +27,7 @@ struct probe_request {
     uint64_t budget_ns; /* 0: the profile's */
     char *metrics;      /* comma separated names, owned by the scheduler after sched_probe; NULL all */
     char *places;       /* likewise */
+    bool force;         /* measures beside claims of ordinary users */
     bool when_free;     /* of gpus that were in use: nothing is measured, nor said, while all of places still are */
 };
 
@@ -70,6 +72,7 @@ struct sched_probe {
     size_t measured, left_out;           /* values of the programs before it */
     bool looking;        /* what runs only says who uses the gpus */
     struct facts_text said; /* by the look */
+    struct sched_left_out claims; /* which it goes around; the set is the scheduler's to change */
     struct gpu_use out;  /* gpus that this program leaves alone */
     char *hung;          /* cells that it leaves out; NULL none */
     struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* what its earlier attempts found */
@@ -101,6 +104,9 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, cons
 
 /* No further program is started, and the running one is stopped; env.ran comes all the same. */
 void sched_probe_cancel(struct sched_probe *probe);
+
+/* The claim that profiles a gpu which the running program touches; NULL none. */
+const struct claim *sched_probe_in_way(const struct sched_probe *probe);
 
 /* The same, because something else excludes measuring: by says what. */
 void sched_probe_yield(struct sched_probe *probe, const char *by);

@@ -15,7 +15,7 @@ struct saving {
 
 static const char insert_sql[] =
     "INSERT OR REPLACE INTO claim (id, boot_id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup,"
-    " deadline_ns, plan_asked, plan_answered) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    " deadline_ns, plan_asked, plan_answered, is_admins) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
 static char *text_of(sqlite3_stmt *row, int at) { return (char *)(uintptr_t)sqlite3_column_text(row, at); }
 
@@ -55,6 +55,7 @@ static enum berth_code insert_claim(struct store *store, sqlite3_stmt *insert, c
     sqlite3_bind_int64(insert, 12, (int64_t)claim->deadline_ns);
     bind_optional(insert, 13, claim->plan_asked);
     bind_optional(insert, 14, claim->plan_answered);
+    sqlite3_bind_int(insert, 15, claim->is_admins);
     return store_core_step(store, insert, "writing a claim", NULL, err);
 }
 
@@ -157,6 +158,7 @@ static bool read_row(sqlite3_stmt *row, struct claim *ret)
         .deadline_ns = (uint64_t)sqlite3_column_int64(row, 10),
         .plan_asked = text_of(row, 11),
         .plan_answered = text_of(row, 12),
+        .is_admins = sqlite3_column_int(row, 13) != 0,
     };
     if (id == NULL || strlen(id) >= sizeof ret->id || purpose == NULL || ret->places == NULL)
         return false;
@@ -193,7 +195,7 @@ static enum berth_code load(struct store *store, struct claim_set *claims, struc
     if (code == BERTH_OK)
         code = store_core_prepare(store,
                                   "SELECT id, version, uid, purpose, places, configuration, key, owner_pid, owner_start, owner_cgroup, deadline_ns,"
-                                  " plan_asked, plan_answered FROM claim WHERE boot_id = ?1 ORDER BY version",
+                                  " plan_asked, plan_answered, is_admins FROM claim WHERE boot_id = ?1 ORDER BY version",
                                   &row, err);
     if (code == BERTH_OK)
         store_core_bind_text(row, 1, store->boot_id);

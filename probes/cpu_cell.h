@@ -63,4 +63,6 @@ struct cpu_wanted {
     bool metrics[PROBE_METRIC_COUNT];
     const char *const *places; /* cells from or to one of these; a name that is none here matches nothing */
     size_t place_count;
+    const char *const *without; /* no cell from or to one of these */
+    size_t without_count;
 };

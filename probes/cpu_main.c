@@ -19,7 +19,7 @@
 struct options {
     struct cpu_run_options run;
     struct cpu_list cpus;
-    const char **places;
+    const char **places, **without;
     bool has_cpus, table, child;
 };
 
@@ -28,6 +28,7 @@ enum option_key {
     OPT_METRICS,
     OPT_CPUS,
     OPT_PLACES,
+    OPT_WITHOUT,
     OPT_BUDGET,
     OPT_SEED,
     OPT_TABLE,
@@ -40,6 +41,7 @@ static const struct probe_option list[] = {
     {"metrics", "NAME,...", "only these: cpu_pingpong, cpu_copy, cpu_queue, memory_bandwidth, memory_latency, memory_noise", OPT_METRICS},
     {"cpus", "LIST", "run on these CPUs only, as in 0-3,8", OPT_CPUS},
     {"places", "NAME,...", "only what goes from or to one of these, as in core0,numa1", OPT_PLACES},
+    {"without", "NAME,...", "nothing from or to one of these, as in numa1", OPT_WITHOUT},
     {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)", OPT_BUDGET},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
@@ -79,6 +81,10 @@ static int take_option(int key, char *text, void *arg)
         return probe_options_names(text, PLACES_MAX, options->places, &wanted->place_count)
                    ? -1
                    : usage("--places takes 1 to 4096 names", NULL);
+    case OPT_WITHOUT:
+        return probe_options_names(text, PLACES_MAX, options->without, &wanted->without_count)
+                   ? -1
+                   : usage("--without takes 1 to 4096 names", NULL);
     case OPT_BUDGET:
         return probe_options_integer(text, 1, &options->run.budget_ns) ? -1 : usage("--budget-ns is not a number above 0", text);
     case OPT_SEED:
@@ -110,6 +116,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (options->run.budget_ns == 0)
         options->run.budget_ns = wanted->profile == CPU_FULL ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     wanted->places = options->places;
+    wanted->without = options->without;
     return -1;
 }
 
@@ -127,16 +134,21 @@ static bool read_topology(const struct options *options, struct cpu_topology *re
 }
 
 /* Of a person's list every name must be here. A program that started this one may name places of other probes as well. */
+static bool check_names(const struct options *options, const struct cpu_topology *topology, const char *const *asked, size_t count, struct probe_why *why)
+{
+    char names[120];
+    for (size_t i = 0; !options->child && i < count; i++)
+        if (!cpu_topology_has(topology, asked[i])) {
+            cpu_topology_names(topology, names, sizeof names);
+            return probe_why_set(why, "no such core, llc or numa: %.40s; there are %s", asked[i], names);
+        }
+    return true;
+}
+
 static bool check_places(const struct options *options, const struct cpu_topology *topology, struct probe_why *why)
 {
     const struct cpu_wanted *wanted = &options->run.wanted;
-    char names[120];
-    for (size_t i = 0; !options->child && i < wanted->place_count; i++)
-        if (!cpu_topology_has(topology, wanted->places[i])) {
-            cpu_topology_names(topology, names, sizeof names);
-            return probe_why_set(why, "no such core, llc or numa: %.40s; there are %s", wanted->places[i], names);
-        }
-    return true;
+    return check_names(options, topology, wanted->places, wanted->place_count, why) && check_names(options, topology, wanted->without, wanted->without_count, why);
 }
 
 static int measure(const struct options *options, const struct cpu_topology *topology, const struct cpu_cells *cells)
@@ -167,7 +179,8 @@ int main(int argc, char **argv)
 {
     struct options options = {.run = {.root = "", .started_ns = probe_clock_ns(), .wanted = {.seed = 1}}};
     options.places = calloc(PLACES_MAX, sizeof *options.places);
-    int status = options.places == NULL ? EXIT_BUG : parse_options(argc, argv, &options);
+    options.without = calloc(PLACES_MAX, sizeof *options.without);
+    int status = options.places == NULL || options.without == NULL ? EXIT_BUG : parse_options(argc, argv, &options);
     struct probe_why why = {0};
     struct cpu_topology topology = {0};
     struct cpu_cells cells = {0};
@@ -183,5 +196,6 @@ int main(int argc, char **argv)
     cpu_cells_done(&cells);
     cpu_topology_done(&topology);
     free(options.places);
+    free(options.without);
     return status;
 }

@@ -186,7 +186,7 @@ static bool skip_empty_metrics(struct run *run)
         if (found)
             continue;
         if (!cpu_report_skip_metric(run->report, metrics[i].metric,
-                                    run->options->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why))
+                                    run->options->wanted.place_count > 0 || run->options->wanted.without_count > 0 ? "none between the wanted places" : metrics[i].why))
             return false;
     }
     return true;

@@ -15,6 +15,7 @@ CREATE TABLE claim (
     deadline_ns   INTEGER NOT NULL,
     plan_asked    TEXT,
     plan_answered TEXT,
+    is_admins     INTEGER NOT NULL, -- 1: an administrator made it
     UNIQUE (uid, key)
 ) STRICT, WITHOUT ROWID;
 

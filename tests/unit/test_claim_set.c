@@ -73,11 +73,11 @@ static void purposes_do_not_meet(void **state)
     assert_int_equal(add(&set, graph, &profiling, &err), BERTH_OK);
     assert_int_equal(add(&set, graph, &core, &err), BERTH_INVALID_PARAMETER);
     assert_string_equal(err.arg[0].text, "places");
-    assert_ptr_equal(claim_set_computing(&set), set.item[0]);
-    assert_ptr_equal(claim_set_profiling(&set, graph, graph_find(graph, "gpu3")), set.item[1]);
-    assert_null(claim_set_profiling(&set, graph, graph_find(graph, "core3")));
+    assert_ptr_equal(claim_set_computing(&set, false), set.item[0]);
+    assert_ptr_equal(claim_set_profiling(&set, graph, graph_find(graph, "gpu3"), false), set.item[1]);
+    assert_null(claim_set_profiling(&set, graph, graph_find(graph, "core3"), false));
     claim_set_remove(&set, set.item[0]);
-    assert_null(claim_set_computing(&set));
+    assert_null(claim_set_computing(&set, false));
     claim_set_done(&set);
     graph_unref(graph);
 }
