@@ -38,6 +38,9 @@ struct config {
     int64_t max_message_bytes;
     int64_t max_unsent_bytes;
     int64_t max_unsent_bytes_per_user;
+    int64_t max_unsent_bytes_in_all;
+    int64_t max_input_bytes_per_user;
+    int64_t max_input_bytes_in_all;
     int64_t max_large_calls_per_user;
     int64_t max_connections;
     int64_t max_connections_per_user;

@@ -1,48 +1,53 @@
 /**
- * What the connections of a user may hold of the daemon's memory together: see conn.h for the rule. Loop thread only.
+ * What the connections of a user may hold of the daemon's memory and of its thread pool together: see conn.h for the rule. Loop thread only.
  */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "conn_share.h"
 #include "outbox.h"
 #include "server_limits.h"
-
-/* All connections. Zero-initialise. */
-struct conn_rooms {
-    struct conn_room *first;
-    unsigned asking;
-    unsigned working; /* calls on the thread pool */
-    uint64_t last_ticket;
-    uint64_t scattered_bytes; /* that waited on connections which are gone, since free memory was last given back */
-};
 
 /* Calls that are on the thread pool at once, of everybody: one of libuv's four threads is left for measuring and storing. */
 #define CONN_ROOM_WORKING 3
 
+/* And on the slow thread, where greedy users' calls run. */
+#define CONN_ROOM_SLOW 1
+
+/* All connections. Zero-initialise. */
+struct conn_rooms {
+    struct conn_room *first, **last; /* those that ask, in the order they began to; last NULL while there are none */
+    unsigned working, slow;    /* calls on the thread pool, and on the slow thread */
+    uint64_t served;           /* that ever began there */
+    size_t unsent_bytes;       /* replies that wait for peers, of everybody */
+    uint64_t scattered_bytes;  /* that waited on connections which are gone, since free memory was last given back */
+};
+
 /* One connection's part. A large call asks for room, holds it, and lets go of it. */
 struct conn_room {
     struct conn_rooms *rooms;
-    uid_t uid;
+    struct conn_user *user;
     const struct outbox *outbox;
-    uint64_t ticket; /* its place among those that ask; 0 it does not */
-    bool is_held, is_working;
-    struct conn_room *prev, *next;
+    bool is_asking, is_held, is_working;
+    bool is_slow; /* it has, or had, the slow thread */
+    struct conn_room *next;
 };
 
-void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, uid_t uid, const struct outbox *outbox);
+void conn_room_join(struct conn_room *room, struct conn_rooms *rooms, struct conn_user *user, const struct outbox *outbox);
 
-/* The connection is gone, and what waited on it is freed. Memory that many of them left scattered goes back to the system. */
-void conn_room_leave(struct conn_room *room);
+/* The connection is gone, and what waited on it is freed, as are buffered bytes of what came in. Memory that many of them left scattered goes back
+ * to the system. */
+void conn_room_leave(struct conn_room *room, size_t buffered, bool is_last);
 
 /* Whether another call may be taken. */
 bool conn_room_for_call(const struct conn_room *room, const struct server_limits *limits);
 
 void conn_room_ask(struct conn_room *room);
 
-/* Takes the room it asked for, and a thread; false when it is not its turn or there is none. Among those whose user has room for it, the call that asked first is next. */
-bool conn_room_take(struct conn_room *room, const struct server_limits *limits);
+/* Gives the room that was asked for, and a thread, at now_ns, to the connection that is next: the first to ask of those whose user has room and was served
+ * least recently. NULL when there is none. */
+struct conn_room *conn_room_next(struct conn_rooms *rooms, const struct server_limits *limits, uint64_t now_ns);
 
 /* It is off the thread pool; fine when it was not on it. */
 void conn_room_worked(struct conn_room *room);

@@ -5,7 +5,17 @@
 #include <string.h>
 
 #include "idl_check.h"
+#include "message_weight.h"
 #include "numeral.h"
+
+#define LIGHT_SURELY 1024
+#define LIGHT_BYTES  (64u << 10)
+#define LIGHT_WEIGHT 1000
+
+bool dispatch_is_light(const char *text, size_t length)
+{
+    return length <= LIGHT_SURELY || (length <= LIGHT_BYTES && message_weight(text, length) <= LIGHT_WEIGHT);
+}
 
 /* A number that fits no 64 bits or no double is no parameter's, and the interface description says whose; jansson would not read it at all. */
 static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
@@ -27,6 +37,10 @@ static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err)
 {
     json_error_t why;
+    if (length > LIGHT_SURELY && message_weight(text, length) > MESSAGE_WEIGHT_MAX) {
+        err_text(err, 0, "message");
+        return err_set(err, BERTH_INVALID_PARAMETER, "a message of more items than any method takes");
+    }
     errno = 0; /* jansson says of memory that ran out for a string that the string is no JSON; malloc says ENOMEM */
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (message == NULL && errno != ENOMEM && json_error_code(&why) == json_error_numeric_overflow)
@@ -82,7 +96,7 @@ static enum berth_code call_with(struct dispatch *dispatch, const struct dispatc
                                  json_t *params, struct outcome *ret_outcome, struct berth_err *err)
 {
     const struct service_method *method = dispatch->method;
-    enum berth_code code = idl_check(method->idl->in, params, err);
+    enum berth_code code = dispatch->is_checked ? BERTH_OK : idl_check(method->idl->in, params, err);
     if (code != BERTH_OK)
         return code;
     if (method->own != NULL)
@@ -132,9 +146,26 @@ static enum berth_code call_named(struct dispatch *dispatch, const struct dispat
 enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
                               struct outcome *ret_outcome, struct berth_err *err)
 {
-    enum berth_code code = call_named(dispatch, context, peer, ret_outcome, err);
-    json_object_clear(dispatch->message); /* a parsed message can be a hundred times its text, and a stream lasts for days */
-    return code;
+    return call_named(dispatch, context, peer, ret_outcome, err);
+}
+
+void dispatch_check(struct dispatch *dispatch, const struct service *service)
+{
+    struct berth_err ignored = {0};
+    const struct service_method *method = NULL;
+    const char *name = json_string_value(json_object_get(dispatch->message, "method"));
+    const json_t *params = json_object_get(dispatch->message, "parameters");
+    if (name != NULL && json_is_object(params) && service_find(service, name, &method, &ignored) == BERTH_OK)
+        dispatch->is_checked = idl_check(method->idl->in, params, &ignored) == BERTH_OK;
+}
+
+json_t *dispatch_take_message(struct dispatch *dispatch)
+{
+    json_t *message = dispatch->message, *empty = json_object();
+    if (empty == NULL)
+        return NULL;
+    dispatch->message = empty;
+    return message;
 }
 
 const char *dispatch_interface(const struct dispatch *dispatch)

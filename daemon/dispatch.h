@@ -20,20 +20,31 @@ struct dispatch_context {
 };
 
 struct dispatch {
-    json_t *message;                     /* owned; NULL when there is no call, empty once it was called */
+    json_t *message;                     /* owned; NULL when there is no call */
     const struct service_method *method; /* NULL until it is known */
     bool more, oneway;
+    bool is_checked; /* its parameters are what the method takes */
 };
 
+/* Whether a message is small enough to be opened between others on the loop: well below a millisecond. */
+bool dispatch_is_light(const char *text, size_t length);
+
 /* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice, nesting past jansson's 2048
- * levels and NaN are none; a number beyond 64 bits or a double is read as a real, which is no integer) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other. Leaves nothing to
- * free then. */
+ * levels and NaN are none; a number beyond 64 bits or a double is read as a real, which is no integer) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other, and with
+ * INVALID_PARAMETER, for message, when it weighs more than MESSAGE_WEIGHT_MAX (message_weight.h), which is seen before it is parsed. Leaves nothing to
+ * free then. Any thread. */
 enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_t length, struct berth_err *err);
 
-/* Runs the call and lets go of what the message said: handlers keep copies. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an
+/* Checks the parameters already now, so that dispatch_call need not when they are right: of a large message it takes milliseconds. Any thread. */
+void dispatch_check(struct dispatch *dispatch, const struct service *service);
+
+/* Runs the call. What the message said is needed no more then, as handlers keep copies. Whatever it returns, dispatch->oneway says whether an answer is wanted and dispatch_interface how to name an
  * error. */
 enum berth_code dispatch_call(struct dispatch *dispatch, const struct dispatch_context *context, const struct peer *peer,
                               struct outcome *ret_outcome, struct berth_err *err);
+
+/* Takes out of the call what its message said, for the caller to free. NULL, and nothing is taken, when there is no memory for that. */
+json_t *dispatch_take_message(struct dispatch *dispatch);
 
 /* The interface that errors of this call are named after. */
 const char *dispatch_interface(const struct dispatch *dispatch);

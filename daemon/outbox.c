@@ -21,7 +21,8 @@ static void on_written(uv_write_t *request, int status)
 {
     struct rest *rest = (struct rest *)request;
     struct outbox *outbox = rest->outbox;
-    outbox->held_bytes -= rest->size;
+    for (size_t i = 0; i < 2; i++)
+        *outbox->held_bytes[i] -= rest->size;
     rest_free(rest);
     if (!uv_is_closing((uv_handle_t *)outbox->stream))
         outbox->moved(outbox, status == 0);
@@ -49,7 +50,8 @@ static bool queue(struct outbox *outbox, char *take_data, size_t length, size_t 
         rest_free(rest);
         return false;
     }
-    outbox->held_bytes += length;
+    for (size_t i = 0; i < 2; i++)
+        *outbox->held_bytes[i] += length;
     outbox->queued_bytes += length - skip;
     return true;
 }

@@ -10,7 +10,7 @@
 struct outbox {
     uv_stream_t *stream; /* borrowed; close it through uv_close as usual, what is unsent is freed then */
 
-    size_t held_bytes;     /* of memory, for what waits */
+    size_t *held_bytes[2]; /* of memory, for what waits: sums that are kept up to date, of its user and of everybody; borrowed */
     uint64_t queued_bytes; /* that ever had to wait */
 
     /* Some of what waited is sent, or (ok false) nothing more can be. Not called for what went at once, nor once the stream

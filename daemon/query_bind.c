@@ -19,11 +19,6 @@
 #include "query_bind_request.h"
 #include "visible.h"
 
-/* What is answered on the loop at most; see is_small. */
-#define TASKS_AT_ONCE 16
-#define GPUS_AT_ONCE  4
-#define FLOWS_AT_ONCE 24
-
 struct reply {
     const struct snapshot *snap;
     const struct bind_asked *asked;
@@ -384,33 +379,10 @@ static enum berth_code understand(const struct call *call, struct binding *bindi
     return code;
 }
 
-/* Whether the plan is certain to take well under a millisecond, so that nobody notices it on the loop: a few tasks, and no traffic, or little of it among few gpus. */
-static bool is_small(const struct binding *binding)
+/* What stands already. */
+static void answer_at_once(struct binding *binding, struct outcome *ret)
 {
-    const struct bind_request *request = &binding->asked.request;
-    struct snapshot *snap = binding->snap;
-    if (!snapshot_has_curves(snap) || !snapshot_has_resources(snap))
-        return false;
-    if (request->traffic->count == 0)
-        return request->tasks <= TASKS_AT_ONCE;
-    return request->tasks <= GPUS_AT_ONCE && graph_count(snap->graph, PLACE_GPU) <= GPUS_AT_ONCE && request->traffic->count <= FLOWS_AT_ONCE;
-}
-
-/* For what is_small, or stands already. */
-static enum berth_code answer_at_once(struct binding *binding, struct outcome *ret, struct berth_err *err)
-{
-    json_t *json = binding->json;
-    enum berth_code code = binding->stands ? BERTH_OK : make_json(binding, &json, err);
-    binding->json = json;
-    if (code != BERTH_OK)
-        return code;
-    if (binding->asked.key != NULL) {
-        *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
-        return BERTH_OK;
-    }
-    *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = json_incref(json)};
-    binding_free(binding);
-    return BERTH_OK;
+    *ret = (struct outcome){.kind = OUTCOME_STREAM, .state = binding, .next = next, .free_state = binding_free};
 }
 
 static void answer_later(struct binding *binding, struct outcome *ret)
@@ -430,10 +402,10 @@ enum berth_code query_bind(const struct call *call, struct outcome *ret, struct 
     enum berth_code code = understand(call, binding, err);
     if (code == BERTH_OK && !binding->stands)
         code = look_at_claims(call, binding, err);
-    if (code == BERTH_OK && !binding->stands && !is_small(binding))
-        answer_later(binding, ret);
+    if (code == BERTH_OK && binding->stands)
+        answer_at_once(binding, ret);
     else if (code == BERTH_OK)
-        code = answer_at_once(binding, ret, err);
+        answer_later(binding, ret);
     if (code != BERTH_OK)
         binding_free(binding);
     return code;

@@ -6,7 +6,7 @@
 #include "query.h"
 
 /* Above this many curves to look at, or when they have yet to be made, the reply is made on the thread pool. */
-#define CURVES_AT_ONCE 200
+#define CURVES_AT_ONCE 50
 
 /* A GetCurves under way. */
 struct drawing {

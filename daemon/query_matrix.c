@@ -10,8 +10,8 @@
 #include "store_history.h"
 
 /* With more cells to print or to look at the reply is made on the thread pool. */
-#define CELLS_AT_ONCE 500
-#define LOOKS_AT_ONCE 10000
+#define CELLS_AT_ONCE 128
+#define LOOKS_AT_ONCE 2000
 
 enum berth_code query_list_metrics(const struct call *call, struct outcome *ret, struct berth_err *err)
 {

@@ -7,7 +7,7 @@
 #include "sets.h"
 
 /* Above this many sets to look at the reply is made on the thread pool; as well when it is still to be found out what they share. */
-#define SETS_AT_ONCE 100
+#define SETS_AT_ONCE 25
 
 /* A GetSets under way. */
 struct listing {

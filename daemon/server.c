@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "conn_slow.h"
 #include "peer.h"
 #include "service.h"
 
@@ -22,6 +23,9 @@ const struct server_limits server_default_limits = {
     .message_bytes = 1024 * 1024,
     .unsent_bytes = 4 * 1024 * 1024,
     .unsent_bytes_per_user = 64 * 1024 * 1024,
+    .unsent_bytes_in_all = 256 * 1024 * 1024,
+    .input_bytes_per_user = 16 * 1024 * 1024,
+    .input_bytes_in_all = 64 * 1024 * 1024,
     .large_calls_per_user = 2,
     .connections = 2048,
     .connections_per_user = 512,
@@ -64,13 +68,30 @@ static int spare_fd(void) { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 /* Closing. */
 
+static void free_when_closed(struct server *server);
+
+static void on_slow_closed(void *arg)
+{
+    struct server *server = arg;
+    server->handles--;
+    free_when_closed(server);
+}
+
 static void free_when_closed(struct server *server)
 {
     if (!server->is_closing || server->handles > 0 || server->host.count > 0)
         return;
+    if (server->host.slow != NULL) {
+        struct conn_slow *slow = server->host.slow;
+        server->host.slow = NULL;
+        server->handles++;
+        conn_slow_close(slow, on_slow_closed, server);
+        return;
+    }
     void (*closed)(void *) = server->closed;
     void *arg = server->closed_arg;
     print_done(&server->host.reply);
+    conn_share_done(&server->host.share);
     service_free(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);
@@ -124,9 +145,7 @@ static void on_turn(uv_idle_t *turn)
 {
     struct server *server = turn->data;
     uv_idle_stop(turn);
-    for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
-        if (conn_is_ready(conn))
-            conn_run(conn); /* may call soon again */
+    conn_turns(&server->host); /* may call soon again */
 }
 
 static void soon(struct conn_host *host)
@@ -187,10 +206,8 @@ static bool has_room_for(const struct server *server, const struct peer *peer)
         return false;
     if (peer->uid == 0 || peer->uid == geteuid())
         return true;
-    unsigned same = 0;
-    for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
-        same += conn_peer(conn)->uid == peer->uid;
-    return same < limits->connections_per_user;
+    const struct conn_user *user = conn_share_user(&server->host.share, peer->uid);
+    return user == NULL || user->connections < limits->connections_per_user;
 }
 
 /* Without a descriptor for it, a waiting connection would wake the loop for ever: take it with the spare one and let it go. When

@@ -9,6 +9,9 @@ struct server_limits {
     size_t message_bytes; /* longest incoming message, NUL included: 1 MiB */
     size_t unsent_bytes;  /* a peer with more than this unread gets no new reply started: 256 KiB; see conn.h for the rule */
     size_t unsent_bytes_per_user; /* over all connections of a user; see conn.h, too */
+    size_t unsent_bytes_in_all;
+    size_t input_bytes_per_user; /* of buffers for messages that are not complete or not called yet; see conn_input.h for the rule */
+    size_t input_bytes_in_all;
     unsigned large_calls_per_user; /* answered on the thread pool, or streams of what was made there, at once */
     unsigned connections; /* in all */
     unsigned connections_per_user; /* root and the daemon's user are exempt */

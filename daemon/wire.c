@@ -3,17 +3,42 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum {
-    FIRST_BYTES = 4096,     /* most calls fit */
-    KEPT_BYTES = 64 * 1024, /* an empty buffer larger than this is given back */
-};
+/* Large buffers are mappings of their own: they grow without a copy, and what is freed goes back to the system, however malloc sees it. */
+#define MAPPED_BYTES (64u * 1024)
+
+static void release(char *data, size_t size)
+{
+    if (size > MAPPED_BYTES)
+        munmap(data, size);
+    else
+        free(data);
+}
+
+/* NULL: out of memory, and data stays. */
+static char *enlarge(char *data, size_t size, size_t larger)
+{
+    if (larger <= MAPPED_BYTES)
+        return realloc(data, larger);
+    if (size > MAPPED_BYTES) {
+        void *moved = mremap(data, size, larger, MREMAP_MAYMOVE);
+        return moved != MAP_FAILED ? moved : NULL;
+    }
+    void *mapped = mmap(NULL, larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return NULL;
+    if (size > 0)
+        memcpy(mapped, data, size);
+    free(data);
+    return mapped;
+}
 
 void wire_init(struct wire *wire, size_t limit) { *wire = (struct wire){.limit = limit}; }
 
 void wire_done(struct wire *wire)
 {
-    free(wire->data);
+    release(wire->data, wire->size);
     *wire = (struct wire){.limit = wire->limit};
 }
 
@@ -24,21 +49,45 @@ static void move_to_front(struct wire *wire)
     wire->start = 0;
 }
 
+/* Moving costs what is moved: only when at least as much room comes of it, or when the buffer cannot grow. */
+static bool is_to_move(const struct wire *wire)
+{
+    return wire->end == wire->size && wire->start > 0 && (wire->start >= wire->size / 2 || wire->size >= wire->limit);
+}
+
+/* The size that wire_room makes it. */
+static size_t next_size(const struct wire *wire)
+{
+    if (wire->end < wire->size || is_to_move(wire) || wire->size >= wire->limit)
+        return wire->size;
+    size_t size = wire->size == 0 ? WIRE_FIRST_BYTES : wire->size * 2;
+    return size < wire->limit ? size : wire->limit;
+}
+
+static size_t held(size_t size) { return size > WIRE_FIRST_BYTES ? size - WIRE_FIRST_BYTES : 0; }
+
+size_t wire_held(const struct wire *wire) { return held(wire->size); }
+
+size_t wire_growth(const struct wire *wire) { return held(next_size(wire)) - held(wire->size); }
+
+size_t wire_heap(const struct wire *wire) { return wire->size <= MAPPED_BYTES ? wire->size : 0; }
+
+void wire_shrink(struct wire *wire)
+{
+    if (wire->start == wire->end && wire->size > WIRE_FIRST_BYTES)
+        wire_done(wire);
+}
+
 bool wire_room(struct wire *wire, char **ret_room, size_t *ret_size)
 {
-    if (wire->start == wire->end) {
+    if (wire->start == wire->end)
         wire->start = wire->end = 0;
-        if (wire->size > KEPT_BYTES)
-            wire_done(wire);
-    }
-    /* Moving costs what is moved: only when at least as much room comes of it, or when the buffer cannot grow. */
-    if (wire->end == wire->size && wire->start > 0 && (wire->start >= wire->size / 2 || wire->size >= wire->limit))
+    wire_shrink(wire);
+    if (is_to_move(wire))
         move_to_front(wire);
-    if (wire->end == wire->size && wire->size < wire->limit) {
-        size_t size = wire->size == 0 ? FIRST_BYTES : wire->size * 2;
-        if (size > wire->limit)
-            size = wire->limit;
-        char *data = realloc(wire->data, size);
+    size_t size = next_size(wire);
+    if (size > wire->size) {
+        char *data = enlarge(wire->data, wire->size, size);
         if (data == NULL)
             return false;
         wire->data = data;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define WIRE_FIRST_BYTES 4096u /* most calls fit */
+
 struct wire {
     char *data;         /* NULL while there is nothing to keep */
     size_t start, end;  /* data[start] to data[end - 1] came in and were not taken */
@@ -15,6 +17,18 @@ struct wire {
 
 void wire_init(struct wire *wire, size_t limit);
 void wire_done(struct wire *wire);
+
+/* By how many bytes wire_room would enlarge the buffer; the first WIRE_FIRST_BYTES count for nothing. */
+size_t wire_growth(const struct wire *wire);
+
+/* Bytes of the buffer beyond the first WIRE_FIRST_BYTES. */
+size_t wire_held(const struct wire *wire);
+
+/* Bytes of the buffer that come from malloc; a larger one is a mapping of its own. */
+size_t wire_heap(const struct wire *wire);
+
+/* Frees an empty buffer of more than WIRE_FIRST_BYTES. What wire_next returned is gone. */
+void wire_shrink(struct wire *wire);
 
 /* Memory to read into: ret_size bytes, none when the buffer is full. False when out of memory. What wire_next returned is gone.
  */

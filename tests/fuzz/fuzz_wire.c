@@ -192,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .loop = &loop,
         .hub = &hub,
         .context = {.service = once, .snapshot = no_snapshot},
-        .limits = {.message_bytes = 4096, .unsent_bytes = 65536, .unsent_bytes_per_user = 1 << 20, .large_calls_per_user = 1, .connections = 1,
+        .limits = {.message_bytes = 4096, .unsent_bytes = 65536, .unsent_bytes_per_user = 1 << 20, .unsent_bytes_in_all = 1 << 22, .input_bytes_per_user = 1 << 16, .input_bytes_in_all = 1 << 18, .large_calls_per_user = 1, .connections = 1,
                    .connections_per_user = 1, .queued_calls = 4, .unread_ms = 1000, .half_message_ms = 1000},
         .soon = nothing,
         .due = no_time,

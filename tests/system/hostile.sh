@@ -1,0 +1,3 @@
+#!/bin/bash
+# Hostile users beside a good peer: waiting times, the log, memory. BIN is where the programs are; root is needed to be several users.
+exec python3 "$(dirname "$0")/hostile.py" "$@"
