@@ -2,18 +2,6 @@
 
 #include "log.h"
 
-void conn_call_end(struct conn *conn)
-{
-    hub_leave(conn->host->hub, &conn->listener);
-    if (conn->outcome.free_state != NULL)
-        conn->outcome.free_state(conn->outcome.state);
-    conn->outcome = (struct outcome){.kind = OUTCOME_RESULT};
-    dispatch_done(&conn->call);
-    conn->state = BETWEEN;
-    conn_room_let_go(&conn->room);
-    conn_wake_queued(conn->host);
-}
-
 /* Half a reply cannot be taken back, so one that fails ends the connection. */
 static void send_reply(struct conn *conn, const struct print *reply)
 {
@@ -77,7 +65,7 @@ static void work_done(struct conn_work *work)
             answer_error(conn, &work->err);
         else if (!conn->call.oneway && !conn->is_closing)
             give_reply(conn, &work->reply);
-        conn_call_end(conn);
+        conn_end_call(conn);
     }
     print_done(&work->reply);
     if (conn->is_closing)
@@ -108,7 +96,7 @@ void conn_call_work(struct conn *conn)
     if (code == BERTH_OK)
         return;
     answer_error(conn, &err);
-    conn_call_end(conn);
+    conn_end_call(conn);
 }
 
 bool conn_call_pull(struct conn *conn)
@@ -132,7 +120,7 @@ bool conn_call_pull(struct conn *conn)
         break;
     }
     if (conn->state == STREAMING) /* a failed write may have ended it */
-        conn_call_end(conn);
+        conn_end_call(conn);
     return true;
 }
 
@@ -180,17 +168,17 @@ static void run_call(struct conn *conn, bool is_large)
     if (code != BERTH_OK) {
         err_set(&err, code, "%s", err_info(code)->about); /* if the handler did not say it better */
         answer_error(conn, &err);
-        conn_call_end(conn);
+        conn_end_call(conn);
         return;
     }
     conn->outcome = outcome;
     if (outcome.kind == OUTCOME_RESULT) {
         outcome.write != NULL ? answer_written(conn) : answer_result(conn, outcome.result, false);
-        conn_call_end(conn);
+        conn_end_call(conn);
         return;
     }
     if (outcome.kind == OUTCOME_STREAM && conn->call.oneway) {
-        conn_call_end(conn); /* nobody would see what it yields */
+        conn_end_call(conn); /* nobody would see what it yields */
     } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
         ask_for_room(conn, QUEUED);
     } else {
@@ -217,7 +205,7 @@ static void message_opened(struct conn_work *work)
         return;
     }
     if (conn->state == OPENED)
-        conn_call_end(conn);
+        conn_end_call(conn);
     conn_free_when_over(conn);
 }
 

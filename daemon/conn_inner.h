@@ -1,5 +1,5 @@
 /**
- * A connection from within, for conn.c, which reads, takes turns and ends, and conn_call.c, which answers.
+ * A connection from within, for conn.c, which reads and takes turns, conn_call.c, which answers, and conn_end.c, which ends.
  *
  * States of a connection, and what moves it on:
  *
@@ -52,6 +52,8 @@ struct conn {
 static inline bool conn_is_on_pool(const struct conn *conn) { return conn->state == OPENING || conn->state == WORKING; }
 static inline bool conn_is_asking(const struct conn *conn) { return conn->state == UNOPENED || conn->state == QUEUED; }
 
+static inline struct conn *conn_of_input(const struct conn_input *input) { return (struct conn *)((char *)input - offsetof(struct conn, input)); }
+
 /* It is to be looked at in its user's turn. */
 void conn_want_turn(struct conn *conn);
 
@@ -60,6 +62,9 @@ void conn_wake_queued(struct conn_host *host);
 
 /* After its work is over: a connection that waited for that with being freed is. */
 void conn_free_when_over(struct conn *conn);
+
+/* Ends the call, if there is one, and what it holds. */
+void conn_end_call(struct conn *conn);
 
 /* While BETWEEN: opens and runs the call that length bytes at text are, or asks for room to. */
 void conn_call_take(struct conn *conn, const char *text, size_t length);
@@ -79,5 +84,3 @@ void conn_call_woken(struct hub_listener *listener);
 /* While BETWEEN: what came in is longer than a message may be. */
 void conn_call_refuse_long(struct conn *conn);
 
-/* Ends the call, if there is one, and what it holds. */
-void conn_call_end(struct conn *conn);

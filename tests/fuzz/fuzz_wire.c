@@ -159,13 +159,11 @@ static void talk(struct conn_host *host, int fd, uint8_t sizes, const uint8_t *d
         ssize_t wrote = left > 0 ? send(fd, data + sent, left < write_bytes ? left : write_bytes, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
         sent += wrote > 0 ? (size_t)wrote : 0;
         uv_run(host->loop, UV_RUN_NOWAIT);
-        for (struct conn *conn = host->first; conn != NULL; conn = conn_next(conn))
-            if (conn_is_ready(conn))
-                conn_run(conn);
+        conn_turns(host);
         ssize_t got = hear(heard, fd, read_bytes);
         if (got < 0)
             break;
-        bool works = host->rooms.first != NULL && host->rooms.first->is_held;
+        bool works = host->rooms.working > 0;
         quiet = wrote > 0 || got > 0 || works ? 0 : quiet + 1;
         if (works)
             sched_yield();
@@ -207,8 +205,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (host.first != NULL)
         conn_close(host.first);
     uv_run(&loop, UV_RUN_DEFAULT); /* hangs when a handle is left */
-    if (host.count != 0 || hub.first != NULL || host.rooms.first != NULL || host.rooms.asking != 0 || uv_loop_close(&loop) != 0)
+    if (host.count != 0 || hub.first != NULL || host.rooms.first != NULL || host.rooms.working != 0 || uv_loop_close(&loop) != 0)
         abort();
+    conn_share_done(&host.share);
     print_done(&host.reply);
     return 0;
 }
