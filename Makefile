@@ -202,7 +202,7 @@ $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o 
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lm
-$(BUILD)/bench/year $(BUILD)/bench/plan $(BUILD)/bench/bind: $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
+$(BUILD)/bench/year $(BUILD)/bench/plan $(BUILD)/bench/bind $(BUILD)/bench/parser: $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS)) -lm

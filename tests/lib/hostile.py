@@ -63,7 +63,7 @@ class Maker:
 
     def number(self, name):
         pick = self.random.choice
-        return {"tasks": pick((1, 2, 4)), "ranks": self.random.randrange(4), "ttl_s": 2, "world": 4, "bytes": pick((1, 4096, 2**20, 2**30)), "from": 0, "to": 1, "owner_pid": 1,
+        return {"tasks": pick((1, 2, 2, 4, 4, 8, 64)), "ranks": self.random.randrange(4), "ttl_s": 2, "world": 4, "bytes": pick((1, 4096, 2**20, 2**30)), "from": 0, "to": 1, "owner_pid": 1,
                 "since_s": 0, "at_s": pick((0, 1_790_000_000)), "budget_ns": 10**8}.get(name, 1)
 
     def sound(self, interface, type_, name="", whole=False):

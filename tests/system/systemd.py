@@ -13,6 +13,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
+import under_filter
 from berthd import BIN, Daemon, until
 from tap import LeftOut, run_tests
 from varlink import call
@@ -42,6 +43,29 @@ def systemd_finds_nothing_wrong_with_the_units():
         assert done.returncode == 0 and done.stdout + done.stderr == "", done
         done = subprocess.run(["systemd-analyze", "--no-pager", "security", "--offline=yes", "--threshold=20", service], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+
+
+REFUSED = ("io_uring_setup", "io_uring_enter", "io_uring_register", "userfaultfd", "add_key", "request_key", "keyctl", "process_vm_readv", "process_vm_writev", "kcmp", "vmsplice",
+           "ptrace", "bpf", "perf_event_open", "mount", "init_module", "kexec_load", "pidfd_getfd")
+
+
+def the_units_filter_leaves_what_daemon_and_probes_need():
+    """And refuses what neither does: each call with arguments that fail otherwise without it."""
+    needs("systemd-analyze")
+    if not under_filter.HEADER.exists():
+        raise LeftOut("the numbers of system calls are known for x86-64 alone")
+    with tempfile.TemporaryDirectory() as folder:
+        filtered = [sys.executable, HERE.parent / "lib/under_filter.py", unit(pathlib.Path(folder))]
+        known = under_filter.numbers()
+        code = "import ctypes, sys; c = ctypes.CDLL(None, use_errno=True); print([c.syscall(int(n), -1, -1, -1, -1, -1, -1) == -1 and ctypes.get_errno() for n in sys.argv[1:]])"
+        done = subprocess.run([*filtered, sys.executable, "-c", code, *(str(known[name]) for name in REFUSED)], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == str([1] * len(REFUSED)), (REFUSED, done.stdout)
+        with Daemon(under=filtered) as daemon:
+            daemon.wait_ready()
+            status = daemon.status()
+            assert daemon.call("io.berth.Fabric.GetMatrix", {"metric": "memory_latency"})["cells"] and status["store"] == "ok" and not status["problems"], (status, daemon.said())
+            assert daemon.call("io.berth.Health.Probe", {"metrics": ["memory_latency"]})["measured"] > 0
+            assert daemon.stop()[0] == 0, daemon.said()
 
 
 def the_wait_at_boot_ends_before_the_service_managers_patience():
@@ -124,5 +148,5 @@ def the_watchdog_hears_a_daemon_that_works_and_none_that_hangs():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([systemd_finds_nothing_wrong_with_the_units, the_wait_at_boot_ends_before_the_service_managers_patience, the_users_groups_are_made,
+    sys.exit(run_tests([systemd_finds_nothing_wrong_with_the_units, the_units_filter_leaves_what_daemon_and_probes_need, the_wait_at_boot_ends_before_the_service_managers_patience, the_users_groups_are_made,
                         the_first_caller_starts_the_daemon, the_watchdog_hears_a_daemon_that_works_and_none_that_hangs]) != 0)
