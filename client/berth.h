@@ -63,6 +63,7 @@ enum berth_status {
     BERTH_ERROR_ALREADY_CLAIMED = -33,
     BERTH_ERROR_KEY_MISMATCH = -34,
     BERTH_ERROR_NO_SUCH_OWNER = -35,
+    BERTH_ERROR_NO_SUCH_CLAIM = -36,
     BERTH_ERROR_OTHER = -99 /* an error of a newer daemon: berth_error_name says which */
 };
 
@@ -87,6 +88,9 @@ BERTH_PUBLIC void berth_set_timeout(struct berth *berth, int timeout_ms);
  * such as "NoDaemon"; and one line for a person, without control characters. "" when nothing failed yet. Valid until the next call on the handle. */
 BERTH_PUBLIC const char *berth_error_name(const struct berth *berth);
 BERTH_PUBLIC const char *berth_error_detail(const struct berth *berth);
+
+/* What the daemon sent with that error: a JSON object as text. NULL for an error found on this side. Valid as long as the others. */
+BERTH_PUBLIC const char *berth_error_parameters(const struct berth *berth);
 
 /* ---- any method ---- */
 

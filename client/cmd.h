@@ -100,10 +100,12 @@ int cmd_ask_filled(struct cmd *cmd, const char *method, int (*fill)(struct cmd *
 /* All that most commands do: asks so and shows the reply. */
 int cmd_answer(struct cmd *cmd, const char *method, int (*fill)(struct cmd *cmd, json_t *parameters),
                void (*draw)(struct ui *ui, const json_t *reply));
+int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply)); /* either, by --json */
+
+/* cmd_print.c */
 bool cmd_wants_json(const struct cmd *cmd);
 int cmd_print(struct ui *ui);           /* to standard output; frees the ui */
 int cmd_print_json(const char *text);   /* one line */
-int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply)); /* either, by --json */
 
 /* cmd_size.c */
 bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
@@ -127,6 +129,7 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char 
 /* The same: names as a list, unless there are none to tell (item NULL). False when out of memory. */
 bool cmd_set_texts(json_t *object, const char *key, const struct berth_texts *texts);
 int cmd_check_cpus(const struct cmd *cmd, const char *cpus);                 /* that it is a list; NULL is fine */
+int cmd_check_cpus_there(struct cmd *cmd, const char *cpus);                  /* connected: that this node has each of them; NULL is fine */
 int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus);    /* 0-3 and 5 as gpu0..gpu3 and gpu5, an array of names */
 
 /* cmd_node.c: a private daemon over a node folder; it dies with this process. */

@@ -1,5 +1,6 @@
 /* The part of the node that a request may use. */
 #include "cmd.h"
+#include "lib_cpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,11 +69,22 @@ static void name_gpus(struct cmd *cmd, char *text, size_t size)
     free(reply);
 }
 
+/* A name that is there more than once, or NULL. */
+static const char *first_twice(const json_t *names)
+{
+    for (size_t i = 1; i < json_array_size(names); i++)
+        for (size_t k = 0; k < i; k++)
+            if (json_equal(json_array_get(names, i), json_array_get(names, k)))
+                return json_string_value(json_array_get(names, i));
+    return NULL;
+}
+
 /* Everything else than numbers is a name, a PCI address or a UUID. */
 int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
 {
     json_t *gpus = json_array(), *words = cmd_list(text);
     size_t i;
+    int status;
     const json_t *word;
     bool fine = gpus != NULL && words != NULL;
     if (fine && json_array_size(words) == 0) {
@@ -100,9 +112,11 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus)
             fine = json_array_append_new(gpus, json_sprintf("gpu%ld", n)) == 0;
     }
     json_decref(words);
-    if (!fine) {
+    const char *twice = fine ? first_twice(gpus) : NULL;
+    status = !fine ? cmd_fail_memory() : twice != NULL ? cmd_usage(cmd, "--gpus has %.60s twice", twice) : CMD_DONE;
+    if (status != CMD_DONE) {
         json_decref(gpus);
-        return cmd_fail_memory();
+        return status;
     }
     *ret_gpus = gpus;
     return CMD_DONE;
@@ -115,11 +129,41 @@ int cmd_check_cpus(const struct cmd *cmd, const char *cpus)
     return cmd_usage(cmd, "--cpus takes a list such as 0-3,8 with numbers under %d, not \"%.60s\": berth topo shows which there are", CPUS_MOST, cpus); /* the daemon would speak of its parameter */
 }
 
+/* The first cpu of a list that the other list does not have; -1 none, or one of them is no list. */
+static long first_beyond(const char *list, const char *of)
+{
+    struct lib_cpus *sets = calloc(2, sizeof *sets);
+    long first = -1;
+    if (sets != NULL && lib_cpus_parse(list, &sets[0]) && lib_cpus_parse(of, &sets[1]))
+        for (unsigned n = 0; first < 0 && n < CPUS_MOST; n++)
+            first = lib_cpus_has(&sets[0], n) && !lib_cpus_has(&sets[1], n) ? (long)n : -1;
+    free(sets);
+    return first;
+}
+
+int cmd_check_cpus_there(struct cmd *cmd, const char *cpus)
+{
+    char *reply = NULL;
+    if (cpus == NULL)
+        return CMD_DONE;
+    if (berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) < 0)
+        return CMD_DONE; /* the next call says why */
+    json_t *node = json_loads(reply, 0, NULL);
+    const char *there = json_string_value(json_object_get(json_array_get(json_object_get(node, "places"), 0), "cpus")); /* the machine's */
+    long beyond = there != NULL ? first_beyond(cpus, there) : -1;
+    int status = beyond < 0 ? CMD_DONE : cmd_usage(cmd, "--cpus: this node has no cpu %ld; it has %.80s", beyond, there);
+    json_decref(node);
+    free(reply);
+    return status;
+}
+
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus)
 {
     int status = cmd_check_cpus(cmd, cpus);
     if (status == CMD_DONE)
         status = cmd_connect(cmd);
+    if (status == CMD_DONE)
+        status = cmd_check_cpus_there(cmd, cpus);
     if (status != CMD_DONE)
         return status;
     /* A recorded machine is another one: all of it may be used, and saying so with an empty object spares the daemon's warning. */

@@ -9,7 +9,7 @@
 const struct cmd_option cmd_globals[] = {
     [CMD_SOCKET] = {.name = "socket", .value = "PATH", .help = "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
     [CMD_NODE] = {.name = "node", .value = "FOLDER", .help = "answer for the recorded node in FOLDER, through a private daemon"},
-    [CMD_JSON] = {.name = "json", .help = "print the reply as it came: JSON, one line a reply"},
+    [CMD_JSON] = {.name = "json", .help = "print the reply, or the error's name and parameters, as it came: JSON, one line a reply"},
     [CMD_HELP] = {.letter = 'h', .name = "help", .help = "show this help"},
     [CMD_VERSION] = {.name = "version", .help = "show the version"},
 };
@@ -68,9 +68,16 @@ static int check_choice(const struct cmd *cmd, const struct cmd_option *option, 
     for (const char *word = value;; word++) {
         size_t length = option->takes_several ? strcspn(word, ",") : strlen(word);
         if (!is_choice(option->choices, word, length)) {
-            char choices[256];
+            char choices[256], given[41];
+            size_t count = 0;
             cmd_choices(option, choices, sizeof choices);
-            return cmd_usage(cmd, "--%s takes %s; not \"%.*s\"", option->name, choices, length > 40 ? 40 : (int)length, word);
+            snprintf(given, sizeof given, "%.*s", length > 40 ? 40 : (int)length, word);
+            while (option->choices[count] != NULL)
+                count++;
+            const char *nearest = cmd_nearest(given, option->choices, count);
+            if (nearest != NULL)
+                return cmd_usage(cmd, "--%s takes %s; not \"%s\", did you mean %s?", option->name, choices, given, nearest);
+            return cmd_usage(cmd, "--%s takes %s; not \"%s\"", option->name, choices, given);
         }
         word += length;
         if (*word == '\0')

@@ -1,10 +1,7 @@
-/* Asking the daemon and printing what it said. */
+/* Asking the daemon and showing its answer. */
 #include "cmd.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int cmd_connect(struct cmd *cmd)
@@ -30,8 +27,6 @@ int cmd_connect(struct cmd *cmd)
     return status < 0 ? cmd_fail_daemon(cmd, status) : CMD_DONE;
 }
 
-bool cmd_wants_json(const struct cmd *cmd) { return cmd_has(cmd, &cmd_globals[CMD_JSON]); }
-
 int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply)
 {
     char *parameters = take_parameters == NULL ? NULL : json_dumps(take_parameters, JSON_COMPACT);
@@ -54,34 +49,6 @@ int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t
         return cmd_fail_memory();
     *ret_reply = reply;
     return CMD_DONE;
-}
-
-static int write_out(const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t n = write(STDOUT_FILENO, text, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return cmd_fail(CMD_IO, "cannot write the answer: %s", strerror(errno));
-        text += n;
-        length -= (size_t)n;
-    }
-    return CMD_DONE;
-}
-
-int cmd_print(struct ui *ui)
-{
-    int status = ui->failed ? cmd_fail_memory() : write_out(ui->text, ui->length);
-    ui_done(ui);
-    return status;
-}
-
-int cmd_print_json(const char *text)
-{
-    struct ui ui = {0};
-    ui_put(&ui, "%s\n", text);
-    return cmd_print(&ui);
 }
 
 int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply))

@@ -19,7 +19,7 @@ const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_THREADS] = {.name = "threads-per-core", .value = "THREADS", .help = "hardware threads used of each core; default all allowed ones"},
     [CMD_BIND_SHARE] = {.name = "tasks-per-gpu", .value = "TASKS", .help = "how many tasks may share a gpu where there are fewer gpus than tasks; default 1"},
     [CMD_BIND_PATTERN] = {.name = "pattern", .value = "PATTERN", .help = "traffic between tasks", .choices = patterns},
-    [CMD_BIND_BYTES] = {.name = "bytes", .value = "SIZE", .help = "bytes of each flow of the pattern"},
+    [CMD_BIND_BYTES] = {.name = "bytes", .value = "SIZE", .help = "bytes of each flow of the pattern; as many as --host-bytes, or 64M, where not given"},
     [CMD_BIND_FLOW] = {.name = "flow", .value = "FROM:TO:SIZE", .help = "bytes from one rank to another in a step, for example 0:1:64M; may be repeated"},
     [CMD_BIND_FLOWS] = {.name = "flows", .value = "FILE", .help = "such flows from a file, one a line, - for standard input; # begins a comment"},
     [CMD_BIND_HOST_BYTES] = {.name = "host-bytes", .value = "SIZE", .help = "bytes that each task moves to, and again from, host memory in a step"},

@@ -122,7 +122,7 @@ static int run_release(struct cmd *cmd) { return cmd_answer(cmd, "io.berth.Place
 const struct cmd_command cmd_release = {
     .name = "release",
     .operands = "CLAIM | --key KEY",
-    .about = "end a claim; exit status 0 also when it has ended already",
+    .about = "end a claim; by its key exit status 0 also when it has ended already",
     .options = release_options,
     .option_count = RELEASE_OPTIONS,
     .most_operands = 1,

@@ -2,6 +2,8 @@
 #include "cmd.h"
 #include "cmd_closed.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -44,6 +46,64 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     return CMD_BUG; /* an error of a newer daemon */
 }
 
+/* The last error for a program, on standard output: its name, and what the daemon sent with it or the line for a person. Where memory is
+ * short the line on standard error has to do. */
+static void print_error(const struct cmd *cmd)
+{
+    const char *text = berth_error_parameters(cmd->berth);
+    json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth));
+    json_t *error = json_pack("{s:s, s:o}", "error", berth_error_name(cmd->berth), "parameters", parameters);
+    char *line = error != NULL ? json_dumps(error, JSON_COMPACT) : NULL;
+    if (line != NULL)
+        cmd_print_json(line);
+    free(line);
+    json_decref(error);
+}
+
+/* The name of a place of this node that is nearest to word; "" none. */
+static void find_place(struct cmd *cmd, const char *word, char meant[64])
+{
+    char *text = NULL;
+    json_t *node = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text) >= 0 ? json_loads(text, 0, NULL) : NULL;
+    const json_t *places = json_object_get(node, "places"), *place;
+    const char **names = calloc(json_array_size(places) + 1, sizeof *names);
+    size_t i, count = 0;
+    json_array_foreach((json_t *)(uintptr_t)places, i, place)
+    {
+        const char *name = json_string_value(json_object_get(place, "name"));
+        if (names != NULL && name != NULL)
+            names[count++] = name;
+    }
+    const char *nearest = names != NULL ? cmd_nearest(word, names, count) : NULL;
+    if (nearest != NULL)
+        snprintf(meant, 64, "%.63s", nearest);
+    free(names);
+    json_decref(node);
+    free(text);
+}
+
+/* What was probably meant by a metric or place that is not there; "" where nothing is near. A place is asked for unless its kind is right:
+ * the daemon has said then which of that kind there are. */
+static void find_meant(struct cmd *cmd, int status, char meant[64])
+{
+    static const char *const metrics[] = {
+#define X(id, name, unit, better, axes, about) name,
+#include "metrics.def"
+#undef X
+    };
+    meant[0] = '\0';
+    const char *text = berth_error_parameters(cmd->berth);
+    json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *metric = json_string_value(json_object_get(parameters, "metric")), *place = json_string_value(json_object_get(parameters, "place"));
+    if (status == BERTH_ERROR_NO_SUCH_METRIC && metric != NULL) {
+        const char *nearest = cmd_nearest(metric, metrics, sizeof metrics / sizeof metrics[0]);
+        snprintf(meant, 64, "%.63s", nearest != NULL ? nearest : "");
+    } else if (status == BERTH_ERROR_NO_SUCH_PLACE && place != NULL && strstr(berth_error_detail(cmd->berth), "of that kind") == NULL) {
+        find_place(cmd, place, meant);
+    }
+    json_decref(parameters);
+}
+
 /* What the daemon says of a parameter begins with its name. The option that it came from, or that is missing; NULL: it came from elsewhere. */
 static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail, const char **ret_rest)
 {
@@ -66,6 +126,8 @@ static const struct cmd_option *option_of(const struct cmd *cmd, const char *det
 
 int cmd_fail_daemon(struct cmd *cmd, int status)
 {
+    if (cmd_wants_json(cmd))
+        print_error(cmd);
     if (cmd->node != NULL && (status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM))
         return cmd_node_failed(cmd->node);
     const char *detail = berth_error_detail(cmd->berth);
@@ -79,7 +141,8 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
         const struct cmd_option *option = option_of(cmd, detail, &rest);
         return option != NULL ? cmd_usage(cmd, "--%s%s", option->name, rest) : cmd_usage(cmd, "%s", detail);
     }
-    char explained[1024];
+    char explained[1024], meant[64];
     cmd_closed_explain(cmd, detail, explained, sizeof explained);
-    return cmd_fail(exit_status, "%s", explained);
+    find_meant(cmd, status, meant);
+    return cmd_fail(exit_status, meant[0] != '\0' ? "%s; did you mean %s?" : "%s", explained, meant);
 }

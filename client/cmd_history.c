@@ -36,7 +36,7 @@ static int run_changes(struct cmd *cmd)
     for (size_t i = 0; i < OPTIONS; i++)
         if (i != SINCE && cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs METRIC FROM TO", options[i].name);
-    return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since, ui_changes);
+    return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since, cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder : ui_changes);
 }
 
 /* The answer to History is on its way to be drawn; the baseline is asked for behind it. */

@@ -79,6 +79,12 @@ static int look_at_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
         *ret_usage = cmd_fail_memory();
         return BERTH_ERROR_OUT_OF_MEMORY;
     }
+    *ret_usage = cmd_check_cpus_there(cmd, given.cpus);
+    if (*ret_usage != CMD_DONE) {
+        free((void *)given.gpus.item);
+        json_decref(array);
+        return BERTH_ERROR_BAD_ARGUMENT;
+    }
     int status = berth_step_here(cmd->berth, &plan->who, &given, NULL, NULL, &plan->step);
     free((void *)given.gpus.item);
     json_decref(array);

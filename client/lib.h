@@ -44,6 +44,7 @@ struct berth {
     struct lib_pending *first, **last;
     char error_name[128];
     char error_detail[512];
+    char *error_parameters; /* JSON text of what came with an error of the daemon; NULL none */
 };
 
 /* lib_error.c: remember an error and return its status. */

@@ -61,6 +61,7 @@ void berth_free(struct berth *berth)
     if (berth == NULL)
         return;
     lib_disconnect(berth);
+    free(berth->error_parameters);
     free(berth);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -57,6 +58,8 @@ int lib_fail(struct berth *berth, int status, const char *format, ...)
     vsnprintf(berth->error_detail, sizeof berth->error_detail, format, args);
     va_end(args);
     flatten(berth->error_detail);
+    free(berth->error_parameters);
+    berth->error_parameters = NULL;
     snprintf(berth->error_name, sizeof berth->error_name, "%s", local_name(status));
     return status;
 }
@@ -129,8 +132,10 @@ int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *par
     }
     snprintf(berth->error_name, sizeof berth->error_name, "%s", wire_name);
     flatten(berth->error_name);
+    berth->error_parameters = parameters != NULL ? json_dumps(parameters, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     return status;
 }
 
 const char *berth_error_name(const struct berth *berth) { return berth->error_name; }
 const char *berth_error_detail(const struct berth *berth) { return berth->error_detail; }
+const char *berth_error_parameters(const struct berth *berth) { return berth->error_parameters; }

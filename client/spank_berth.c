@@ -227,7 +227,7 @@ static bool ask(struct task *task)
     request.allowed = &task->step->allowed;
     request.key = task->step->key;
     request.pattern = options->pattern;
-    request.bytes = spank_options_bytes(options);
+    request.bytes = options->bytes;
     request.host_bytes = options->host_bytes;
     request.mechanism = options->mechanism;
     request.order = options->order;

@@ -84,14 +84,6 @@ static bool take(const char *key, const char *value, struct spank_options *optio
 
 void spank_options_init(struct spank_options *options) { *options = (struct spank_options){.gpus_per_task = -1, .cores_per_task = -1, .bytes = -1, .host_bytes = -1}; }
 
-int64_t spank_options_bytes(const struct spank_options *options)
-{
-    bool is_pattern = options->pattern != BERTH_PATTERN_DEFAULT && options->pattern != BERTH_PATTERN_NONE;
-    if (!is_pattern || options->bytes >= 0)
-        return options->bytes;
-    return options->host_bytes > 0 ? options->host_bytes : SPANK_OPTIONS_BYTES;
-}
-
 bool spank_options_parse(const char *text, struct spank_options *options, char *why, size_t size)
 {
     struct spank_options read = *options;

@@ -103,6 +103,15 @@ void ui_clean(char *buffer, size_t size, const char *text)
     buffer[used] = '\0';
 }
 
+/* The daemon's sentences have U+00B5 for millionths. */
+static void spell_micro(char *text)
+{
+    for (char *at = strstr(text, "\u00b5"); at != NULL; at = strstr(at, "\u00b5")) {
+        *at = 'u';
+        memmove(at + 1, at + 2, strlen(at + 2) + 1);
+    }
+}
+
 void ui_text(struct ui *ui, const char *text)
 {
     if (text == NULL)
@@ -112,6 +121,8 @@ void ui_text(struct ui *ui, const char *text)
     if (at == NULL)
         return;
     ui_clean(at, size, text);
+    if (!ui->utf8)
+        spell_micro(at);
     ui->length += strlen(at);
 }
 

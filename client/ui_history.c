@@ -282,7 +282,7 @@ static void put_event(struct ui *ui, const struct event *event)
     ui_done(&line);
 }
 
-void ui_changes(struct ui *ui, const json_t *reply)
+static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
 {
     const json_t *findings = json_object_get(reply, "findings"), *finding;
     struct event *event = calloc(2 * json_array_size(findings) + 1, sizeof *event);
@@ -301,6 +301,13 @@ void ui_changes(struct ui *ui, const json_t *reply)
     for (i = 0; i < count; i++)
         put_event(ui, &event[i]);
     if (count == 0)
-        ui_put(ui, "nothing was found in that time\n");
+        ui_put(ui, "%s\n", none);
     free(event);
+}
+
+void ui_changes(struct ui *ui, const json_t *reply) { put_changes_of(ui, reply, "nothing was found in that time"); }
+
+void ui_changes_of_folder(struct ui *ui, const json_t *reply)
+{
+    put_changes_of(ui, reply, "a node folder has no history: it holds one state of a node, which berth health judges");
 }

@@ -12,3 +12,4 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
 
 /* The reply of ListFindings as events, the latest first. */
 void ui_changes(struct ui *ui, const json_t *reply);
+void ui_changes_of_folder(struct ui *ui, const json_t *reply); /* the same of a private daemon over a node folder */

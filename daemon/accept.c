@@ -42,7 +42,7 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
 }
 
 /* base and its copy have the same values in the same order. */
-static bool *choose(const struct snapshot *base, const bool *selected, struct accepted *accepted)
+static bool *choose(const struct snapshot *base, const bool *selected, const struct judge_limits *limits, struct accepted *accepted)
 {
     struct judge_work asked = {.snap = base, .selected = selected};
     bool *chosen = calloc(base->values->count + 1, sizeof *chosen);
@@ -54,6 +54,7 @@ static bool *choose(const struct snapshot *base, const bool *selected, struct ac
         accepted->vague += is_vague;
         accepted->overloaded += is_overloaded;
         accepted->count += chosen[i];
+        accepted->in_line += chosen[i] && base->baseline != NULL && baseline_is_confirmed_by(&base->baseline[i], v, limits);
     }
     return chosen;
 }
@@ -79,7 +80,7 @@ enum berth_code accept_baseline(struct store *store, const struct snapshot *base
 {
     struct accepted accepted = {0};
     struct snapshot *snapshot = copy(base, generation);
-    bool *chosen = snapshot != NULL ? choose(base, selected, &accepted) : NULL;
+    bool *chosen = snapshot != NULL ? choose(base, selected, &env->limits, &accepted) : NULL;
     struct baseline_set gone = {0};
     if (chosen == NULL) {
         snapshot_unref(snapshot);

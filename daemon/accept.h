@@ -14,6 +14,7 @@
 /* What was accepted, and what became of the export. */
 struct accepted {
     size_t count;      /* of series */
+    size_t in_line;    /* of those, how many are in line with their baselines, which stand */
     size_t vague, overloaded; /* series that were left out: known to half only, or measured on a node with more work than CPUs */
     char file[4352];   /* where they were written to; "" nowhere */
     char why_not[256]; /* why they were not written although there is a folder; "" */

@@ -149,10 +149,15 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
     count_low(baseline, v, limits);
 }
 
+bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits)
+{
+    return baseline->count >= BASELINE_READY && !baseline->is_worse && baseline_compare(baseline, v, limits) == BASELINE_IN_LINE;
+}
+
 void baseline_accept(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits, int64_t now_s)
 {
     bool is_whole = baseline->count >= BASELINE_READY;
-    if (is_whole && !baseline->is_worse && baseline_compare(baseline, v, limits) == BASELINE_IN_LINE)
+    if (baseline_is_confirmed_by(baseline, v, limits))
         return;
     double relative = is_whole ? baseline->deviation / baseline->median : 0;
     *baseline = (struct baseline){.median = v->value, .deviation = relative * v->value, .begun_s = now_s, .count = 1, .accepted = true};

@@ -57,7 +57,10 @@ void baseline_take(struct baseline *baseline, struct baseline_values *values, co
 /* Known to half only: it says little of what to expect, or of how low it is. */
 bool baseline_is_vague(const struct value *v);
 
-/* This value, at now_s, is what is expected from now on: a complete enough baseline that it is in line with stays as it is, any other begins anew
+/* A complete enough baseline that the value is in line with: accepting the value leaves it as it is. */
+bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v, const struct judge_limits *limits);
+
+/* This value, at now_s, is what is expected from now on: a baseline that it confirms stays as it is, any other begins anew
  * with it, and has the spread of the one before until it has BASELINE_READY values. */
 void baseline_accept(struct baseline *baseline, struct baseline_values *values, const struct value *v, const struct judge_limits *limits, int64_t now_s);
 

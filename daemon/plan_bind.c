@@ -51,7 +51,7 @@ static enum berth_code check(const struct bind_request *request, struct berth_er
 static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_t each, int64_t share, struct berth_err *err)
 {
     int64_t needed = each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share, available = (int64_t)work->gpus.count;
-    char there[80], shared[48] = "", lost[64] = "";
+    char there[80], shared[48] = "", lost[64] = "", hint[80] = "";
     if (graph_count(work->snap->graph, PLACE_GPU) == 0)
         snprintf(there, sizeof there, "no gpu: this node has none");
     else
@@ -62,8 +62,10 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(lost, sizeof lost, "; %s is lost", graph_place(work->snap->graph, work->gpus.lost)->name);
     else if (work->gpus.cut != PLACE_NONE)
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
-    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s", tasks,
-                           tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there, lost);
+    if (each == 1 && available > 0)
+        snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share", (tasks - 1) / available + 1);
+    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s%s", tasks,
+                           tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there, lost, hint);
 }
 
 /* "gpu0 to gpu7": those of the node that are not cut into slices. */

@@ -232,7 +232,7 @@ static void say_starting(const struct route_said *said, const struct route_optio
 {
     const struct move *hop = &option->way[0].hop[0];
     if (!isnan(hop->t0_call_ns) && hop->t0_call_ns > MUCH * option->predicted.time_ns)
-        plan_warn(&said->answer->reasons, "starting it costs its caller %.1f us of %.1f us", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
+        plan_warn(&said->answer->reasons, "starting it costs its caller %.1f \u00b5s of %.1f \u00b5s", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
 
 /* It is faster, and not the first. */

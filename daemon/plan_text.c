@@ -24,7 +24,7 @@ static const char *put_in(char *text, double number, double times, double most, 
 
 const char *plan_text_time(double ns, char text[PLAN_TEXT_SIZE])
 {
-    static const char *const unit[] = {"ns", "us", "ms", "s"};
+    static const char *const unit[] = {"ns", "\u00b5s", "ms", "s"};
     return put_in(text, ns, 1e3, 999.5, unit, sizeof unit / sizeof *unit);
 }
 

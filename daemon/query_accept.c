@@ -51,6 +51,7 @@ static json_t *reply(const struct accepted *accepted)
 {
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "accepted", jsonify_count((int64_t)accepted->count)) &&
+              answer_set(json, "in_line", jsonify_count((int64_t)accepted->in_line)) &&
               answer_set(json, "file", jsonify_text(accepted->file[0] != '\0' ? accepted->file : NULL)) &&
               answer_set(json, "not_written", jsonify_text(accepted->why_not[0] != '\0' ? accepted->why_not : NULL)) &&
               answer_set(json, "left_out", jsonify_count((int64_t)(accepted->vague + accepted->overloaded))) &&

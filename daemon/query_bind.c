@@ -259,6 +259,8 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
 {
     struct bind_answer *answer = &reply->answer;
     warn_of_unseen(reply);
+    if (reply->asked->is_size_assumed)
+        plan_warn(&answer->warnings, "bytes is not given: each flow of the pattern counts as many as host_bytes, or %d MiB without", (int)(BIND_BYTES_ASSUMED >> 20));
     if (reply->asked->traffic.count == 0)
         plan_warn(&answer->warnings, "no time is predicted: %s; locality alone decided",
                   reply->asked->names_traffic ? "of the traffic that the request names no byte leaves a rank here for another, or comes to one" : "the request names no traffic");

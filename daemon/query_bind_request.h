@@ -7,12 +7,16 @@
 #include "plan_bind.h"
 #include "plan_traffic.h"
 
+/* What each flow of a pattern carries where nobody says, nor what goes to the host: which gpus suit a shape depends little on its size. */
+#define BIND_BYTES_ASSUMED (INT64_C(64) << 20)
+
 struct bind_asked {
     struct bind_request request;
     struct allowed allowed;
     int64_t *ranks;         /* owned, one for each task; NULL not given */
     struct traffic traffic; /* owned; none also where a pattern leaves these ranks nobody to send to */
     bool names_traffic;     /* a pattern or flows */
+    bool is_size_assumed;   /* of a pattern: host_bytes, else BIND_BYTES_ASSUMED */
     const char *key;        /* borrowed; NULL none */
     bool shows_all;
 };

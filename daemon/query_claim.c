@@ -169,6 +169,11 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
     if (code != BERTH_OK)
         return code;
     const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
+    if (claim == NULL && id != NULL) {
+        err_set(err, BERTH_NO_SUCH_CLAIM, "there is no claim %.60s: it has ended, or never was", id);
+        err_text(err, 0, id);
+        return BERTH_NO_SUCH_CLAIM;
+    }
     if (claim != NULL && claim->uid != call->peer->uid && !call->peer->is_admin)
         return err_set(err, BERTH_PERMISSION_DENIED, "claim %s is not yours to release: it is of uid %ju", claim->id, (uintmax_t)claim->uid);
     *ret = claim;

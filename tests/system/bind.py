@@ -200,7 +200,7 @@ def a_lower_bound_does_not_go_before_a_whole_price():
                 assert answer["proven_optimal"] == (answer["gap"] is not None and answer["gap"] <= 0.03) == (not said), (size, answer["gap"], answer["reasons"])
             before = answer["predicted"]["time_ns"]
         few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
-        assert any("the best that counts as taking longer takes at least 1.04 us (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
+        assert any("the best that counts as taking longer takes at least 1.04 µs (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
     with Node("mi250x") as node:
         answer = node.bind(tasks=4, pattern="ring", bytes=1024, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
         assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"], answer

@@ -90,7 +90,7 @@ def wrong_requests_name_what_is_wrong():
         assert call(daemon.socket, PLACEMENT + "Claim", {"places": ["core0"], "purpose": "compute"}) == (
             INVALID, {"parameter": "ttl_s", "detail": "ttl_s: it is missing"})
         assert release(daemon)[0] == INVALID and release(daemon, claim="c", key="k")[0] == INVALID
-        assert release(daemon, claim="c12345678")[1]["released"] == 0 and release(daemon, key="nobody's")[1]["released"] == 0
+        assert release(daemon, claim="c12345678") == (PLACEMENT + "NoSuchClaim", {"claim": "c12345678", "detail": "there is no claim c12345678: it has ended, or never was"}) and release(daemon, key="nobody's")[1]["released"] == 0
         assert not listed(daemon)
 
 
@@ -370,7 +370,8 @@ def the_command_claims_lists_and_releases():
         assert status == 75 and not out and "gpu0" in error and name in error, (status, error)
         assert command(daemon, "claim", "gpu0", "--ttl", "60", "--key", "job7")[0] == 65, "another claim under the key"
         assert command(daemon, "release", "--key", "job7") == (0, "released\n", "")
-        assert command(daemon, "release", name) == (0, "there is no such claim\n", "")
+        assert command(daemon, "release", "--key", "job7") == (0, "nothing is claimed under that key\n", "")
+        assert command(daemon, "release", name) == (65, "", f"berth: there is no claim {name}: it has ended, or never was\n")
         for wrong in (["claim", "gpu0"], ["claim", "--ttl", "5"], ["claim", "gpu0", "--ttl", "5x"], ["claim", "gpu0", "--ttl", "0"],
                       ["claim", "gpu0", "--ttl", "5", "--owner", "me"], ["claim", "gpu0", "--ttl", "5", "--configuration", "c"], ["release"],
                       ["release", "a", "--key", "b"], ["claims", "x"]):

@@ -281,7 +281,7 @@ def others_may_read_but_not_probe():
         denied = "org.varlink.service.PermissionDenied"
         assert errors == ["None", "None", denied, denied, denied], errors
         assert call(daemon.socket, "io.berth.Health.AcceptBaseline") == (
-            None, {"accepted": 0, "file": None, "not_written": None, "left_out": 0, "why_left_out": None})
+            None, {"accepted": 0, "in_line": 0, "file": None, "not_written": None, "left_out": 0, "why_left_out": None})
 
 
 def the_service_manager_hears_of_it():

@@ -341,9 +341,16 @@ def the_command_tells_what_changed_and_since_when():
         assert json.loads(berth(daemon, "history", "--json").stdout) == daemon.call("io.berth.Health.ListFindings")
         asked = {"metric": "memory_bandwidth", "from": PLACE[0], "to": PLACE[1]}
         assert json.loads(berth(daemon, "history", "memory_bandwidth", *PLACE, "--json").stdout) == daemon.call("io.berth.Fabric.History", asked)
-        assert berth(daemon, "accept", "--json").stdout == '{"accepted":2,"file":null,"not_written":null,"left_out":0,"why_left_out":null}\n'
+        assert berth(daemon, "accept", "--json").stdout == '{"accepted":2,"in_line":2,"file":null,"not_written":null,"left_out":0,"why_left_out":null}\n'
         accepted = berth(daemon, "accept", "numa0")
-        assert (accepted.returncode, accepted.stdout) == (0, "accepted: 2 measured values are expected from now on\n"), accepted
+        assert (accepted.returncode, accepted.stdout) == (0, "unchanged: 2 measured values are in line with the baseline, which stands\n"), accepted
+        kept = berth(daemon, "history", "memory_bandwidth", *PLACE).stdout
+        assert "expected 100 GB/s: the median of " in kept, kept
+        machine.says(70e9, {"kernel": "6.1.2"})
+        probe(daemon)
+        told = berth(daemon, "accept").stdout
+        assert told == "accepted: 1 measured value is expected from now on\nunchanged: 1 measured value is in line with the baseline, which stands\n", told
+        assert "expected 70 GB/s: accepted, the median of 1 value" in berth(daemon, "history", "memory_bandwidth", *PLACE).stdout
         wrong = {("history", "a"): 64, ("history", "nonsense", *PLACE): 65, ("history", "memory_latency", "llc0", "numa99"): 65, ("accept", "gpu99"): 65,
                  ("history", "--since", "soon"): 64, ("history", "--all"): 64, ("history", "memory_latency", *PLACE, "--where", "a=b"): 64}
         for arguments, status in wrong.items():
@@ -411,7 +418,7 @@ def a_recorded_node_has_no_past():
     result = subprocess.run([BIN / "berth", "--node", recorded, "accept"], capture_output=True, text=True, timeout=20)
     assert result.returncode == 65 and "a recorded node has no baseline to accept" in result.stderr, result
     result = subprocess.run([BIN / "berth", "--node", recorded, "history"], capture_output=True, text=True, timeout=20)
-    assert (result.returncode, result.stdout) == (0, "nothing was found in that time\n"), result
+    assert (result.returncode, result.stdout) == (0, "a node folder has no history: it holds one state of a node, which berth health judges\n"), result
 
 
 TESTS = [

@@ -109,6 +109,12 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
         assert_null(reply);
         assert_string_equal(berth_error_name(pair->berth), rows[i].name);
         assert_string_equal(berth_error_detail(pair->berth), rows[i].detail);
+        const char *came = strstr(rows[i].reply, "\"parameters\":");
+        if (came != NULL && strchr(came, '\\') == NULL)
+            assert_memory_equal(berth_error_parameters(pair->berth), came + strlen("\"parameters\":"), strlen(berth_error_parameters(pair->berth)));
+        if (came != NULL && strchr(came, '\\') != NULL) /* control characters stay escaped */
+            for (const char *c = berth_error_parameters(pair->berth); *c != '\0'; c++)
+                assert_true(*c >= ' ' && *c <= '~');
     }
 }
 

@@ -53,7 +53,7 @@ static void gpus_that_were_lost_are_not_given_and_are_named(void **state)
     assert_int_equal(f.answer.warnings.count, 2);
     assert_non_null(strstr(f.answer.warnings.line[0], "gpu2 is left out: it is lost"));
     assert_int_equal(ask(&f, 7, -1), BERTH_NOT_ENOUGH);
-    assert_string_equal(f.err.detail, "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, gpu6-gpu7; gpu5 is lost");
+    assert_string_equal(f.err.detail, "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, gpu6-gpu7; gpu5 is lost; --tasks-per-gpu 2 lets them share");
     /* A task that may use lost gpus only does not run without any. */
     f.allowed.gpus = calloc(f.snap->graph->place_count, sizeof(bool));
     assert_non_null(f.allowed.gpus);
@@ -140,7 +140,7 @@ static void times_and_sizes_have_three_digits(void **state)
     static const struct {
         double ns;
         const char *text;
-    } times[] = {{0, "0 ns"}, {874.4, "874 ns"}, {999.6, "1 us"}, {1750, "1.75 us"}, {13421.8, "13.4 us"}, {134217, "134 us"}, {1.342e6, "1.34 ms"}, {2e9, "2 s"}, {3.6e12, "3600 s"}};
+    } times[] = {{0, "0 ns"}, {874.4, "874 ns"}, {999.6, "1 \u00b5s"}, {1750, "1.75 \u00b5s"}, {13421.8, "13.4 \u00b5s"}, {134217, "134 \u00b5s"}, {1.342e6, "1.34 ms"}, {2e9, "2 s"}, {3.6e12, "3600 s"}};
     static const struct {
         double bytes;
         const char *text;

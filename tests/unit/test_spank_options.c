@@ -74,18 +74,6 @@ static void a_later_text_adds_to_an_earlier_one(void **state)
     assert_int_equal(options.visible, BERTH_VISIBLE_ALL);
 }
 
-static void a_shape_alone_has_a_size(void **state)
-{
-    (void)state;
-    struct spank_options ring = parsed("pattern=ring"), with_host = parsed("pattern=ring,host=1G,visible=all"), said = parsed("pattern=ring,bytes=1M,host=1G"),
-                         none = parsed("pattern=none"), nothing = parsed("host=1G");
-    assert_int_equal(spank_options_bytes(&ring), 64 << 20);
-    assert_int_equal(spank_options_bytes(&with_host), 1 << 30);
-    assert_int_equal(spank_options_bytes(&said), 1 << 20);
-    assert_int_equal(spank_options_bytes(&none), -1);
-    assert_int_equal(spank_options_bytes(&nothing), -1);
-}
-
 static void what_is_wrong_is_named_and_changes_nothing(void **state)
 {
     (void)state;
@@ -109,7 +97,6 @@ int main(void)
         cmocka_unit_test(every_word_is_understood),
         cmocka_unit_test(nothing_said_leaves_all_to_the_daemon),
         cmocka_unit_test(a_later_text_adds_to_an_earlier_one),
-        cmocka_unit_test(a_shape_alone_has_a_size),
         cmocka_unit_test(what_is_wrong_is_named_and_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,94 @@
+"""What the berth command answers to mistakes: errors as JSON, what was meant, what is refused. Prints TAP."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, NODES  # noqa: E402
+from service import Service  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+NODE = NODES / "mi250x"
+
+
+def berth(*arguments, socket_path="/nonexistent/berth.sock", **environment):
+    """Exit status, standard output and standard error."""
+    clean = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "BERTH_SOCKET": socket_path, **environment}
+    done = subprocess.run([BIN / "berth", *map(str, arguments)], capture_output=True, text=True, env=clean, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def fails(error, **parameters):
+    return json.dumps({"error": error, "parameters": parameters}).encode() + b"\0"
+
+
+def an_error_is_json_too():
+    """With --json standard output has the error's name and parameters; the line on standard error and the status are as without."""
+    node = ["--node", NODES / "h200x4"]
+    for words, name, parameters in (
+            (["matrix", "memory_latncy"], "io.berth.Fabric.NoSuchMetric", {"metric": "memory_latncy"}),
+            (["bind", "-n", "5"], "io.berth.Placement.NotEnough", {"what": "gpus", "wanted": 5, "available": 4}),
+            (["health", "gpu9"], "io.berth.Health.NoSuchPlace", {"place": "gpu9"}),
+            (["route", "gpu0", "gpu0", "1M"], "org.varlink.service.InvalidParameter", {"parameter": "to"}),
+            (["probe"], "io.berth.Health.Unavailable", {}), (["accept"], "io.berth.Health.Unavailable", {})):
+        plain, (status, out, err) = berth(*node, *words), berth(*node, "--json", *words)
+        answer = json.loads(out)
+        assert (plain[0], "", plain[2]) == (status, plain[1], err) and status != 0 and out.count("\n") == 1, (words, plain, status, out, err)
+        assert answer["error"] == name and parameters.items() <= answer["parameters"].items() and answer["parameters"]["detail"], (words, answer)
+    status, out, err = berth("--json", "health")
+    assert status == 69 and json.loads(out) == {"error": "NoDaemon", "parameters": {"detail": "no daemon at /nonexistent/berth.sock"}}, (out, err)
+    status, out, err = berth("--json", "bind", "--jsno")
+    assert (status, out) == (64, "") and "did you mean --json?" in err, "the command line itself is not JSON's"
+    with Service(lambda _: [fails("io.berth.New.Thing", text="\u202e\x1b")]) as service:
+        status, out, err = berth("--json", "topo", socket_path=service.path)
+        assert json.loads(out)["error"] == "io.berth.New.Thing" and "\x1b" not in out + err, (out, err)
+
+
+def what_was_probably_meant_is_named():
+    for words, meant in ((["matrix", "memory_latncy"], "memory_latency"), (["history", "gpu_gpu_kernal", "gpu0", "gpu1"], "gpu_gpu_kernel"),
+                         (["matrix", "gpu_gpu_kernel", "--from", "gup0"], "gpu0"), (["bind", "-n", "2", "--pattern", "rign"], "ring"),
+                         (["bind", "--format", "slrum"], "slurm"), (["matrix", "--sizes"], "--size"), (["tpoo"], "topo"), (["topo", "--jsno"], "--json")):
+        status, out, err = berth("--node", NODES / "h200x4", *words)
+        assert status in (64, 65) and not out and err.count("\n") == 1 and f"did you mean {meant}?" in err, (words, err)
+    assert "did you mean" not in berth("--node", NODES / "h200x4", "matrix", "nonsense")[2]
+
+
+def what_the_node_does_not_have_is_not_allowed():
+    for words in (["bind", "-n", "1"], ["alloc", "1G"], ["route", "gpu0", "gpu1", "1M"]):
+        status, out, err = berth("--node", NODE, *words, "--cpus", "0-999")
+        assert (status, out) == (64, "") and "--cpus: this node has no cpu 128; it has 0-127" in err, (words, out, err)
+        status, out, err = berth("--node", NODE, *words, "--cpus", "0-127")
+        assert status == 0, (words, err)
+    for gpus, said in (("0-99", "no place gpu8; of that kind it has gpu0 to gpu7"), ("0,3,0-1", "--gpus has gpu0 twice"), ("gpu1,1", "--gpus has gpu1 twice")):
+        status, out, err = berth("--node", NODE, "bind", "-n", "1", "--gpus", gpus)
+        assert status in (64, 65) and not out and said in err, (gpus, err)
+
+
+def a_pattern_has_a_size_and_too_many_tasks_a_way_out():
+    reply = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring")[1])
+    same = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--bytes", "64M")[1])
+    assert reply["predicted"] == same["predicted"] and reply["tasks"] == same["tasks"], (reply["predicted"], same["predicted"])
+    assert any("bytes is not given" in line for line in reply["warnings"]) and not any("bytes is not given" in line for line in same["warnings"]), reply["warnings"]
+    host = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--host-bytes", "1G")[1])
+    both = json.loads(berth("--node", NODE, "--json", "bind", "-n", "4", "--pattern", "ring", "--host-bytes", "1G", "--bytes", "1G")[1])
+    assert host["predicted"] == both["predicted"], host["predicted"]
+    status, _, err = berth("--node", NODE, "bind", "-n", "12")
+    assert status == 65 and "--tasks-per-gpu 2 lets them share" in err, err
+    assert berth("--node", NODE, "bind", "-n", "12", "--tasks-per-gpu", "2")[0] == 0
+
+
+def times_have_one_unit():
+    for locale, right, wrong in (("C.UTF-8", "\u00b5s", " us"), ("C", " us", "\u00b5")):
+        out = berth("--node", NODES / "h200x4", "route", "gpu0", "gpu1", "64K", LANG=locale, LC_ALL=locale)[1]
+        assert right in out and not re.search(wrong + r"\b", out), (locale, out)
+
+
+TESTS = [an_error_is_json_too, what_was_probably_meant_is_named, what_the_node_does_not_have_is_not_allowed,
+         a_pattern_has_a_size_and_too_many_tasks_a_way_out, times_have_one_unit]
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)
