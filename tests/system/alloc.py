@@ -72,8 +72,8 @@ def by(place, reads=0, writes=0, **more):
     return {"by": place, "reads_bytes": reads, "writes_bytes": writes, **more}
 
 
-SCALES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
-TIME, RATE, OPTION = r"([0-9.]+ [num]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
+SCALES = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
+TIME, RATE, OPTION = r"([0-9.]+ [nµm]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
 LEAST, MOST, LINKS = r"(?:at least )?", r"(?:at|at most)", r"(?: by links| published| stated)?"
 TAKES = re.compile(rf"{OPTION} takes {LEAST}{TIME}, {OPTION} {LEAST}{TIME}(?:, just as long|, ([0-9.e+]+) times as long)?(.*)")
 

@@ -16,7 +16,7 @@ from varlink import Connection  # noqa: E402
 WITH_GPUS = ["mi250x", "mi300a", "gh200-quad", "h200x1", "h200x2", "h200x4"]
 PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 MIB, GIB = 1 << 20, 1 << 30
-UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": GIB, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 MARK = r"(?: \(not (?:all )?measured\))?"
 LAST = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))? at (?:no more than )?([\d.]+) ([kMGT]B/s)(?:, ([\d.]+) ([kMGT]B/s) alone(?: at that size)?|, as much as .* carries)?" + MARK)
 START = re.compile(r"(in order, )?the last transfer to end is ([\d.]+) (\w+) from (\w+) to (\w+)(?: by (kernel|copy engine))?, after ([\d.]+) (\w+): (?:([\d.]+) (\w+) while its task starts \d+ others?, )?"
@@ -384,7 +384,7 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 2, "flows": [{"from": 0, "to": 2, "bytes": 1}]}, "InvalidParameter", "rank 0 to rank 2; there are ranks 0 to 1"),
         ({"tasks": 2, "flows": [{"from": -1, "to": 0, "bytes": 1}]}, "InvalidParameter", "rank -1"), ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "InvalidParameter", "-1 bytes"),
         ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": huge}]}, "InvalidParameter", "4 EiB in one step; at most 1 EiB"),
-        ({"tasks": 2, "pattern": "ring"}, "InvalidParameter", "bytes"), ({"tasks": 2, "bytes": 5}, "InvalidParameter", "no pattern"), ({"tasks": 2, "pattern": "ring", "bytes": huge}, "InvalidParameter", "4 EiB"),
+        ({"tasks": 2, "bytes": 5}, "InvalidParameter", "no pattern"), ({"tasks": 2, "pattern": "ring", "bytes": huge}, "InvalidParameter", "4 EiB"),
         ({"tasks": 2, "pattern": "ring", "bytes": -1}, "InvalidParameter", "-1 bytes"), ({"tasks": 2, "host_bytes": huge}, "InvalidParameter", "4 EiB"), ({"tasks": 2, "host_bytes": -7}, "InvalidParameter", "-7 bytes"),
         ({"tasks": 2, "pattern": "ring", "bytes": 65 << 30}, "NotEnough", "65 GiB in one step do not fit in the memory of one gpu: 64 GiB"),
         ({"tasks": 2, "gpus_per_task": 2, "pattern": "ring", "bytes": 129 << 30}, "NotEnough", "the memory of a task's gpus: 128 GiB"), ({"tasks": 2, "host_bytes": 513 << 30}, "NotEnough", "the host memory of this node: 512 GiB"),

@@ -59,10 +59,9 @@ def a_price_says_whether_it_was_measured():
             gpus = [place["name"] for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]
             for user in gpus[:2] + ["numa0"]:
                 for words in [["alloc", "1G", "--by", user + ":reads=1G"]] + [["route", gpu, user, "1G"] for gpu in gpus[:3] if gpu != user]:
-                    asked = command(folder, "--json", *words)
-                    if asked == "":
+                    reply = json.loads(command(folder, "--json", *words))
+                    if "error" in reply:
                         continue  # refused: nothing to price
-                    reply = json.loads(asked)
                     prices = [(option["predicted"], option["why"]) for option in reply["options"] if option["predicted"] is not None]
                     for predicted, why in prices:
                         seen.add((words[0], predicted["measured"]))
