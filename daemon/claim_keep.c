@@ -60,15 +60,17 @@ static void save_free(struct save *save)
 
 static void save_work(struct sched_job *job, struct store *store)
 {
+    enum { TRIES = 3 };
     struct save *save = (struct save *)job;
-    save->files = store_files(store);
-    save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
-    if (save->code == BERTH_BAD_DATA) { /* the broken file has been set aside and a fresh one begun */
+    /* What was found broken, truncated or gone meanwhile is another file by now, and that is the one to write to. */
+    bool again = true;
+    for (int i = 0; i < TRIES && again; i++) {
         save->err = (struct berth_err){0};
         save->files = store_files(store);
         save->code = store_save_claims(store, save->claims, save->count, save->generation, &save->err);
+        again = save->code == BERTH_BAD_DATA || (save->code == BERTH_OK && store_files(store) != save->files);
     }
-    save->is_lasting = save->code == BERTH_OK && store_state(store) != STORE_MEMORY_ONLY;
+    save->is_lasting = save->code == BERTH_OK && store_files(store) == save->files && store_state(store) != STORE_MEMORY_ONLY;
 }
 
 static void set_timer(struct claim_keep *keep);

@@ -32,12 +32,16 @@ static bool is_last_part(const char *path, const char *name)
     return length >= name_length && strncmp(path + length - name_length, name, name_length) == 0;
 }
 
-/* Writing to the file is a change; that it comes, goes or gets another name is called a rename. Logs come and go as the file is used. */
+/* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used. What is truncated is
+ * changed, as is what the store itself writes to: to look costs three calls of the system. */
 static void happened(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
-    bool is_ours = name == NULL || strcmp(name, "berth.db") == 0 || strncmp(name, "berth.db.corrupt-", 17) == 0 || is_last_part(watch->directory, name);
-    if ((status < 0 || ((what & UV_RENAME) != 0 && is_ours)) && !uv_is_active((uv_handle_t *)&watch->timer))
+    bool is_file = name == NULL || strcmp(name, "berth.db") == 0;
+    bool is_moved = is_file || strncmp(name, "berth.db.corrupt-", 17) == 0 || is_last_part(watch->directory, name);
+    bool is_changed = is_file || strcmp(name, "berth.db-wal") == 0;
+    if ((status < 0 || ((what & UV_RENAME) != 0 && is_moved) || ((what & UV_CHANGE) != 0 && is_changed)) &&
+        !uv_is_active((uv_handle_t *)&watch->timer))
         uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Notices that the store's file was deleted, moved or replaced while nobody uses it: the kernel says so (inotify), or whoever asks for the state of the
- * daemon has it looked at, once a second at most. While nothing happens to the file, nothing of this runs. Loop thread only, but for the work.
+ * Notices that the store's file was deleted, moved, replaced or truncated while nobody uses it: the kernel says so (inotify), or whoever asks for the state of the
+ * daemon has it looked at, once a second at most. While nothing happens to the file, nothing of this runs; a second after it was written to it is looked at once. Loop thread only, but for the work.
  */
 #pragma once
 #include <stdbool.h>

@@ -251,9 +251,13 @@ void store_core_tell(struct store *store)
 
 enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
+    uint64_t files = store->files;
+    store_file_mend(store);
     if (store_index_is_lost())
         store_file_renew(store);
-    if (store->how_broken[0] != '\0' || store->is_other_version) {
+    if (files != store->files) {
+        store->is_other_version = false; /* what was found of the other file says nothing of this one */
+    } else if (store->how_broken[0] != '\0' || store->is_other_version) {
         store_db_close(store->db);
         store->db = NULL;
         store_file_open(store, store->is_other_version ? NULL : store->how_broken, NULL);

@@ -85,6 +85,20 @@ static void note_file(struct store *store, const char *aside, const char *how_br
         store->note.code[0] = '\0';
 }
 
+static int64_t file_bytes(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
+}
+
+/* Of a file that was just opened, and had so many bytes before: what it loses meanwhile is seen by the next store_file_mend. */
+static void note_size(struct store *store, int64_t before)
+{
+    int64_t bytes = file_bytes(store->path);
+    store->bytes = bytes > before ? bytes : before;
+    store->frames = 0;
+}
+
 /* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
 static enum berth_code look_once(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
 {
@@ -141,12 +155,14 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     char aside[4096] = "", broken[sizeof why.detail] = "";
     store->boot = 0;
     if (store->path != NULL) {
+        int64_t bytes = file_bytes(store->path);
         enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &store->db, &why);
         if (code == BERTH_NO_MEMORY)
             return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
         if (code == BERTH_OK) {
             store->files++;
             note_file(store, aside, broken);
+            note_size(store, aside[0] == '\0' ? bytes : 0);
             return BERTH_OK;
         }
         note_memory_only(store, why.detail);
@@ -207,6 +223,7 @@ bool store_file_return(struct store *store)
     store->files++;
     store->file = NULL;
     store->boot = 0;
+    note_size(store, 0);
     note_file(store, aside, broken);
     return true;
 }
@@ -232,6 +249,48 @@ static bool is_gone(const struct store *store, const char *suffix)
     return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 && errno == ENOENT;
 }
 
+/* A shorter file may be whole all the same, after a VACUUM. An empty one is begun anew in its place. */
+static void mend_file(struct store *store, int64_t bytes)
+{
+    store_index_lose(); /* which keeps SQLite from writing into it what the log has */
+    store_db_close(store->db);
+    store->db = NULL;
+    store_index_renew(store->path);
+    if (store_file_open(store, "somebody truncated it", NULL) == BERTH_OK && store->state == STORE_OK && bytes == 0)
+        set_note(store, 1, "store-cut", "somebody truncated the database (berth.db) while it was in use; history begins anew");
+}
+
+/* What the lost part of the log said is still in the cache of the connection, or it is not read at all. */
+static void mend_log(struct store *store)
+{
+    store_file_leave(store, "somebody truncated its log");
+    if (store->state != STORE_MEMORY_ONLY)
+        return; /* out of memory: the next call tries again */
+    store_index_lose();
+    store_db_close(store->file);
+    store->file = NULL;
+    store_index_renew(store->path);
+    if (store_file_return(store) && store->state == STORE_OK)
+        set_note(store, 1, "store-cut",
+                 "somebody truncated the database's log (berth.db-wal) while it was in use; measurements that were in it alone are lost");
+}
+
+void store_file_mend(struct store *store)
+{
+    if (store->db == NULL || store->state == STORE_MEMORY_ONLY)
+        return;
+    bool has_log = !store_db_is_exclusive(store->db);
+    int64_t bytes = file_bytes(store->path);
+    if (bytes < 0)
+        return; /* gone, which the next call sees */
+    if (bytes == 0 || bytes < store->bytes || (has_log && bytes < store_index_database_bytes(store->db)))
+        mend_file(store, bytes);
+    else if (has_log && store_index_log_is_cut(store->db, &store->frames))
+        mend_log(store);
+    else
+        store->bytes = bytes;
+}
+
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
 {
     bool taken_away = false;
@@ -244,6 +303,8 @@ enum berth_code store_file_check(struct store *store, struct berth_err *err)
         } else if (taken_away || is_gone(store, "-wal") || is_gone(store, "-shm")) {
             store_db_close(store->db); /* which leaves a log of another file alone: SQLite looks, too */
             store->db = NULL;
+        } else {
+            store_file_mend(store);
         }
     }
     enum berth_code code = store->db == NULL ? store_file_open(store, NULL, err) : BERTH_OK;
@@ -266,6 +327,7 @@ void store_file_remember(struct store *store)
 
 void store_file_close(struct store *store)
 {
+    store_file_mend(store);
     store_db_close(store->db);
     store_db_close(store->file);
     store->db = store->file = NULL;

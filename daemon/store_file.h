@@ -17,7 +17,8 @@ void store_file_leave(struct store *store, const char *why);
 /* Back into the file, with what memory has. False when that cannot be done yet; all is as it was then. Nothing to do: true. */
 bool store_file_return(struct store *store);
 
-/* Before a call: a file that was deleted or replaced is opened, or begun, anew, and what was done to its log is mended. Fails as store_file_open. */
+/* Before a call: a file that was deleted or replaced is opened, or begun, anew, and what was done to its log is mended, as by
+ * store_file_mend. Fails as store_file_open. */
 enum berth_code store_file_check(struct store *store, struct berth_err *err);
 
 /* In a call that found the index of the log lost: the database is closed and opened anew, by store_file_open, with a note. While the store is in memory,
@@ -26,5 +27,9 @@ void store_file_renew(struct store *store);
 
 /* What was set aside may have been moved away meanwhile, or long ago: then it is noted no more. */
 void store_file_remember(struct store *store);
+
+/* A file or a log that somebody has shortened is not used any longer: what is left of it is opened, or set aside and begun
+ * anew, with a note. Cheap when nothing has happened: before a call, and after it for what happened meanwhile. */
+void store_file_mend(struct store *store);
 
 void store_file_close(struct store *store);

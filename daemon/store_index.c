@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,6 +123,75 @@ bool store_index_is_cut(const char *path)
     struct stat status;
     snprintf(name, sizeof name, "%s-shm", path);
     return lstat(name, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < BLOCK_BYTES;
+}
+
+/* walformat.html, 2.1: numbers in the machine's order of bytes. */
+struct header {
+    uint32_t version, unused, changes;
+    uint8_t is_made, is_big_endian;
+    uint16_t page_bytes; /* 1 is 65536 */
+    uint32_t frames, pages, sum[2];
+    uint8_t salt[8]; /* as in the log */
+    uint32_t unused_sum[2], copy[12];
+    uint32_t frames_in_database;
+};
+
+/* Asks SQLite for its mapping: to open the file here, and close it, would drop the locks that SQLite has on it. */
+static bool read_header(sqlite3 *db, struct header *ret)
+{
+    sqlite3_file *file = NULL;
+    void volatile *block = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL || file->pMethods == NULL ||
+        file->pMethods->iVersion < 2 || file->pMethods->xShmMap(file, 0, BLOCK_BYTES, 0, &block) != SQLITE_OK || block == NULL)
+        return false;
+    memcpy(ret, (void *)block, sizeof *ret);
+    return !store_index_is_lost() && ret->is_made != 0;
+}
+
+static int64_t page_bytes(const struct header *header) { return header->page_bytes == 1 ? 65536 : header->page_bytes; }
+
+/* What is written behind the end of a log that was truncated leaves zeroes before it, where a frame would begin with the log's salt. */
+static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame)
+{
+    enum { LOG_HEADER = 32, FRAME_HEADER = 24, SALT_AT = 8 };
+    uint8_t salt[sizeof header->salt];
+    sqlite3_int64 bytes = 0, begin = LOG_HEADER + (frame - 1) * (FRAME_HEADER + page_bytes(header));
+    return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK && bytes >= begin + FRAME_HEADER + page_bytes(header) &&
+           log->pMethods->xRead(log, salt, sizeof salt, begin + SALT_AT) == SQLITE_OK && memcmp(salt, header->salt, sizeof salt) == 0;
+}
+
+/* From the last one that was looked at before to the newest. */
+static bool has_frames(sqlite3_file *log, const struct header *header, uint32_t from)
+{
+    uint32_t frame = from > 0 && from < header->frames ? from : 1;
+    while (frame <= header->frames && has_frame(log, header, frame))
+        frame++;
+    return frame > header->frames;
+}
+
+/* Another process may be writing or emptying the log just now, so a log that looks cut is looked at again. */
+bool store_index_log_is_cut(sqlite3 *db, uint32_t *frames)
+{
+    enum { TRIES = 3 };
+    struct header header;
+    sqlite3_file *log = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK || log == NULL || log->pMethods == NULL)
+        return false;
+    for (int i = 0; i < TRIES; i++) {
+        if (!read_header(db, &header))
+            return false;
+        if (has_frames(log, &header, *frames)) {
+            *frames = header.frames;
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t store_index_database_bytes(sqlite3 *db)
+{
+    struct header header;
+    return read_header(db, &header) && header.frames_in_database >= header.frames ? header.pages * page_bytes(&header) : 0;
 }
 
 void store_index_renew(const char *path)

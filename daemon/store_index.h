@@ -11,7 +11,9 @@
  */
 #pragma once
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Constant after store_index_init but for is_lost, which only the thread that is inside changes. */
 struct store_index {
@@ -35,6 +37,13 @@ void store_index_lose(void);
 
 /* Whether there is an index beside the database at path that is shorter than SQLite ever makes it, so that it was truncated. */
 bool store_index_is_cut(const char *path);
+
+/* Whether the log lacks something that its index has, so that somebody truncated it. frames is how many it had when this was
+ * last asked, 0 at first, and then how many it has. db has read from the database, in WAL mode. */
+bool store_index_log_is_cut(sqlite3 *db, uint32_t *frames);
+
+/* The size in bytes that the database has by its index; 0 while a part of it is in the log alone, or not known. */
+int64_t store_index_database_bytes(sqlite3 *db);
 
 /* After every connection of this process to the database at path is closed: what is left of its index is made invalid for everybody, so that whoever
  * looks next makes it anew from the log, and nothing is lost any more. */

@@ -1,11 +1,14 @@
 """Claims in the store and in the answers: what outlives what, over a real socket with a real database. Prints TAP."""
+import contextlib
 import os
 import pathlib
+import random
 import select
 import shutil
 import signal
 import sqlite3
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -67,6 +70,69 @@ def what_is_found_broken_or_gone_gets_them_again():
             daemon.stop(signal.SIGKILL)
             with Daemon("--no-probe", directory=daemon.directory) as again:
                 assert {c["key"] for c in listed(again).values()} == {"a", "b"}, again.said()
+
+
+def is_stored(daemon, place, key):
+    error, reply = claim(daemon, place, key=key)
+    assert error is None, (error, reply)
+    return reply["stored"]
+
+
+def checkpoint(daemon):
+    with contextlib.closing(sqlite3.connect(daemon.state / "berth.db")) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def what_is_truncated_gets_them_again():
+    """The file or its logs, to nothing, to a page or a little less: with the next claim, by itself a second later, and at an orderly end."""
+    ends = {"another": lambda daemon: is_stored(daemon, "core1", "b"),
+            "nothing": lambda daemon: until(lambda: "truncated" in daemon.said() and rows(daemon) == {"a"}, 8),
+            "end": lambda daemon: daemon.stop()[0] == 0}
+    for name, before, bytes_left in (("berth.db", None, 0), ("berth.db", checkpoint, 0), ("berth.db", checkpoint, 4096), ("berth.db", checkpoint, -1),
+                                     ("berth.db-wal", None, 0), ("berth.db-wal", None, -1), ("berth.db-wal", None, 4152), ("berth.db-shm", None, 0)):
+        for end, do in ends.items():
+            if end == "nothing" and bytes_left != 0:
+                continue
+            with Daemon("--no-probe") as daemon:
+                file = daemon.state / name
+                assert is_stored(daemon, "core0", "a")
+                if before:
+                    before(daemon)
+                os.truncate(file, bytes_left if bytes_left >= 0 else file.stat().st_size - 1)
+                assert do(daemon), (name, bytes_left, end, rows(daemon), daemon.said())
+                if end != "end":
+                    daemon.stop(signal.SIGKILL)
+                with Daemon("--no-probe", directory=daemon.directory) as again:
+                    assert {c["key"] for c in listed(again).values()} == {"a", "b"} - ({"b"} if end != "another" else set()), (
+                        name, bytes_left, end, daemon.said(), again.said())
+
+
+def truncated_while_claims_are_made():
+    """Truncated again and again while claims are made, within calls too; then once more, and a kill loses no claim."""
+    with Daemon("--no-probe") as daemon:
+        stop = threading.Event()
+
+        def truncate():
+            while not stop.is_set():
+                with contextlib.suppress(FileNotFoundError):
+                    file = daemon.state / random.choice(("berth.db", "berth.db-wal"))
+                    os.truncate(file, min(file.stat().st_size, random.choice((0, 4096, 12000))))
+                time.sleep(random.uniform(0, 0.01))
+
+        thread = threading.Thread(target=truncate)
+        thread.start()
+        try:
+            for number in range(60):
+                release(daemon, key=f"k{number - 1}")
+                is_stored(daemon, "core0", f"k{number}")
+        finally:
+            stop.set()
+            thread.join()
+        os.truncate(daemon.state / "berth.db", 0)
+        assert is_stored(daemon, "core1", "last") and rows(daemon) == {"k59", "last"}, (rows(daemon), daemon.said()[-800:])
+        daemon.stop(signal.SIGKILL)
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert {c["key"] for c in listed(again).values()} == {"k59", "last"}, (daemon.said()[-800:], again.said())
 
 
 def an_orderly_end_leaves_them_in_a_file():
@@ -155,6 +221,8 @@ TESTS = [
     what_could_not_be_stored_is_stored_with_the_next,
     a_database_that_was_taken_away_gets_them_again,
     what_is_found_broken_or_gone_gets_them_again,
+    what_is_truncated_gets_them_again,
+    truncated_while_claims_are_made,
     an_orderly_end_leaves_them_in_a_file,
     the_answer_comes_when_it_is_stored,
     the_next_boot_ends_them,
