@@ -4,6 +4,6 @@
 #pragma once
 
 /* An enum for each row: the constants are int unless the row has a larger one. */
-#define X(id, unit, least, most, parameters) enum { id##_MIN = least, id##_MAX = most };
+#define X(id, unit, least, most, parameters) enum { id##_MIN = (least), id##_MAX = (most) };
 #include "limits.def"
 #undef X
