@@ -97,8 +97,8 @@ const struct cmd_command cmd_claim = {
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
     .run = run_claim,
-    .notes = {"A place covers what is inside it: numa0 its cores and gpus, machine0 the node. Without --owner the claim outlives this command: a hook may claim and exit.",
-              "Exit status 75 somebody else's claim is in the way, 77 the places are not yours to claim."},
+    .notes = {"A place covers what is inside it: numa0 its cores and gpus, machine0 the node. Without --owner the claim outlives this command: a hook may claim and exit. One of an ordinary user then lasts an hour at most (claim_ttl_user_max_s); --owner $$ is this shell.",
+              "Exit status 75 somebody else's claim or job is in the way, 77 the places are not yours to claim."},
 };
 
 enum { RELEASE_KEY, RELEASE_OPTIONS };

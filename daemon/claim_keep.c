@@ -195,6 +195,8 @@ static void woken(struct hub_listener *listener)
 
 /* ---- beginning and end ---- */
 
+static bool has_owner(const struct claim *claim) { return claim != NULL && (claim->owner.pid != 0 || claim->owner.cgroup != NULL); }
+
 static bool is_over(struct claim_keep *keep, const struct claim *claim, uint64_t now_ns)
 {
     return claim->deadline_ns <= now_ns || !claim_owner_lives(keep->env.io, &claim->owner);
@@ -205,6 +207,7 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
 {
     uint64_t now_ns = clock_mono_ns(keep->env.clock), most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_max_s * 1000000000u;
     struct berth_err why = {0};
+    uint64_t user_most_ns = now_ns + (uint64_t)keep->env.config->claim_ttl_user_max_s * 1000000000u;
     size_t ended = 0;
     keep->files = store_files(sched_store(keep->env.sched));
     if (store_load_claims(sched_store(keep->env.sched), &keep->claims, &ended, &why) == BERTH_NO_MEMORY)
@@ -220,8 +223,9 @@ static enum berth_code take_up(struct claim_keep *keep, struct berth_err *err)
     for (size_t i = 0; i < keep->claims.count;) {
         struct claim *claim = keep->claims.item[i];
         struct berth_err not_watched = {0};
-        if (claim->deadline_ns > most_ns)
-            claim->deadline_ns = most_ns; /* nobody else has seen it yet */
+        uint64_t its_most_ns = claim->is_admins || has_owner(claim) ? most_ns : user_most_ns;
+        if (claim->deadline_ns > its_most_ns)
+            claim->deadline_ns = its_most_ns; /* nobody else has seen it yet */
         if (is_over(keep, claim, now_ns) || claim_watch_add(keep->watch, claim, &not_watched) != BERTH_OK)
             claim_set_remove(&keep->claims, claim);
         else
@@ -325,25 +329,49 @@ static void tell(const struct claim *claim, const struct claim *before)
         log_line(LOG_LEVEL_INFO, "claim %s: now of %.120s", by, claim->places);
 }
 
-enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s, bool is_exempt, const struct claim **ret_claim,
-                               struct berth_err *err)
+static enum berth_code check_ttl(const struct claim_keep *keep, const struct claim *asked, const struct claim *before, int64_t ttl_s, struct berth_err *err)
+{
+    int64_t most_s = keep->env.config->claim_ttl_user_max_s;
+    if (asked->is_admins || has_owner(asked) || has_owner(before) || ttl_s <= most_s)
+        return BERTH_OK;
+    return err_invalid(err, "ttl_s", "a claim that ends with no process or cgroup lasts %" PRId64 " s at most; owner_pid or owner_cgroup names one (berth claim --owner $$)",
+                       most_s);
+}
+
+/* Ends the claims of ordinary users that an administrator's new claim covers something of. */
+static void end_overridden(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
+{
+    const struct graph *graph = sched_snapshot(keep->env.sched)->graph;
+    const struct claim *other;
+    while (claim->is_admins && (other = claim_set_overridden(&keep->claims, graph, claim, before)) != NULL) {
+        char by[96], ended[96];
+        claim_describe(claim, by, sizeof by);
+        claim_describe(other, ended, sizeof ended);
+        log_line(LOG_LEVEL_WARNING, "claim %s has ended: an administrator's covers its places, %s", ended, by);
+        claim_watch_remove(keep->watch, other->id);
+        claim_set_remove(&keep->claims, other);
+    }
+}
+
+enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s, const struct claim **ret_claim, struct berth_err *err)
 {
     const struct config *config = keep->env.config;
     struct claim spec = *asked;
-    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, is_exempt};
+    struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, asked->is_admins};
     const struct claim *claim, *stands = asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
     struct claim *before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
     if (ttl_s > config->claim_ttl_max_s)
         ttl_s = config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
     make_id(keep, spec.id);
-    enum berth_code code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits, &claim, err);
+    enum berth_code code = check_ttl(keep, asked, before, ttl_s, err);
+    if (code == BERTH_OK)
+        code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits, &claim, err);
     if (code != BERTH_OK) {
         claim_unref(before);
         return code;
     }
-    bool is_watched = before != NULL && (before->owner.pid != 0 || before->owner.cgroup != NULL);
-    code = is_watched ? BERTH_OK : watch_owner(keep, claim, err);
+    code = has_owner(before) ? BERTH_OK : watch_owner(keep, claim, err);
     if (code != BERTH_OK && before != NULL) { /* nobody has seen it */
         claim_set_put_back(&keep->claims, claim, before);
         return code;
@@ -353,6 +381,7 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *aske
         return code;
     }
     tell(claim, before);
+    end_overridden(keep, claim, before);
     claim_unref(before);
     changed(keep);
     *ret_claim = claim;

@@ -83,14 +83,15 @@ static bool may_share(const struct place *gpu, const struct claim *a, const stru
            strcmp(a->configuration, b->configuration) == 0;
 }
 
-static enum berth_code check_profiling(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
-                                       struct berth_err *err)
+/* Gpus of both. Claims for different purposes share none. */
+static enum berth_code check_gpus(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+                                  struct berth_err *err)
 {
     char name[CLAIM_PLACE_SIZE];
     for (const char *at = other->places; claim_next_place(&at, name);) {
         place_id place = graph_find(graph, name);
         for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-            if (cover->gpu[g] && claim_is_inside(graph, place, g) && !may_share(graph_place(graph, g), claim, other))
+            if (cover->gpu[g] && claim_is_inside(graph, place, g) && (claim->purpose != other->purpose || !may_share(graph_place(graph, g), claim, other)))
                 return already(other, claim->uid, graph_place(graph, g)->name, err);
     }
     return BERTH_OK;
@@ -245,6 +246,13 @@ static enum berth_code check_room(const struct claim_set *claims, const struct c
                    full ? claims->count : own);
 }
 
+static enum berth_code check_pair(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,
+                                  struct berth_err *err)
+{
+    bool both_compute = claim->purpose == CLAIM_COMPUTE && other->purpose == CLAIM_COMPUTE;
+    return both_compute ? check_compute(graph, cover, claim, other, err) : check_gpus(graph, cover, claim, other, err);
+}
+
 /* except: the claim itself, where it stands already; NULL none. */
 static enum berth_code check_beside(const struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim *except,
                                     struct berth_err *err)
@@ -259,8 +267,10 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
         return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
     for (size_t i = 0; code == BERTH_OK && i < claims->count; i++) {
         const struct claim *other = claims->item[i];
-        if (other->purpose == spec->purpose && other != except)
-            code = spec->purpose == CLAIM_COMPUTE ? check_compute(graph, &cover, spec, other, err) : check_profiling(graph, &cover, spec, other, err);
+        bool is_overridden = spec->is_admins && !other->is_admins;
+        bool are_strangers = !spec->is_admins && !other->is_admins && spec->uid != other->uid;
+        if (other != except && !is_overridden && (other->purpose == spec->purpose || are_strangers))
+            code = check_pair(graph, &cover, spec, other, err);
     }
     cover_done(&cover);
     return code;
@@ -281,6 +291,7 @@ static enum berth_code renew(struct claim_set *claims, const struct graph *graph
     struct claim spec = *stands;
     spec.deadline_ns = asked->deadline_ns;
     spec.places = asked->places;
+    spec.is_admins = asked->is_admins;
     if (!has_owner(stands))
         spec.owner = asked->owner;
     return replace(claims, stands, &spec, ret_claim, err);
@@ -305,6 +316,25 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
     claims->generation++;
     *ret_claim = claim;
     return BERTH_OK;
+}
+
+static bool meets(const struct graph *graph, const struct claim *claim, const struct claim *other)
+{
+    struct cover cover;
+    struct berth_err err = {0};
+    if (claim == NULL || !cover_init(&cover, graph, claim))
+        return false;
+    bool they_meet = check_pair(graph, &cover, claim, other, &err) != BERTH_OK;
+    cover_done(&cover);
+    return they_meet;
+}
+
+const struct claim *claim_set_overridden(const struct claim_set *claims, const struct graph *graph, const struct claim *claim, const struct claim *before)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        if (!claims->item[i]->is_admins && meets(graph, claim, claims->item[i]) && !meets(graph, before, claims->item[i]))
+            return claims->item[i];
+    return NULL;
 }
 
 void claim_set_take_back(struct claim_set *claims, const struct claim *claim)

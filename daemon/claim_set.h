@@ -3,6 +3,9 @@
  * time is handed in, in nanoseconds of CLOCK_MONOTONIC. That clock decides when a claim ends: setting the wall clock neither
  * ends a claim nor prolongs it, and within one boot it goes on counting from one daemon to the next. Loop thread only.
  *
+ * An administrator's claim is not held up by those of ordinary users, which claim_set_overridden then tells; they may not claim for profiling what another
+ * one of them computes on, nor the other way round.
+ *
  * A place covers itself, what is inside it, and the cpus of both. Two claims for computing never cover the same thing. Two for
  * profiling may both cover a gpu of AMD, under one configuration, because its users share one; no other gpu is shared.
  */
@@ -31,6 +34,10 @@ void claim_set_done(struct claim_set *claims);
  * INVALID_PARAMETER for profiling a place without gpus, NO_MEMORY. Places that graph does not have are nowhere. */
 enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph, const struct claim *spec, const struct claim_limits *limits,
                            const struct claim **ret_claim, struct berth_err *err);
+
+/* The first claim of an ordinary user that covers something of this one of an administrator's, which is in the set, and nothing of before, which it replaced (NULL
+ * none). NULL when there is none, or without memory to tell. */
+const struct claim *claim_set_overridden(const struct claim_set *claims, const struct graph *graph, const struct claim *claim, const struct claim *before);
 
 /* Undoes the claim_set_add that made this claim of another one, before anything else has changed. Takes the reference. */
 void claim_set_put_back(struct claim_set *claims, const struct claim *claim, struct claim *take_before);

@@ -49,6 +49,7 @@ static const struct key keys[] = {
     {"likes_pingpong_percent", KEY_NUMBER, FIELD(likes_pingpong_percent), 0, 99, "50", "the same of what goes from core to core"},
     {"nominal_percent", KEY_NUMBER, FIELD(nominal_percent), 0, 99, "50", "how much worse than what firmware or driver state a value must be to be a finding; 0: not compared"},
     {"claim_ttl_max_s", KEY_NUMBER, FIELD(claim_ttl_max_s), 1, 86400 * 365, "604800", "the longest that a claim may last without being renewed; more is cut to this"},
+    {"claim_ttl_user_max_s", KEY_NUMBER, FIELD(claim_ttl_user_max_s), 1, 86400 * 365, "3600", "the longest that a claim of an ordinary user may last that ends with no process or cgroup"},
     {"claims_per_user", KEY_NUMBER, FIELD(claims_per_user), 0, 100000, "64", "claims of one user; administrators are exempt"},
     {"claims_in_all", KEY_NUMBER, FIELD(claims_in_all), 1, 100000, "1024", "claims in all"},
     {"claim_resume_s", KEY_NUMBER, FIELD(claim_resume_s), 0, 3600, "10", "measuring that a claim cut short or put off begins so long after the last claim ended"},

@@ -27,6 +27,7 @@ struct config {
     int64_t gpu_retry_s; /* between looks at gpus that were in use; 0: none */
     int64_t full_budget_s;
     int64_t claim_ttl_max_s;
+    int64_t claim_ttl_user_max_s; /* of ordinary users' claims without an owner */
     int64_t claims_per_user;
     int64_t claims_in_all;
     int64_t claim_resume_s; /* after the last claim ended */

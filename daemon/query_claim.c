@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "claim_jobs.h"
 #include "claim_keep.h"
 #include "claim_owner.h"
 #include "claim_right.h"
@@ -139,17 +140,19 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
     struct claim spec = {.uid = call->peer->uid, .is_admins = call->peer->is_admin};
     const struct claim *claim = NULL;
     int64_t ttl_s = 0;
-    size_t before = claim_keep_claims(keep)->count;
     enum berth_code code = read_claim(call, &spec, &ttl_s, err);
     if (code == BERTH_OK)
         code = claim_right(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
+    const struct claim *stands = code == BERTH_OK && spec.key != NULL ? claim_set_find_key(claim_keep_claims(keep), spec.uid, spec.key) : NULL;
+    bool is_new = stands == NULL, has_more = is_new || strcmp(stands->places, spec.places) != 0;
+    if (code == BERTH_OK && has_more)
+        code = claim_jobs_check(&call->daemon->io, call->snap->graph, &spec, err);
     if (code == BERTH_OK)
-        code = claim_keep_add(keep, &spec, ttl_s, call->peer->is_admin, &claim, err);
+        code = claim_keep_add(keep, &spec, ttl_s, &claim, err);
     free(spec.places);
     if (code != BERTH_OK)
         return code;
     json_t *json = claim_json(keep, claim), *result = json != NULL ? json_pack("{s:o}", "claim", json) : NULL;
-    bool is_new = claim_keep_claims(keep)->count > before;
     bool is_nameless = is_new && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
     code = claim_keep_answer(keep, result, true, is_nameless ? claim : NULL, ret, err);
     if (code != BERTH_OK && is_new) /* nobody would know of it */

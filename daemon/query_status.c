@@ -103,10 +103,11 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret, s
     return code;
 }
 
-/* A Watch stream holds the snapshot that it told of last; NULL before the first. */
+/* A Watch stream holds the snapshot that it told of last, NULL before the first, and the number of the last change of the claims then. */
 struct watch_stream {
     const struct daemon *daemon;
     struct snapshot *told;
+    uint64_t claims;
 };
 
 static void watch_free(void *state)
@@ -139,9 +140,12 @@ static json_t *changes(const struct snapshot *before, const struct snapshot *aft
     return changed;
 }
 
-static enum berth_code watch_json(const struct snapshot *before, const struct snapshot *after, json_t **ret_result, struct berth_err *err)
+static enum berth_code watch_json(const struct snapshot *before, const struct snapshot *after, bool has_claims, json_t **ret_result, struct berth_err *err)
 {
-    json_t *result = json_pack("{s:s,s:o}", "snapshot", after->id, "changed", changes(before, after));
+    json_t *changed = before == after ? json_array() : changes(before, after);
+    if (has_claims)
+        json_array_append_new(changed, json_string("claims"));
+    json_t *result = json_pack("{s:s,s:o}", "snapshot", after->id, "changed", changed);
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *ret_result = result;
@@ -152,9 +156,11 @@ static enum stream_step next_watch(void *state, json_t **ret_reply, struct berth
 {
     struct watch_stream *stream = state;
     struct snapshot *now = sched_snapshot(stream->daemon->sched);
-    if (now == stream->told)
+    bool has_claims = stream->told != NULL && stream->claims != snapshot_claims(now);
+    if (now == stream->told && !has_claims)
         return STREAM_WAIT;
-    enum berth_code code = watch_json(stream->told, now, ret_reply, err);
+    enum berth_code code = watch_json(stream->told, now, has_claims, ret_reply, err);
+    stream->claims = snapshot_claims(now);
     snapshot_unref(stream->told);
     stream->told = snapshot_ref(now);
     return code == BERTH_OK ? STREAM_REPLY : STREAM_ERROR;
@@ -164,7 +170,7 @@ enum berth_code query_watch(const struct call *call, struct outcome *ret, struct
 {
     if (!call->more) {
         json_t *result = NULL;
-        enum berth_code code = watch_json(NULL, call->snap, &result, err);
+        enum berth_code code = watch_json(NULL, call->snap, false, &result, err);
         if (code == BERTH_OK)
             *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};
         return code;

@@ -34,7 +34,7 @@ def bind(daemon, **request):
     return call(daemon.socket, PLACEMENT + "Bind", {"tasks": 1, **request})
 
 
-def as_nobody(*calls):
+def as_nobody(*calls, uid=65534):
     """What each (socket, method, parameters) gives an ordinary user; None where one cannot become one."""
     if os.geteuid() != 0:
         return None
@@ -43,8 +43,8 @@ def as_nobody(*calls):
     if child == 0:
         with contextlib.suppress(Exception):
             os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
+            os.setgid(uid)
+            os.setuid(uid)
             os.write(writer, json.dumps([call(*one) for one in calls]).encode())
         os._exit(0)
     os.close(writer)

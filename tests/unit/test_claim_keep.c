@@ -59,10 +59,10 @@ static void end(struct rig *rig)
 
 static const struct claim *claimed(struct rig *rig, const char *places, int64_t ttl_s)
 {
-    struct claim spec = {.uid = 1, .places = (char *)places};
+    struct claim spec = {.uid = 1, .is_admins = true, .places = (char *)places};
     const struct claim *claim = NULL;
     struct berth_err err = {0};
-    if (claim_keep_add(rig->keep, &spec, ttl_s, false, &claim, &err) != BERTH_OK)
+    if (claim_keep_add(rig->keep, &spec, ttl_s, &claim, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     return claim;
 }
@@ -144,10 +144,10 @@ static void a_claim_that_fails_leaves_nothing(void **state)
     const struct claim *claim = NULL;
     struct berth_err err = {0};
     uint64_t before = claim_keep_claims(rig.keep)->generation;
-    assert_int_not_equal(claim_keep_add(rig.keep, &spec, 100, false, &claim, &err), BERTH_OK);
+    assert_int_not_equal(claim_keep_add(rig.keep, &spec, 100, &claim, &err), BERTH_OK);
     spec.owner.pid = getpid(); /* which did not begin then */
     err = (struct berth_err){0};
-    assert_int_equal(claim_keep_add(rig.keep, &spec, 100, false, &claim, &err), BERTH_NO_SUCH_OWNER);
+    assert_int_equal(claim_keep_add(rig.keep, &spec, 100, &claim, &err), BERTH_NO_SUCH_OWNER);
     assert_int_equal(claim_keep_claims(rig.keep)->count, 0);
     assert_int_equal(claim_keep_claims(rig.keep)->generation, before);
     assert_int_equal(snapshot_claims(sched_snapshot(rig.sched)), before);
@@ -192,7 +192,7 @@ static void thirty_days_leave_nothing_behind(void **state)
         rig.times.mono_ns += UINT64_C(60000000000);
         rig.times.now_s += 60;
         snprintf(key, sizeof key, "k%d", minute / 2);
-        enum berth_code code = claim_keep_add(rig.keep, &spec, 50 + minute % 20, false, &claim, &err);
+        enum berth_code code = claim_keep_add(rig.keep, &spec, 50 + minute % 20, &claim, &err);
         assert_true(code == BERTH_OK || code == BERTH_ALREADY_CLAIMED);
         if (code == BERTH_OK && minute % 7 == 0)
             claim_keep_release(rig.keep, claim);

@@ -67,7 +67,7 @@ static void purposes_do_not_meet(void **state)
     struct graph *graph = node();
     struct claim_set set = {0};
     struct berth_err err;
-    struct claim compute = spec_of("c1", 1, NULL, "machine0"), profiling = spec_of("c2", 2, NULL, "machine0"), core = spec_of("c3", 2, NULL, "core0");
+    struct claim compute = spec_of("c1", 1, NULL, "machine0"), profiling = spec_of("c2", 1, NULL, "machine0"), core = spec_of("c3", 2, NULL, "core0");
     profiling.purpose = core.purpose = CLAIM_PROFILING;
     assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
     assert_int_equal(add(&set, graph, &profiling, &err), BERTH_OK);
@@ -78,6 +78,45 @@ static void purposes_do_not_meet(void **state)
     assert_null(claim_set_profiling(&set, graph, graph_find(graph, "core3"), false));
     claim_set_remove(&set, set.item[0]);
     assert_null(claim_set_computing(&set, false));
+    claim_set_done(&set);
+    graph_unref(graph);
+}
+
+/* Those of root's end what is in their way; another user's job is in the way of an ordinary user, whatever for. */
+static void administrators_go_first(void **state)
+{
+    (void)state;
+    struct graph *graph = node();
+    struct claim_set set = {0};
+    struct berth_err err;
+    struct claim compute = spec_of("c1", 1000, NULL, "gpu0,core0"), profiling = spec_of("c2", 1001, NULL, "gpu0"), apart = spec_of("c3", 1001, NULL, "gpu1"),
+                 roots = spec_of("c4", 0, "job", "module0"), more = spec_of("c5", 0, "job", "module0,core1"), late = spec_of("c6", 1000, NULL, "core1");
+    const struct claim *claim;
+    profiling.purpose = apart.purpose = CLAIM_PROFILING;
+    roots.is_admins = more.is_admins = true;
+    assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
+    assert_int_equal(add(&set, graph, &profiling, &err), BERTH_ALREADY_CLAIMED);
+    assert_string_equal(err.arg[1].text, "c1 of uid 1000");
+    profiling.uid = 1000;
+    assert_int_equal(add(&set, graph, &profiling, &err), BERTH_OK);
+    assert_int_equal(add(&set, graph, &apart, &err), BERTH_OK);
+    assert_int_equal(claim_set_add(&set, graph, &roots, &roomy, &claim, &err), BERTH_OK);
+    for (int i = 0; i < 3; i++) {
+        const struct claim *other = claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL);
+        assert_non_null(other);
+        claim_set_remove(&set, other);
+    }
+    assert_null(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), NULL));
+    assert_int_equal(set.count, 1);
+    /* What stood beside it may go on when it is renewed with more places; what is in the way of these may not. */
+    compute.places = (char *)"gpu1";
+    compute.purpose = CLAIM_PROFILING;
+    assert_int_equal(add(&set, graph, &compute, &err), BERTH_OK);
+    assert_int_equal(add(&set, graph, &late, &err), BERTH_OK);
+    struct claim *before = claim_ref((struct claim *)(uintptr_t)claim_set_find(&set, "c4"));
+    assert_int_equal(claim_set_add(&set, graph, &more, &roomy, &claim, &err), BERTH_OK);
+    assert_ptr_equal(claim_set_overridden(&set, graph, claim_set_find(&set, "c4"), before), claim_set_find(&set, "c6"));
+    claim_unref(before);
     claim_set_done(&set);
     graph_unref(graph);
 }
@@ -345,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_place_covers_what_is_inside),
         cmocka_unit_test(purposes_do_not_meet),
+        cmocka_unit_test(administrators_go_first),
         cmocka_unit_test(profiling_is_shared_where_the_vendor_shares),
         cmocka_unit_test(a_key_renews_what_is_the_same),
         cmocka_unit_test(a_key_adds_places_and_an_owner),
