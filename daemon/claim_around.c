@@ -15,10 +15,15 @@ bool claim_is_under(const struct claim *claim, const struct claim_caller *caller
            (caller->key[length] == '\0' || caller->key[length] == '.');
 }
 
+/* The user's own, for no job in particular: every plan of the user may use it. */
+static bool is_for_all(const struct claim *claim, const struct claim_caller *caller)
+{
+    return claim->uid == caller->uid && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
+}
+
 static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
-    bool without_key = claim->uid == caller->uid && claim->key == NULL && caller->key == NULL;
-    return without_key || claim_is_under(claim, caller) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
+    return is_for_all(claim, caller) || claim_is_under(claim, caller) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
 }
 
 /* The list of what is allowed, by place; made when all is allowed. */
@@ -109,6 +114,29 @@ static void warn(struct plan_warnings *warnings, const struct claim *claim, cons
     plan_warn(warnings, "left out: %.110s, by claim %.60s", what, by);
 }
 
+/* Whether it covers anything that is allowed. */
+static bool covers_allowed(const struct graph *graph, const struct claim *claim, const struct allowed *allowed)
+{
+    char name[CLAIM_PLACE_SIZE];
+    for (const char *at = claim->places; claim_next_place(&at, name);) {
+        place_id place = graph_find(graph, name);
+        const struct cpuset *cpus = place != PLACE_NONE ? claim_cpus(graph_place(graph, place)) : NULL;
+        if (cpus != NULL && cpuset_intersects(cpus, &allowed->cpus))
+            return true;
+        for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+            if (claim_is_inside(graph, place, g) && plan_allows_gpu(allowed, g))
+                return true;
+    }
+    return false;
+}
+
+static void warn_of_own(struct plan_warnings *warnings, const struct claim *claim)
+{
+    char by[96];
+    claim_describe(claim, by, sizeof by);
+    plan_warn(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner", claim->places, by);
+}
+
 static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
 {
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
@@ -120,10 +148,15 @@ static bool allows_any_gpu(const struct graph *graph, const struct allowed *allo
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err)
 {
-    size_t named = 0, others = 0;
+    size_t named = 0, others = 0, own = 0;
     bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
     for (size_t i = 0; i < claims->count; i++) {
         struct taken taken = {.any = false};
+        if (claims->item[i]->purpose == CLAIM_COMPUTE && is_for_all(claims->item[i], caller) && own < CLAIMS_NAMED &&
+            covers_allowed(graph, claims->item[i], allowed)) {
+            warn_of_own(warnings, claims->item[i]);
+            own++;
+        }
         if (claims->item[i]->purpose != CLAIM_COMPUTE || is_own(io, claims->item[i], caller))
             continue;
         if (!take_claim(graph, claims->item[i], allowed, &taken))
@@ -136,7 +169,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct sysio 
     if (others > 0)
         plan_warn(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
-        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key)");
+        return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key, or within its owner)");
     allowed->gpus_claimed = had_gpus && !allows_any_gpu(graph, allowed);
     *ret_left_out = named > 0;
     return BERTH_OK;

@@ -8,8 +8,8 @@
 #include "plan.h"
 #include "sysio.h"
 
-/* Who asks: a claim is its own when it is under its key (claim_is_under), when it has its user and both have no key, or when it is its user's or root's and its process stands
- * within what owns it: a job that a hook has claimed for. */
+/* Who asks. A claim is its own when it is under its key (claim_is_under); when it is its user's or root's and its process stands within what owns it, as a job that a
+ * hook has claimed for; or when it is its user's without key and owner, and so no job's, whatever key the caller has. */
 struct claim_caller {
     uid_t uid;
     pid_t pid;       /* 0 unknown */
@@ -21,7 +21,8 @@ struct claim_caller {
  * for it; it gives nobody a right to the places. */
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller);
 
-/* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose; nics are shared and stay. Sets gpus_claimed. ret_left_out: whether
+/* Takes cpus, gpus and NUMA nodes out of allowed, and says in warnings which and whose, and which of its own without key and owner stay;
+ * nics are shared and stay. Sets gpus_claimed. ret_left_out: whether
  * anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
                              struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err);

@@ -1,5 +1,7 @@
 """What gives way to claims, over a real socket: probes that run, measuring that is due, plans. Prints TAP."""
 import contextlib
+import itertools
+import json
 import os
 import pathlib
 import random
@@ -13,8 +15,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, NODES, RUN, alive, cells, fake_probe, probe_of, until  # noqa: E402
-from claiming import PLACEMENT, as_nobody, bind, claimed, command, release  # noqa: E402
-from tap import run_tests  # noqa: E402
+from claiming import PLACEMENT, as_nobody, bind, claimed, command, listed, release  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 
@@ -189,6 +191,51 @@ def what_others_hold_is_called_claimed():
         assert error == PLACEMENT + "NotEnough" and reply["available"] == 16 and reply["detail"].endswith("; what others have claimed is left out (berth claims lists it)"), (error, reply)
 
 
+def bind_and_exec_treat_a_users_own_claims_alike():
+    """One without key and owner is not in the way, and is named; one of another job, by its key or its owner, is."""
+    if sorted(os.sched_getaffinity(0))[:2] != [0, 1]:
+        raise LeftOut("it takes cpus 0 and 1")
+    with Daemon("--node", str(NODES / "mi250x")) as daemon, subprocess.Popen(["sleep", "100"]) as other:
+        def by_bind():
+            status, out, said = command(daemon, "bind", "-n", "1", "-c", "1", "--cpus", "0-1", "--json")
+            assert status == 0, said
+            reply = json.loads(out)
+            return reply["tasks"][0]["cpus"], [line for line in reply["warnings"] if "left out: " in line]
+
+        steps = itertools.count()  # the plan of an earlier one would stand
+
+        def by_exec():
+            status, out, said = command(daemon, "exec", "-c", "1", "--cpus", "0-1", "--strict", "--key", f"step-{next(steps)}", "grep", "Cpus_allowed_list", "/proc/self/status")
+            return out.split()[1] if status == 0 else said
+
+        def plans(cpus, *named):
+            planned, said = by_bind()
+            assert (planned, by_exec()) == (cpus, cpus), (planned, by_exec(), said)
+            assert len(said) == len(named) and all(claim["claim"] in line and start in line for line, (start, claim) in zip(said, named)), (said, named)
+        try:
+            one = claimed(daemon, "core0")
+            plans("0", ("not left out: core0", one))
+            two = claimed(daemon, "core1")
+            plans("0", ("not left out: core0", one), ("not left out: core1", two))
+            release(daemon, claim=two["claim"])
+            release(daemon, claim=one["claim"])
+            plans("0")
+            for more in ({"key": "job"}, {"owner_pid": other.pid}):
+                one = claimed(daemon, "core0", **more)
+                plans("1", ("left out: ", one))
+                release(daemon, claim=one["claim"])
+            claimed(daemon, "core1", owner_pid=os.getpid())
+            plans("1")
+            claimed(daemon, "core0", key="job")
+            plans("1", ("left out: ", listed(daemon)[name_of(daemon, "job")]))
+        finally:
+            other.kill()
+
+
+def name_of(daemon, key):
+    return next(name for name, claim in listed(daemon).items() if claim["key"] == key)
+
+
 def cpus_of(text):
     cpus = set()
     for part in text.split(","):
@@ -320,6 +367,7 @@ TESTS = [
     whoever_asked_for_measuring_is_told,
     plans_go_around_claims,
     what_others_hold_is_called_claimed,
+    bind_and_exec_treat_a_users_own_claims_alike,
     a_plan_stays_within_its_claim,
     a_job_plans_within_what_was_claimed_for_it,
     anybody_plans_within_a_claim_of_roots_under_its_key,
