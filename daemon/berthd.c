@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
@@ -23,7 +24,9 @@
 #include "memfree.h"
 #include "method.h"
 #include "notify.h"
+#include "offspring.h"
 #include "peer.h"
+#include "room.h"
 #include "sched.h"
 #include "sched_warm.h"
 #include "server.h"
@@ -43,7 +46,7 @@ struct process {
     struct daemon daemon;
     struct options options;
     uv_loop_t loop;
-    uv_signal_t term, interrupt, hangup;
+    uv_signal_t term, interrupt, hangup, child;
     uv_timer_t watchdog;
     uv_poll_t highest; /* see reserve_table */
     uv_idle_t first_turn;
@@ -169,6 +172,7 @@ static void sched_stopped(void *arg)
     close_handle(&process->term);
     close_handle(&process->interrupt);
     close_handle(&process->hangup);
+    close_handle(&process->child);
     close_handle(&process->watchdog);
 }
 
@@ -308,16 +312,6 @@ static enum berth_code start(struct process *process, struct berth_err *err)
     return code;
 }
 
-/* As many connections as the hard limit allows; the soft one is often 1024. What is refused is closed at once. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static void ignore(uv_poll_t *poll, int status, int events)
 {
     (void)poll;
@@ -352,6 +346,34 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
     return BERTH_OK;
 }
 
+static void no_work(uv_work_t *request) { (void)request; }
+
+/* libuv begins its threads with the first work, and calls abort where it cannot: now, while room_memory counts. */
+static void start_pool(struct process *process)
+{
+    uv_work_t request;
+    uv_queue_work(&process->loop, &request, no_work, NULL);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+}
+
+/* Signals that mean nothing here, and would end the daemon, real-time ones included. Programs that it starts get the defaults. */
+static void ignore_signals(void)
+{
+    static const int numbers[] = {SIGHUP,  SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,   SIGVTALRM, SIGPROF,
+                                  SIGXFSZ, SIGXCPU, SIGPOLL, SIGPWR,  SIGSTKFLT};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        signal(numbers[i], SIG_IGN);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        signal(number, SIG_IGN);
+}
+
+static void child_ended(uv_signal_t *handle, int number)
+{
+    (void)handle;
+    (void)number;
+    offspring_end_adopted("/proc");
+}
+
 static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal_cb callback, int number)
 {
     uv_signal_init(&process->loop, handle);
@@ -365,6 +387,8 @@ static void run(struct process *process)
     watch_signal(process, &process->term, stop, SIGTERM);
     watch_signal(process, &process->interrupt, stop, SIGINT);
     watch_signal(process, &process->hangup, reload, SIGHUP);
+    watch_signal(process, &process->child, child_ended, SIGCHLD);
+    uv_unref((uv_handle_t *)&process->child);
     uv_timer_init(&process->loop, &process->watchdog);
     process->watchdog.data = process;
     uint64_t period_ms = notify_watchdog_ms(daemon->notify);
@@ -399,7 +423,11 @@ static void give_up(struct process *process)
 static enum berth_code serve(struct process *process, struct berth_err *err)
 {
     struct daemon *daemon = &process->daemon;
-    raise_descriptor_limit();
+    enum berth_code code = room_descriptors(err);
+    if (code == BERTH_OK)
+        code = room_memory(err);
+    if (code != BERTH_OK)
+        return code;
     daemon->clock = clock_system();
     daemon->io = (struct sysio){.root = ""};
     daemon->started_at_s = clock_now_s(&daemon->clock);
@@ -407,13 +435,16 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     if (failed != 0)
         return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s", uv_strerror(failed));
     daemon->notify = notify_new();
-    enum berth_code code = reserve_table(process, err);
+    start_pool(process);
+    code = reserve_table(process, err);
     if (code == BERTH_OK)
         code = start(process, err);
     if (code == BERTH_OK)
         run(process);
     else
         give_up(process);
+    for (int i = 0; i < 100 && offspring_end_adopted("/proc") > 0; i++)
+        usleep(1000); /* what SIGKILL does not end by then is stuck in a driver */
     claim_keep_free(daemon->claims);
     held_done(&daemon->held);
     sched_free(daemon->sched);
@@ -441,6 +472,8 @@ int main(int argc, char **argv)
         guardian_main(argv);
     struct process process = {.lock_fd = -1};
     fill_standard_descriptors();
+    ignore_signals();
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guardian had below it comes here; see child_ended */
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     struct berth_err err = {0};
     int status;

@@ -43,6 +43,7 @@ static bool prepare(struct guardian *guardian)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &guardian->probe_mask);
     prctl(PR_SET_NAME, GUARDIAN_NAME);
+    setpgid(0, 0); /* not ended with the daemon's group; of its session, by which the daemon knows it from what it adopts */
     fcntl(GUARDIAN_SOCKET, F_SETFD, FD_CLOEXEC);
     guardian->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     /* SIGCONT, because it wakes a guardian that somebody stopped. */

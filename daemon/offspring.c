@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATH_SIZE 300
@@ -85,3 +86,21 @@ static void kill_one(pid_t pid, void *arg)
 }
 
 size_t offspring_kill(const char *proc) { return offspring_each(proc, kill_one, NULL); }
+
+static void end_one(pid_t pid, void *arg)
+{
+    size_t *count = arg;
+    if (getsid(pid) == getsid(0))
+        return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, WNOHANG);
+    ++*count;
+}
+
+size_t offspring_end_adopted(const char *proc)
+{
+    size_t count = 0;
+    if (getpid() != 1)
+        offspring_each(proc, end_one, &count);
+    return count;
+}

@@ -14,3 +14,8 @@ size_t offspring_each(const char *proc, void (*each)(pid_t pid, void *arg), void
 
 /* SIGKILL to each of them. */
 size_t offspring_kill(const char *proc);
+
+/* Of a subreaper: SIGKILL to each child of another session than its own, and reaps those that have ended. A process gets such
+ * children only from those that it started itself and that are gone. Returns how many there were; 0 for process 1, to which
+ * others' children come too. */
+size_t offspring_end_adopted(const char *proc);

@@ -343,7 +343,6 @@ enum berth_code runner_start(uv_loop_t *loop, const struct runner_spec *spec, st
         .args = args,
         .env = environment,
         .cwd = "/",
-        .flags = UV_PROCESS_DETACHED,
         .stdio_count = sizeof stdio / sizeof *stdio,
         .stdio = stdio,
         .exit_cb = guardian_exited,

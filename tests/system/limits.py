@@ -1,0 +1,82 @@
+"""What a daemon does with limits that are too low, with signals that mean nothing to it, and with what a probe leaves behind. Prints TAP."""
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, NODES, RUN, Daemon, alive, fake_probe, until  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import call  # noqa: E402
+
+
+def serves_or_says_why(limit, value, word):
+    """Answers, or ends with one line that has this word."""
+    with tempfile.TemporaryDirectory(prefix="berth-test-") as folder:
+        process = subprocess.Popen([BIN / "berthd", "--node", NODES / "mi300a", "--socket", folder + "/s"], stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+
+        def answers():
+            try:
+                return call(folder + "/s", "io.berth.Fabric.GetStatus")[0] is None
+            except OSError:
+                return process.poll() is not None
+        assert until(answers, 10), (value, "it neither answers nor ends")
+        if process.poll() is None:
+            process.terminate()
+            assert process.wait(10) == 0
+            return True
+        said = process.stderr.read()
+        assert process.returncode > 0 and len(said.splitlines()) == 1 and word in said, (value, process.returncode, said)
+        return False
+
+
+def few_descriptors():
+    assert [serves_or_says_why(resource.RLIMIT_NOFILE, count, "RLIMIT_NOFILE") for count in (10, 12, 15, 18, 30, 63, 64, 100)] == [False] * 6 + [True] * 2
+
+
+def little_address_space():
+    assert not serves_or_says_why(resource.RLIMIT_AS, 20_000_000, "RLIMIT_AS")
+    for megabytes in (16, 30, 50, 70, 90, 110, 150, 200):
+        serves_or_says_why(resource.RLIMIT_AS, megabytes << 20, "RLIMIT_AS")
+    assert serves_or_says_why(resource.RLIMIT_AS, 400 << 20, "")
+
+
+def signals_that_mean_nothing():
+    with Daemon("--no-probe") as daemon:
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGPIPE, signal.SIGXFSZ,
+                       signal.SIGXCPU, signal.SIGPOLL, signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMAX):
+            daemon.process.send_signal(number)
+        time.sleep(0.1)
+        assert daemon.status()["state"] == "ready"
+
+
+def a_killed_guardian_leaves_nothing():
+    """A probe that puts a process into a session of its own, kills its guardian, and is killed for that."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"setsid sh -c 'echo $$ > {folder}/pid; exec sleep 300' </dev/null >/dev/null 2>&1 &\n" \
+                 f"while [ ! -s {folder}/pid ]; do sleep 0.01; done\necho '{RUN}'\nkill -9 $PPID\nsleep 300\n"
+        with fake_probe(script) as probes, Daemon("--no-probe", config=f"probe_dir = {probes}\n") as daemon:
+            call(daemon.socket, "io.berth.Health.Probe")
+            pid = int((pathlib.Path(folder) / "pid").read_text())
+            assert until(lambda: not alive(pid), 5), "what the probe started outlives its run"
+            assert daemon.status()["state"] == "ready"
+
+
+def restarts_go_on():
+    """A daemon that fails again and again (a full disk, a lock, a driver) is started anew for as long as that takes: a node is not left without advice."""
+    unit = (pathlib.Path(__file__).resolve().parents[2] / "systemd/berthd.service.in").read_text()
+    settings = dict(re.findall(r"^([A-Za-z]+)=(.*)$", unit, re.MULTILINE))
+    assert settings["Restart"] == "on-failure" and settings["StartLimitIntervalSec"] == "0", "no number of starts is the last one"
+    assert int(settings["RestartSec"]) >= 2, "nor does a loop of them cost much"
+    assert unit.index("StartLimitIntervalSec") < unit.index("[Service]"), "systemd reads it in [Unit]"
+
+
+TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_killed_guardian_leaves_nothing, restarts_go_on]
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)
