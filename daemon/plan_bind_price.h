@@ -56,7 +56,7 @@ struct bind_priced {
     size_t lacking;         /* transfers of which that is so, and which are not unknown everywhere */
     double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
-    bool is_measured;
+    bool is_explained, is_measured; /* as of struct load_prediction */
     struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* that of the flow that ends last first */
     size_t sharing_count;
     const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */

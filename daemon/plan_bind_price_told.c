@@ -67,7 +67,7 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
 {
     size_t unknown = plan_bind_price_load(price, slot, memory);
     struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    struct bind_priced priced = {.step = load.step, .lacking = price->lacking, .waits_ns = load.waits_ns, .is_measured = load.is_measured && unknown == 0};
+    struct bind_priced priced = {.step = load.step, .lacking = price->lacking, .waits_ns = load.waits_ns, .is_explained = load.is_explained, .is_measured = load.is_measured && unknown == 0};
     if (price->flow_count > 0 && price->part[load.last].move != NULL) {
         priced.slowest = price->part[load.last].move;
         priced.seen = price->part[load.last].seen;

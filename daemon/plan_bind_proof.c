@@ -44,11 +44,13 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
         if (code != BERTH_OK)
             return code;
     }
-    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
+    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && ours->is_explained && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
     bool is_bound = bound_ns > 0 && ours->step.time_ns <= GAP_MOST * bound_ns;
     double above = is_bound ? ours->step.time_ns / bound_ns - 1 : answer->is_proven ? 0 : NAN;
-    answer->gap = is_open ? NAN : above <= SEARCH_SAME ? 0 : above;
-    if (is_open)
+    answer->gap = is_open || !ours->is_explained ? NAN : above <= SEARCH_SAME ? 0 : above;
+    if (!ours->is_explained)
+        plan_warn(&answer->reasons, "not proven to be the best: what some of its transfers were measured to get together is not explained (a warning names them)");
+    else if (is_open)
         plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
     else if (!answer->is_proven)

@@ -21,6 +21,8 @@ static void name_resource(const char *name, char *text, char *where)
     } known[] = {
         {":host-port:out", "the host port of ", " towards the host"}, {":host-port:in", "the host port of ", " from the host"}, {":host-port", "the host port of ", ""},
         {":gpu-port:out", "the host port of the gpus at ", " towards the host"}, {":gpu-port:in", "the host port of the gpus at ", " from the host"}, {":gpu-port", "the host port of the gpus at ", ""},
+        {":host-link:out", "the host link of ", " towards the host"}, {":host-link:in", "the host link of ", " from the host"}, {":host-link", "the host link of ", ""},
+        {":hive:out", "the way to the host of the hive of ", " towards the host"}, {":hive:in", "the way to the host of the hive of ", " from the host"}, {":hive", "the way to the host of the hive of ", ""},
         {":switch-port:out", "the links from ", " to switches"}, {":switch-port:in", "the links to ", " from switches"},
         {":port", "the port of ", ""}, {":link", "the link ", ""}, {":both", "both directions of ", ""},
         {":memory:read", "the read bandwidth of ", ""}, {":memory:write", "the write bandwidth of ", ""}, {":memory", "the bandwidth of ", ""},
@@ -194,8 +196,8 @@ static void say_slowing(const struct bind_priced *priced, struct plan_warnings *
             name_resource(priced->bottleneck, what, where);
         if (priced->seen == NULL)
             plan_warn(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
-    } else if (priced->slowest_queue > 1) {
-        return; /* they slow each other, which is said */
+    } else if (priced->slowest_queue > 1 || !priced->is_explained) {
+        return; /* they slow each other, which is said; or what was measured together is not explained, as a warning says */
     } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
         plan_warn(lines, "no transfer slows another");
     } else {

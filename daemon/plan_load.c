@@ -6,6 +6,7 @@
 #include "load_interval.h"
 #include "plan_load_known.h"
 #include "plan_load_table.h"
+#include "plan_load_unexplained.h"
 #include "plan_load_why.h"
 
 #define MEMO_MAX 16384
@@ -317,6 +318,8 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
                                               .is_behind = stream->is_behind,
                                               .move = ride != NULL ? &ride->move : NULL, .shared = shared, .seen = stream->seen != NULL ? stream->seen->data : NULL};
     }
+    whole.is_explained = plan_load_unexplained(table, flows, count, scratch, false, 0) == LOAD_NO_SET;
+    whole.is_measured = whole.is_measured && whole.is_explained;
     whole.step = load_interval_last(scratch->end, count);
     whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;
     if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {

@@ -74,7 +74,8 @@ struct load_prediction {
     size_t last;                         /* the flow that ends last */
     const struct load_resource *shared;  /* what slowed that one last; NULL nothing */
     bool is_known;                       /* every flow's rate is known; else those that are not count as no time at all */
-    bool is_measured;                    /* all of it, and of just that: nothing nominal or published is in it, and nothing of another pair that matters (plan_move_is_by_another) */
+    bool is_explained;                   /* what its transfers were measured to get together is what is known to be shared (plan_load_unexplained.h) */
+    bool is_measured;                    /* all of it, and of just that: it is explained, nothing nominal or published is in it, and nothing of another pair that matters (plan_move_is_by_another) */
 };
 
 struct load_table;

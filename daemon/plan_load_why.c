@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_doubt.h"
+#include "plan_load_unexplained.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
@@ -295,16 +296,6 @@ static bool cite_shared(const struct asked *asked, size_t i, struct plan_evidenc
 
 /* ---- what is not explained ---- */
 
-static bool has_flow(const struct asked *asked, const struct set *set, const struct set_flow *flow)
-{
-    for (size_t i = 0; i < asked->count; i++) {
-        const struct load_ride *ride = asked->scratch->ride[i];
-        if (ride != NULL && ride->kind == resource_kind_of(set->metric) && ride->move.from == flow->from && ride->move.to == flow->to)
-            return true;
-    }
-    return false;
-}
-
 /* The flow of a set that is farthest from what is expected. */
 static size_t farthest(const struct set *set, const struct resource_set *explained)
 {
@@ -315,30 +306,24 @@ static size_t farthest(const struct set *set, const struct resource_set *explain
     return most;
 }
 
-/* Sets that what is known to be shared does not reproduce, of which the step has more than one transfer. */
-static void warn_of_unexplained(const struct asked *asked)
+/* Names the first sets of the step that are not explained, or in which some get less and others more. */
+static void warn_of_unexplained(const struct asked *asked, bool uneven)
 {
     struct snapshot *snap = asked->table->snap;
     const struct resource_model *model = snapshot_resources(snap);
-    size_t named = 0;
-    for (size_t s = 0; model != NULL && snap->sets != NULL && s < model->set_count && named < UNEXPLAINED_MAX; s++) {
+    size_t s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
+    for (size_t named = 0; named < UNEXPLAINED_MAX && s != LOAD_NO_SET; named++) {
         const struct set *set = &snap->sets->item[s];
-        const struct resource_set *explained = &model->set[s];
-        size_t ours = 0;
+        size_t most = farthest(set, &model->set[s]);
         char text[80] = "";
-        if (explained->predicted == NULL || explained->is_reproduced || resource_kind_of(set->metric) == 0)
-            continue;
         for (size_t i = 0; i < set->flow_count; i++) {
             size_t length = strlen(text);
-            ours += has_flow(asked, set, &set->flow[i]);
             snprintf(text + length, sizeof text - length, "%s%s>%s", i > 0 ? ", " : "", graph_place(snap->graph, set->flow[i].from)->name, graph_place(snap->graph, set->flow[i].to)->name);
         }
-        if (ours < 2 && ours < set->flow_count)
-            continue;
-        size_t most = farthest(set, explained);
-        plan_warn(asked->warnings, "what was measured together (%s) is not explained: %s>%s got %.4g GB/s, %.4g expected", text, graph_place(snap->graph, set->flow[most].from)->name,
-                  graph_place(snap->graph, set->flow[most].to)->name, set->flow[most].bytes_per_s / 1e9, explained->predicted[most] / 1e9);
-        named++;
+        plan_warn(asked->warnings, "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
+                  uneven ? "is explained in all, but not what each got" : "is not explained", graph_place(snap->graph, set->flow[most].from)->name,
+                  graph_place(snap->graph, set->flow[most].to)->name, set->flow[most].bytes_per_s / 1e9, model->set[s].predicted[most] / 1e9);
+        s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, s + 1);
     }
 }
 
@@ -387,7 +372,8 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     warn_of_rates(&asked, "");
     warn_of_starts(&asked);
     warn_of_kinds(&asked);
-    warn_of_unexplained(&asked);
+    warn_of_unexplained(&asked, false);
+    warn_of_unexplained(&asked, true);
     warn_of_doubt(&asked);
     return BERTH_OK;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resource_slower.h"
+#include "resource_uneven.h"
 #include "spread.h"
 
 #define FLOWS_MAX  128  /* of one run: SETS_FLOWS_MAX */
@@ -106,6 +108,7 @@ static struct total total_of(const struct resource_run *run, const unsigned char
         total.low += run->low[i];
         total.high += run->high[i];
     }
+    total.is_tight = total.is_tight && total.flows > 1; /* a single one shares it with nobody */
     return total;
 }
 
@@ -182,7 +185,7 @@ static double spread_of(const struct fitting *its)
 }
 
 /* Fills in the capacity, one for all numbers of users or (by_flows) one for each; gives how far the farthest run that counts is from it. False when no user is
- * slower for it. */
+ * slower for it, or one is known to get more alone. */
 static bool fit_limit(const struct resource_problem *problem, const struct total *total, bool by_flows, struct resource_limit *limit, double *ret_worst)
 {
     struct fitting fitting[FLOWS_MAX + 1] = {0};
@@ -199,7 +202,7 @@ static bool fit_limit(const struct resource_problem *problem, const struct total
         worst = fmax(worst, its->worst);
     }
     *ret_worst = worst;
-    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE;
+    return limit->step_count > 0 && worst <= RESOURCE_TOLERANCE && !resource_slower_contradicts(problem, limit);
 }
 
 /* What all flows of a run get together, by rates that are predicted or measured. */
@@ -374,6 +377,18 @@ static long try_limit(struct search *search, const struct resource_run *run, str
     return constant;
 }
 
+/* Whether a candidate is about both directions and all of its users in the run go the same way: that one direction is to explain it. */
+static bool is_one_way(const struct resource_problem *problem, const struct resource_run *run, size_t candidate)
+{
+    size_t way = problem->one_way != NULL ? problem->one_way[candidate] : RESOURCE_NO_CANDIDATE, there = 0, back = 0;
+    for (size_t i = 0; way != RESOURCE_NO_CANDIDATE && i < run->count; i++) {
+        bool is_user = problem->candidate[candidate * problem->flow_count + run->flow[i]] != 0, is_there = problem->candidate[way * problem->flow_count + run->flow[i]] != 0;
+        there += is_user && is_there;
+        back += is_user && !is_there;
+    }
+    return way != RESOURCE_NO_CANDIDATE && (there == 0 || back == 0);
+}
+
 /* The best candidate for a run into search->best, with those that do as well as twins; its gain, 0 when none is any good. trial is the limit behind the last. */
 static long best_candidate(struct search *search, const struct resource_run *run, struct resource_limit *trial)
 {
@@ -383,7 +398,7 @@ static long best_candidate(struct search *search, const struct resource_run *run
     for (size_t c = 0; c < problem->candidate_count; c++) {
         const unsigned char *users = problem->candidate + c * problem->flow_count;
         bool is_end = problem->is_end != NULL && problem->is_end[c];
-        if (!is_tight(run, users) || is_used(problem, c) || !(is_end || is_one(search, users)))
+        if (!is_tight(run, users) || is_used(problem, c) || is_one_way(problem, run, c) || !(is_end || is_one(search, users)))
             continue;
         memcpy(trial->users, users, problem->flow_count);
         trial->candidate = c;
@@ -413,37 +428,6 @@ static long nameless(struct search *search, const struct resource_run *run, stru
     return try_limit(search, run, trial);
 }
 
-/* How far off the last end is of flows of a run with as many bytes each that share as they were measured to, not evenly: those that got less go on alone when the fastest
- * has ended. */
-static double uneven(const struct resource_problem *problem, const struct resource_run *run, const unsigned char *users)
-{
-    double first_s = INFINITY, last_s = 0, even_s = 0;
-    for (size_t i = 0; i < run->count; i++)
-        if (users[run->flow[i]])
-            first_s = fmin(first_s, 1 / run->rate[i]);
-    for (size_t i = 0; i < run->count; i++) {
-        if (!users[run->flow[i]])
-            continue;
-        last_s = fmax(last_s, first_s + (1 - run->rate[i] * first_s) / problem->alone[run->flow[i]]);
-        even_s = fmax(even_s, 1 / run->predicted[i]);
-    }
-    return fabs(even_s / last_s - 1);
-}
-
-/* Its interval holds that as well. */
-static void widen_uneven(const struct resource_problem *problem, struct resource_limit *limit)
-{
-    for (size_t r = 0; r < problem->run_count; r++) {
-        const struct resource_run *run = &problem->run[r];
-        unsigned users = users_in(limit, run->flow, run->count);
-        struct resource_step *step = NULL;
-        for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-            step = &limit->step[i];
-        if (step != NULL && users > 1 && !run->is_reproduced && !isnan(step->spread))
-            step->spread = fmax(step->spread, uneven(problem, run, limit->users));
-    }
-}
-
 static bool explain(struct search *search)
 {
     struct resource_problem *problem = search->problem;
@@ -456,7 +440,7 @@ static bool explain(struct search *search)
             problem->limit_count++;
             predict(problem);
             if (search->by_total)
-                widen_uneven(problem, trial);
+                resource_uneven_widen(problem, trial);
         } else {
             search->is_given_up[run - problem->run] = true;
         }

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "resource_between.h"
+#include "resource_candidates.h"
+#include "resource_covered.h"
+#include "resource_make.h"
 #include "resource_narrow.h"
 
 #define FLOWS_LOOKED_AT 20000 /* in all sets of a metric: with more, nothing is looked for */
@@ -132,48 +135,6 @@ static bool list_runs(struct building *building)
     return problem->run != NULL;
 }
 
-/* Whether several users got no more together, in some run, than one of them alone. Then they go through one port: that a memory carries just as much would be chance. */
-static bool is_narrow(const struct resource_problem *problem, const unsigned char *users)
-{
-    for (size_t r = 0; r < problem->run_count; r++) {
-        const struct resource_run *run = &problem->run[r];
-        double together = 0, alone = 0;
-        size_t count = 0;
-        for (size_t i = 0; i < run->count; i++) {
-            if (!users[run->flow[i]])
-                continue;
-            together += run->rate[i];
-            alone = fmax(alone, problem->alone[run->flow[i]]);
-            count++;
-        }
-        if (count > 1 && together <= alone * (1 + RESOURCE_TOLERANCE))
-            return true;
-    }
-    return false;
-}
-
-/* Candidates with fewer than two users explain nothing together. A port that structure does not show comes before the memory behind it, which has the same users where no other gpu's
- * transfers with that were measured, only where it is narrow. */
-static unsigned char *list_candidates(struct building *building, struct resource_role *kept, bool *is_end)
-{
-    struct resource_problem *problem = &building->problem;
-    size_t flows = problem->flow_count;
-    unsigned char *table = calloc(building->role_count + 1, flows + 1);
-    for (size_t c = 0; table != NULL && c < building->role_count; c++) {
-        unsigned char *row = table + problem->candidate_count * flows;
-        size_t users = 0;
-        for (size_t i = 0; i < flows; i++) {
-            row[i] = resource_structure_has(building->structure, building->graph, &building->role[c], building->flow[i]->from, building->flow[i]->to);
-            users += row[i];
-        }
-        if (users > 1 && (!resource_role_is_hidden(building->graph, &building->role[c]) || is_narrow(problem, row))) {
-            is_end[problem->candidate_count] = building->role[c].part == RESOURCE_GPU && building->role[c].direction != RESOURCE_BOTH;
-            kept[problem->candidate_count++] = building->role[c];
-        }
-    }
-    return table;
-}
-
 /* "gpu1+gpu2 to numa0": by who shares it, where all have an end in common; else the first of its users and how many more. */
 static void name_by_users(const struct graph *graph, const struct resource_found *found, char *name, size_t size)
 {
@@ -259,16 +220,17 @@ static bool add_metric(struct resource_model *model, struct building *building)
     struct resource_role *kept = calloc(building->role_count + 1, sizeof *kept);
     bool ok = kept != NULL && list_flows(building) && find_alone(building) && list_runs(building);
     bool *is_end = calloc(building->role_count + 1, sizeof *is_end);
-    unsigned char *candidate = ok && is_end != NULL ? list_candidates(building, kept, is_end) : NULL;
-    building->problem.candidate = candidate;
-    building->problem.is_end = is_end;
-    ok = ok && candidate != NULL && resource_fit(&building->problem) && take_results(model, building, kept);
+    size_t *one_way = calloc(building->role_count + 1, sizeof *one_way);
+    unsigned char *candidate = calloc(building->role_count + 1, building->problem.flow_count + 1);
+    const struct resource_candidates all = {building->graph, building->structure, building->role, building->role_count, building->flow};
+    ok = ok && is_end != NULL && one_way != NULL && candidate != NULL && resource_candidates_list(&all, &building->problem, kept, candidate, is_end, one_way) && resource_fit(&building->problem) && take_results(model, building, kept);
     resource_fit_done(&building->problem);
     free_runs(&building->problem);
     free(building->problem.alone);
     free(building->flow);
     free(candidate);
     free(is_end);
+    free(one_way);
     free(kept);
     return ok;
 }
@@ -329,6 +291,23 @@ static void forget_memory(struct resource_structure *structure, const struct res
     }
 }
 
+/* Host links of which no set says what several get through them: as the widest of the others. */
+static void tell_host_links(struct resource_structure *structure)
+{
+    double most[2] = {0};
+    for (size_t i = 0; i < structure->count; i++)
+        if (structure->item[i].role.part == RESOURCE_HOST_LINK && structure->item[i].is_measured)
+            most[structure->item[i].role.direction == RESOURCE_IN] = fmax(most[structure->item[i].role.direction == RESOURCE_IN], structure->item[i].bytes_per_s);
+    for (size_t i = 0; i < structure->count; i++) {
+        struct resource_nominal *item = &structure->item[i];
+        double other = most[item->role.direction == RESOURCE_IN];
+        if (item->role.part != RESOURCE_HOST_LINK || item->is_measured || !(other > 0))
+            continue;
+        item->bytes_per_s = other;
+        item->is_measured = true;
+    }
+}
+
 /* What sets of one kind of transfers showed a structural resource to carry is the best that is known of it for other kinds. */
 static void tell_structure(struct resource_model *model, const struct graph *graph)
 {
@@ -345,6 +324,7 @@ static void tell_structure(struct resource_model *model, const struct graph *gra
         item->bytes_per_s = most;
         item->is_measured = true;
     }
+    tell_host_links(model->structure);
     for (size_t i = 0; i < model->found_count; i++)
         if (model->found[i].has_role && resource_role_is_hidden(graph, &model->found[i].role))
             forget_memory(model->structure, &model->found[i]);
@@ -378,43 +358,15 @@ static bool mix(struct resource_model *model, const struct sets *sets)
     return model->mixed != NULL;
 }
 
-static bool is_between_gpus(const struct graph *graph, const struct resource_role *role)
-{
-    return role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_GPU && graph_place(graph, role->other)->kind == PLACE_GPU;
-}
-
-/* Each direction of each link between gpus, which only transfers that go over it use, and behind them those of resource_role.h: where both explain as much, as all that goes into the gpu behind a link and
- * was measured with something else, the link does. */
-static struct resource_role *list_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
-{
-    size_t count = 0;
-    struct resource_role *role = resource_role_all(graph, &count);
-    struct resource_role *more = role != NULL ? realloc(role, (count + structure->count + 1) * sizeof *more) : NULL;
-    if (more == NULL) {
-        free(role);
-        return NULL;
-    }
-    size_t links = 0;
-    for (size_t i = 0; i < structure->count; i++)
-        links += is_between_gpus(graph, &structure->item[i].role);
-    memmove(more + links, more, count * sizeof *more);
-    links = 0;
-    for (size_t i = 0; i < structure->count; i++)
-        if (is_between_gpus(graph, &structure->item[i].role))
-            more[links++] = structure->item[i].role;
-    *ret_count = count + links;
-    return more;
-}
-
 static bool fill(struct resource_model *model, const struct graph *graph, const struct sets *sets, const struct values *values)
 {
     size_t role_count = 0, end;
-    model->structure = resource_structure_new(graph, values, sets);
+    model->structure = resource_make(graph, values, sets);
     if (model->structure != NULL) {
         resource_narrow(model->structure, graph, values);
         resource_between(model->structure, graph, values);
     }
-    struct resource_role *role = model->structure != NULL ? list_roles(graph, model->structure, &role_count) : NULL;
+    struct resource_role *role = model->structure != NULL ? resource_candidates_roles(graph, model->structure, &role_count) : NULL;
     bool ok = role != NULL && take_alone(model, values, sets);
     struct contradiction *contradiction = calloc((sets != NULL ? sets->count : 0) + 1, sizeof *contradiction);
     ok = ok && contradiction != NULL;
@@ -479,7 +431,8 @@ bool resource_model_uses(const struct graph *graph, const struct resource_found 
     if (found->metric != metric)
         return false;
     if (found->has_role)
-        return resource_structure_has(found->structure, graph, &found->role, from, to);
+        return resource_structure_has(found->structure, graph, &found->role, from, to) &&
+               (found->role.part != RESOURCE_GPU || resource_covered_has(found->structure, found->user, found->user_count, from, to));
     for (size_t i = 0; i < found->user_count; i++)
         if (found->user[i].from == from && found->user[i].to == to && strcmp(found->user[i].axes, axes) == 0)
             return true;

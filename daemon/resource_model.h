@@ -23,7 +23,7 @@ struct resource_found {
     enum metric metric;
     char name[RESOURCE_NAME_SIZE];
     bool has_role;
-    struct resource_role role; /* if has_role: any transfer that uses it, measured or not */
+    struct resource_role role; /* if has_role: any transfer that uses it, measured or not; of a gpu, that its users cover (resource_covered.h) */
     const struct resource_structure *structure; /* of the model: for the links on a transfer's way */
     struct set_flow *user;     /* the measured flows that use it: places and axes; axes are those of the sets */
     size_t user_count;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "resource_hive.h"
+
 struct roles {
     struct resource_role *item;
     size_t count, room;
@@ -67,12 +69,37 @@ static bool has_gpus(const struct graph *graph, place_id numa)
     return is_apart;
 }
 
+/* Of a gpu of a hive, and of each of several hives. */
+static void add_hives(struct roles *roles, const struct graph *graph, const place_id *hive)
+{
+    place_id first = graph_next(graph, PLACE_GPU, 0);
+    bool are_several = false;
+    for (place_id gpu = first; gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        are_several = are_several || hive[gpu] != hive[first];
+    for (place_id gpu = first; are_several && gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1)) {
+        bool is_of_several = false;
+        for (place_id other = gpu + 1; hive[gpu] == gpu && other < (place_id)graph->place_count; other++)
+            is_of_several = is_of_several || hive[other] == gpu;
+        if (is_of_several)
+            add_directions(roles, RESOURCE_HIVE, gpu);
+    }
+}
+
+static void add_host_links(struct roles *roles, const struct graph *graph)
+{
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        add_directions(roles, RESOURCE_HOST_LINK, gpu);
+}
+
 struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count)
 {
     struct roles roles = {0};
+    place_id *hive = resource_hive_find(graph);
+    roles.failed = hive == NULL;
     for (size_t i = 0; i < graph->link_count; i++)
         if (is_gpu(graph, graph->links[i].from) && is_gpu(graph, graph->links[i].to))
             add(&roles, RESOURCE_LINK, RESOURCE_BOTH, graph->links[i].from, graph->links[i].to);
+    add_host_links(&roles, graph);
     for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
         add_directions(&roles, RESOURCE_GPU, gpu);
     for (place_id module = graph_next(graph, PLACE_MODULE, 0); module != PLACE_NONE; module = graph_next(graph, PLACE_MODULE, module + 1))
@@ -90,6 +117,9 @@ struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_c
     for (place_id package = graph_next(graph, PLACE_PACKAGE, 0); package != PLACE_NONE; package = graph_next(graph, PLACE_PACKAGE, package + 1))
         if (children(graph, package, PLACE_NUMA) > 1)
             add_directions(&roles, RESOURCE_PACKAGE, package);
+    if (hive != NULL)
+        add_hives(&roles, graph, hive);
+    free(hive);
     if (roles.failed || roles.item == NULL) {
         free(roles.item);
         return roles.failed ? NULL : calloc(1, sizeof *roles.item);
@@ -110,29 +140,31 @@ static bool leads_to_host(const struct graph *graph, place_id at)
 }
 
 /* Whether the end of a flow is what the role is about. */
-static bool is_inside(const struct graph *graph, const struct resource_role *role, place_id place)
+static bool is_inside(const struct graph *graph, const struct resource_role *role, const place_id *hive, place_id place)
 {
     switch (role->part) {
     case RESOURCE_LINK: return place == role->place || place == role->other;
     case RESOURCE_GPU:
+    case RESOURCE_HOST_LINK:
     case RESOURCE_SWITCH_PORT:
     case RESOURCE_MEMORY: return place == role->place;
     case RESOURCE_HOST_PORT: return is_gpu(graph, place) && (graph_place(graph, place)->parent == role->place || graph_place(graph, place)->numa == role->place);
+    case RESOURCE_HIVE: return hive[place] == role->place;
     case RESOURCE_SWITCH: return is_gpu(graph, place) && is_at_switch(graph, place, role->place);
     case RESOURCE_PACKAGE: return is_numa(graph, place) && graph_place(graph, place)->parent == role->place;
     }
     return false;
 }
 
-bool resource_role_has(const struct graph *graph, const struct resource_role *role, place_id from, place_id to)
+bool resource_role_has(const struct graph *graph, const struct resource_role *role, const place_id *hive, bool over_host, place_id from, place_id to)
 {
-    bool out = is_inside(graph, role, from), in = is_inside(graph, role, to);
+    bool out = is_inside(graph, role, hive, from), in = is_inside(graph, role, hive, to);
     if (role->part == RESOURCE_LINK || role->direction == RESOURCE_THROUGH)
         return out && in && from != to;
     if (out == in) /* within it, or elsewhere; the cores of a node in its own memory read and write it */
         return out && role->part == RESOURCE_MEMORY && role->direction == RESOURCE_BOTH;
     place_id outside = out ? to : from;
-    if (role->part == RESOURCE_HOST_PORT && !is_numa(graph, outside))
+    if ((role->part == RESOURCE_HOST_PORT || role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE) && !over_host && !is_numa(graph, outside))
         return false;
     if (role->part == RESOURCE_SWITCH_PORT && !is_gpu(graph, outside))
         return false;
@@ -151,6 +183,8 @@ void resource_role_name(const struct graph *graph, const struct resource_role *r
     switch (role->part) {
     case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
     case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:%s-port%s", place, resource_role_is_hidden(graph, role) ? "gpu" : "host", ways[role->direction]); break;
+    case RESOURCE_HOST_LINK: snprintf(buffer, size, "%s:host-link%s", place, ways[role->direction]); break;
+    case RESOURCE_HIVE: snprintf(buffer, size, "%s:hive%s", place, ways[role->direction]); break;
     case RESOURCE_SWITCH_PORT: snprintf(buffer, size, "%s:switch-port%s", place, ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;
     case RESOURCE_GPU:

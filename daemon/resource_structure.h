@@ -10,10 +10,14 @@
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most, or of what firmware says of that memory;
+ * - a gpu's host link carries, of transfers with gpus through the host, what sets showed of it or of other gpus' host links, else what a copy with host memory gets over it; 0 not known;
+ * - a link between packages that does not say it, and of which nothing is known, is listed with 0: that transfers share it is for measurements to say;
  * - both directions of a link between packages: resource_between.h;
  * - both directions of a port and of a memory together carry what sets of some kind of transfers showed; else nothing is known of it;
  * - each is at least what was seen to go through it, alone or together;
  * - links that a transfer cannot have gone over (resource_elsewhere.h) are not raised by it.
+ *
+ * Gpus without a way over links of gpus reach each other through the host: over their host links, and what joins their packages, whether or not it is said what these carry.
  */
 #pragma once
 #include <stdbool.h>
@@ -55,19 +59,21 @@ struct resource_structure {
     struct resource_nominal *item;
     size_t count;
     struct link_paths *paths;
+    place_id *hive;             /* private: by place (resource_hive.h) */
     struct resource_pair *pair; /* private: by places */
     uint16_t *slot;             /* private: by place; UINT16_MAX none */
     size_t slot_count;
 };
 
-/* NULL when out of memory. sets NULL: none. Of a graph with more than RESOURCE_PLACES_MAX gpus, NUMA nodes and nics nothing is looked for. */
-struct resource_structure *resource_structure_new(const struct graph *graph, const struct values *values, const struct sets *sets);
 void resource_structure_free(struct resource_structure *structure); /* NULL is fine */
 
 /* What a transfer uses: indices of item into ret_use, whose number it gives. */
 size_t resource_structure_uses(const struct resource_structure *structure, place_id from, place_id to, uint16_t ret_use[RESOURCE_STRUCTURE_USES]);
 
-/* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link whether it is on the way. */
+/* Whether the links that a transfer uses are those of one of several ways over gpus, of which nobody knows that it is the one. */
+bool resource_structure_is_guess(const struct resource_structure *structure, place_id from, place_id to);
+
+/* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link, or one between packages, whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
 
 /* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */

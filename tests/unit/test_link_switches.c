@@ -2,6 +2,7 @@
 #include "plan_nodes.h"
 
 #include "link_switches.h"
+#include "resource_make.h"
 #include "resource_structure.h"
 
 #define GB 1e9
@@ -42,7 +43,7 @@ static void begin(struct scene *scene)
 static void finish(struct scene *scene)
 {
     values_finish(scene->values);
-    scene->structure = resource_structure_new(scene->graph, scene->values, NULL);
+    scene->structure = resource_make(scene->graph, scene->values, NULL);
     assert_non_null(scene->structure);
 }
 

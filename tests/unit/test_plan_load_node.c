@@ -3,6 +3,7 @@
 
 #include "discover.h"
 #include "plan_load.h"
+#include "resource_make.h"
 
 #define GB 1e9
 
@@ -105,7 +106,7 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
         struct sets *sets = sets_new();
         assert_non_null(sets);
         assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT, .flow = flow, .flow_count = 2}));
-        struct resource_structure *structure = resource_structure_new(graph, f.snap->values, sets);
+        struct resource_structure *structure = resource_make(graph, f.snap->values, sets);
         assert_non_null(structure);
         const struct resource_nominal *link = NULL;
         for (size_t i = 0; i < structure->count; i++)

@@ -364,7 +364,8 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     assert_true(resource_model_uses(graph, port, port->metric, gpu0, numa1, ""));
     assert_false(resource_model_uses(graph, port, port->metric, gpu2, numa0, ""));
     assert_false(resource_model_uses(graph, port, port->metric, numa0, gpu0, ""));
-    assert_false(resource_model_uses(graph, port, port->metric, gpu0, gpu2, ""));
+    assert_true(resource_model_uses(graph, port, port->metric, gpu0, gpu2, "")); /* no link joins them: through the host */
+    assert_false(resource_model_uses(graph, port, port->metric, gpu0, graph_find(graph, "gpu1"), ""));
     resource_model_free(model);
 
     /* A third gpu's transfer with that memory is as slow as those two: it is the memory. */

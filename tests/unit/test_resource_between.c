@@ -2,6 +2,7 @@
 #include "alloc_nodes.h"
 
 #include "resource_between.h"
+#include "resource_make.h"
 
 /* Each gpu with the memories of both packages, one way and both: GB/s. */
 struct rates {
@@ -37,7 +38,7 @@ static double between(const struct rates *rates, bool with_set)
     struct set_flow flows[] = {{f.numa[0], f.gpu[1], "", 90 * GB, NAN, NAN}, {f.gpu[1], f.numa[0], "", 90 * GB, NAN, NAN}};
     if (with_set)
         assert_true(sets_add(sets, &(struct set){METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, VALUE_MEASURED, 0, flows, 2}));
-    struct resource_structure *structure = resource_structure_new(f.graph, f.values, sets);
+    struct resource_structure *structure = resource_make(f.graph, f.values, sets);
     assert_non_null(structure);
     resource_between(structure, f.graph, f.values);
     for (size_t i = 0; i < structure->count; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan_bind.h"
+#include "resource_make.h"
 #include "resource_structure.h"
 
 #define GB   1e9
@@ -58,7 +59,7 @@ static double width(struct fixture *f, double host_gb, bool *ret_uses)
         host(f, host_gb);
     nodes_finish(f->graph);
     values_finish(f->values);
-    struct resource_structure *structure = resource_structure_new(f->graph, f->values, NULL);
+    struct resource_structure *structure = resource_make(f->graph, f->values, NULL);
     assert_non_null(structure);
     const struct resource_role role = {RESOURCE_LINK, RESOURCE_OUT, f->numa, f->gpu[1]};
     const struct resource_nominal *item = resource_structure_find(structure, &role);

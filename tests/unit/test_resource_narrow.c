@@ -2,6 +2,7 @@
 #include "plan_nodes.h"
 
 #include "discover.h"
+#include "resource_make.h"
 #include "resource_narrow.h"
 
 #define GB 1e9
@@ -36,7 +37,7 @@ static double width_of(enum metric by, enum value_source source, double share, d
     /* Over that link and two more: it says nothing of one. */
     nodes_value(values, by, source, gpu1, nodes_place(graph, PLACE_GPU, 7), "", GB, GB, GB);
     values_finish(values);
-    struct resource_structure *structure = resource_structure_new(graph, values, NULL);
+    struct resource_structure *structure = resource_make(graph, values, NULL);
     assert_non_null(structure);
     resource_narrow(structure, graph, values);
     for (size_t i = 0; i < structure->count; i++) {

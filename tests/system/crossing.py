@@ -1,0 +1,124 @@
+"""Placement where gpus reach each other through their packages: on nodes whose transfers an independent max-min computed, against the best of all placements by that. Prints TAP."""
+import contextlib
+import itertools
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent / "bench")]
+from hive_node import Hives  # noqa: E402
+from node import Node  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+SIZE = 1 << 28
+MOST, MEAN = 0.10, 0.01  # of regret
+TWO_HIVES = [("grid2d", 6), ("grid2d", 8), ("alltoall", 6), ("alltoall", 4), ("ring", 8), ("pairs", 6)]
+TWO_SOCKETS = [("alltoall", 4), ("alltoall", 6), ("grid2d", 4), ("grid2d", 6), ("ring", 5)]
+QUICK = 40  # pairs of pairs that the quick profile draws
+
+
+def hives(**figures):
+    """Eight gpus in two hives."""
+    return Hives([4, 4], **figures)
+
+
+def sockets(**figures):
+    """Two packages with three gpus each, as POWER9 has them."""
+    return Hives([3, 3], kind="nvlink", **{"straight": 46e9, "host": 50e9, "copy": 44e9, "through": 30e9, "up": 45e9, "down": 45e9, "cross": 42e9, **figures})
+
+
+@contextlib.contextmanager
+def asked(machine, **written):
+    with tempfile.TemporaryDirectory(prefix="berth-hives-") as folder, Node(machine.write(folder, **written)) as node:
+        yield node
+
+
+def bind(node, pattern, tasks, **more):
+    error, answer = node.ask("Bind", {"tasks": tasks, "pattern": pattern, "bytes": SIZE, "mechanism": "copy_engine", "cores_per_task": 1, **more})
+    assert error is None, (pattern, tasks, error, answer)
+    return answer
+
+
+def gpus_of(answer):
+    return [int(task["gpus"][0][3:]) for task in answer["tasks"]]
+
+
+def shared(node):
+    return {part["name"]: part for part in node.peer.call("io.berth.Fabric.GetSets")[1]["shared"]}
+
+
+def is_near_the_best(machine, steps, error=0.05, **written):
+    regrets = {}
+    with asked(machine, **written) as node:
+        for pattern, tasks in steps:
+            answer = bind(node, pattern, tasks)
+            took_s = machine.placed_s(pattern, gpus_of(answer), SIZE)
+            regrets[pattern, tasks] = took_s / machine.best_s(pattern, tasks, SIZE) - 1
+            off = answer["predicted"]["time_ns"] / 1e9 / took_s - 1
+            assert error is None or abs(off) <= error, (pattern, tasks, gpus_of(answer), off, answer["warnings"])
+    assert max(regrets.values()) <= MOST and sum(regrets.values()) / len(regrets) <= MEAN, regrets
+
+
+def hives_that_only_packages_join():
+    for figures in ({}, {"cross": 28e9, "through": 20e9}, {"host": None}):
+        for pairs in (None, QUICK):
+            is_near_the_best(hives(**figures), TWO_HIVES, pairs=pairs)
+    is_near_the_best(hives(both=40e9, cross_both=50e9, cross=40e9), TWO_HIVES)
+    is_near_the_best(hives(told=False, host=None), TWO_HIVES)  # nobody tells of the hives' links
+
+
+def a_hives_side_to_the_host():
+    for figures in ({"side_out": 40e9, "side_in": 34e9, "cross": 1e12}, {"up": 25e9, "down": 24.5e9, "cross": 1e12}):
+        is_near_the_best(hives(**figures), TWO_HIVES)
+        is_near_the_best(hives(**figures), TWO_HIVES, error=None, pairs=QUICK)  # of some gpus' links nothing was drawn
+
+
+def sockets_of_three_gpus():
+    for figures in ({}, {"host": None}, {"host": None, "told": False}):
+        for pairs in (None, QUICK):
+            is_near_the_best(sockets(**figures), TWO_SOCKETS, pairs=pairs)
+
+
+def the_crossing_is_named():
+    with asked(hives()) as node:
+        found = shared(node)
+        for direction in ("out", "in"):
+            steps = found[f"package0-package1:link:{direction}"]["capacities"]
+            assert abs(steps[-1]["bytes_per_s"] / 36e9 - 1) < 0.02, steps
+        assert not any(" to " in name for name in found), list(found)  # nothing is without a name
+        assert "gpu0:host-link:out" in found and "gpu7:host-link:in" in found, list(found)
+
+
+def a_limit_covers_its_own_way_alone():
+    """Two copies over PCIe into one gpu say nothing of the direct links that lead there, whose copies get more alone."""
+    for seed, host in itertools.product(range(1, 6), (32e9, None)):
+        machine = hives(host=host, up=26e9, down=26e9, cross=1e12)
+        with asked(machine, pairs=QUICK, seed=seed) as node:
+            answer = bind(node, "alltoall", 4)
+            assert len({machine.hive_of[gpu] for gpu in gpus_of(answer)}) == 1, (seed, gpus_of(answer))
+            off = answer["predicted"]["time_ns"] / 1e9 / machine.placed_s("alltoall", gpus_of(answer), SIZE) - 1
+            assert abs(off) < 0.05, (seed, off, answer["predicted"])
+
+
+def what_is_not_explained_is_not_proven():
+    machine = hives(quarrel=(0, 3, 5))
+    seen = 0
+    with asked(machine) as node:
+        for (pattern, tasks), order in itertools.product((*TWO_HIVES, ("alltoall", 8), ("allreduce", 8)), ("free", "rank")):
+            answer = bind(node, pattern, tasks, order=order)
+            if not any("is not explained" in warning for warning in answer["warnings"]):
+                continue
+            seen += 1
+            assert not answer["predicted"]["measured"] and not answer["proven_optimal"] and answer["gap"] is None, (pattern, tasks, answer["predicted"], answer["proven_optimal"])
+            assert any("not proven" in reason and "not explained" in reason for reason in answer["reasons"]), answer["reasons"]
+            assert not any("slows another" in line or "slow each other by less" in line for line in answer["reasons"]), answer["reasons"]
+    assert seen >= 3, seen
+    with asked(hives()) as node:
+        answer = bind(node, "alltoall", 6)
+        assert answer["predicted"]["measured"] and answer["proven_optimal"], (answer["predicted"], answer["reasons"])
+
+
+if __name__ == "__main__":
+    sys.exit(1 if run_tests([hives_that_only_packages_join, a_hives_side_to_the_host, sockets_of_three_gpus, the_crossing_is_named, a_limit_covers_its_own_way_alone,
+                             what_is_not_explained_is_not_proven]) else 0)
