@@ -20,6 +20,7 @@
 #include "daemon.h"
 #include "guardian.h"
 #include "listen.h"
+#include "log_limit.h"
 #include "log.h"
 #include "memfree.h"
 #include "method.h"
@@ -50,6 +51,7 @@ struct process {
     uv_timer_t watchdog;
     uv_poll_t highest; /* see reserve_table */
     uv_idle_t first_turn;
+    struct log_limit log;
     int lock_fd;
     bool stopping;
 };
@@ -284,7 +286,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         return code;
     struct sched_env env = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub};
     code = sched_new(&env, &daemon->sched, err);
-    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub, daemon->sched};
+    struct claim_keep_env claims = {&process->loop, &daemon->clock, &daemon->io, &daemon->config, &daemon->hub, daemon->sched, &process->log};
     if (code == BERTH_OK)
         code = claim_keep_new(&claims, &daemon->claims, err);
     if (code == BERTH_OK && daemon->config.node == NULL)
@@ -295,6 +297,7 @@ static enum berth_code start(struct process *process, struct berth_err *err)
         .snapshot = current_snapshot,
         .worked = work_ended,
         .hub = &daemon->hub,
+        .log = &process->log,
         .limits = limits_of(&daemon->config),
         .admin_group = daemon->config.admin_group,
         .vendor = "berth",
@@ -434,6 +437,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     int failed = uv_loop_init(&process->loop);
     if (failed != 0)
         return err_set(err, failed == UV_ENOMEM ? BERTH_NO_MEMORY : BERTH_IO, "cannot begin: %s", uv_strerror(failed));
+    log_limit_init(&process->log, &process->loop);
     daemon->notify = notify_new();
     start_pool(process);
     code = reserve_table(process, err);
@@ -445,6 +449,8 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
         give_up(process);
     for (int i = 0; i < 100 && offspring_end_adopted("/proc") > 0; i++)
         usleep(1000); /* what SIGKILL does not end by then is stuck in a driver */
+    log_limit_close(&process->log);
+    uv_run(&process->loop, UV_RUN_NOWAIT);
     claim_keep_free(daemon->claims);
     held_done(&daemon->held);
     sched_free(daemon->sched);

@@ -9,6 +9,7 @@
 #include "claim_owner.h"
 #include "claim_watch.h"
 #include "log.h"
+#include "log_limit.h"
 #include "sched.h"
 #include "store_claim.h"
 
@@ -132,6 +133,9 @@ static void store_claims(struct claim_keep *keep)
 
 /* ---- what follows from a change ---- */
 
+/* Whether the log takes another line about the claims of that user. */
+static bool may_tell(struct claim_keep *keep, const struct claim *claim) { return log_limit_takes(keep->env.log, claim->uid, "claims"); }
+
 static void timer_due(uv_timer_t *timer);
 
 static void set_timer(struct claim_keep *keep)
@@ -164,9 +168,12 @@ static void timer_due(uv_timer_t *timer)
     struct claim_keep *keep = timer->data;
     char id[CLAIM_ID_SIZE];
     bool any = false;
-    while (claim_set_expire_one(&keep->claims, clock_mono_ns(keep->env.clock), id)) {
+    uint64_t now_ns = clock_mono_ns(keep->env.clock);
+    for (size_t i = 0; i < keep->claims.count; i++)
+        if (keep->claims.item[i]->deadline_ns <= now_ns && may_tell(keep, keep->claims.item[i]))
+            log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", keep->claims.item[i]->id);
+    while (claim_set_expire_one(&keep->claims, now_ns, id)) {
         claim_watch_remove(keep->watch, id);
-        log_line(LOG_LEVEL_INFO, "claim %s has ended with its time", id);
         any = true;
     }
     if (any)
@@ -182,7 +189,8 @@ static void owner_ended(void *arg, const char *id)
     const struct claim *claim = claim_set_find(&keep->claims, id);
     if (claim == NULL)
         return;
-    log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id, claim->owner.pid != 0 ? "its process" : "its cgroup");
+    if (may_tell(keep, claim))
+        log_line(LOG_LEVEL_INFO, "claim %s has ended with %s", id, claim->owner.pid != 0 ? "its process" : "its cgroup");
     claim_keep_release(keep, claim);
 }
 
@@ -319,9 +327,11 @@ static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *
     return err_set(err, BERTH_NO_SUCH_OWNER, "%s", why.detail);
 }
 
-static void tell(const struct claim *claim, const struct claim *before)
+static void tell(struct claim_keep *keep, const struct claim *claim, const struct claim *before)
 {
     char by[96];
+    if (!may_tell(keep, claim))
+        return;
     claim_describe(claim, by, sizeof by);
     if (before == NULL)
         log_line(LOG_LEVEL_INFO, "claim %s: %s of %.120s", by, claim_purpose_name(claim->purpose), claim->places);
@@ -380,7 +390,7 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *aske
         claim_set_take_back(&keep->claims, claim);
         return code;
     }
-    tell(claim, before);
+    tell(keep, claim, before);
     end_overridden(keep, claim, before);
     claim_unref(before);
     changed(keep);
@@ -433,7 +443,8 @@ static void free_pending(void *state)
     struct claim_keep *keep = pending->keep;
     const struct claim *claim = pending->is_told || keep->stopping ? NULL : claim_set_find(&keep->claims, pending->unless_told);
     if (claim != NULL) {
-        log_line(LOG_LEVEL_INFO, "claim %s has ended: who asked for it hung up before the answer", claim->id);
+        if (may_tell(keep, claim))
+            log_line(LOG_LEVEL_INFO, "claim %s has ended: who asked for it hung up before the answer", claim->id);
         claim_keep_release(keep, claim);
     }
     json_decref(pending->result);

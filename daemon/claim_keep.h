@@ -12,6 +12,7 @@
 #include "config.h"
 #include "err.h"
 #include "hub.h"
+#include "log_limit.h"
 #include "method.h"
 #include "sysio.h"
 
@@ -25,6 +26,7 @@ struct claim_keep_env {
     const struct config *config; /* may change between calls */
     struct hub *hub;
     struct sched *sched;
+    struct log_limit *log; /* NULL: no limit */
 };
 
 /* Takes up what is stored: a claim whose boot, time or owner is over has ended. Comes before sched_begin. NO_MEMORY. */

@@ -24,6 +24,7 @@
 #include "dispatch.h"
 #include "err.h"
 #include "hub.h"
+#include "log_limit.h"
 #include "method.h"
 #include "reply.h"
 #include "server_limits.h"
@@ -36,6 +37,7 @@ struct conn_host {
     struct hub *hub;
     struct dispatch_context context;
     struct server_limits limits;
+    struct log_limit *log; /* NULL: no limit */
     bool check_replies;
     struct print reply;
     struct conn *first; /* all of them, until gone */

@@ -1,6 +1,7 @@
 #include "conn_inner.h"
 
 #include "log.h"
+#include "log_limit.h"
 
 /* Half a reply cannot be taken back, so one that fails ends the connection. */
 static void send_reply(struct conn *conn, const struct print *reply)
@@ -143,7 +144,7 @@ static void refuse_message(struct conn *conn, enum berth_code code, struct berth
     conn->state = BETWEEN;
     if (code != BERTH_BAD_DATA)
         answer_error(conn, err);
-    else
+    else if (log_limit_takes(conn->host->log, conn->peer.uid, "closed connections"))
         log_line(LOG_LEVEL_NOTICE, "a connection of uid %lu is closed: %s", (unsigned long)conn->peer.uid, err->detail);
     if (code == BERTH_BAD_DATA || code == BERTH_INVALID_PARAMETER)
         conn->is_finishing = true; /* there is no telling what the peer thinks it said */

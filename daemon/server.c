@@ -302,6 +302,7 @@ enum berth_code server_new(uv_loop_t *loop, const struct server_config *config, 
     struct conn_host *host = &server->host;
     host->loop = loop;
     host->hub = config->hub;
+    host->log = config->log;
     host->worked = config->worked;
     host->context = (struct dispatch_context){.service = server->service, .daemon = config->daemon, .snapshot = config->snapshot};
     host->check_replies = config->check_replies;

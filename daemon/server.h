@@ -24,6 +24,7 @@ struct server_config {
     struct snapshot *(*snapshot)(struct daemon *daemon); /* the current one, borrowed */
     void (*worked)(struct daemon *daemon); /* called on the loop when a call's work on the thread pool has ended; NULL fine */
     struct hub *hub;
+    struct log_limit *log; /* NULL: no limit */
     struct server_limits limits;
     const char *admin_group;                      /* NULL none */
     const char *vendor, *product, *version, *url; /* org.varlink.service.GetInfo */
@@ -31,7 +32,7 @@ struct server_config {
 };
 
 /* Parses the embedded interfaces (a method row that no interface declares is a bug and aborts). Ignores SIGPIPE from now on, in
- * the whole process: libuv writes to sockets without MSG_NOSIGNAL. methods, daemon, hub and the loop must outlive the server; the
+ * the whole process: libuv writes to sockets without MSG_NOSIGNAL. methods, daemon, hub, log and the loop must outlive the server; the
  * rest of config is copied. */
 enum berth_code server_new(uv_loop_t *loop, const struct server_config *config, struct server **ret_server,
                            struct berth_err *err);

@@ -79,8 +79,8 @@ def flood(path, message, connections, reads):
                 connect()
 
 
-def open_to_all(*arguments, **more):
-    daemon = Daemon("--node", NODES / "mi250x", *arguments, config="socket_mode = 0666\n", **more)
+def open_to_all(*arguments):
+    daemon = Daemon(*(arguments or ("--node", NODES / "mi250x")), config="socket_mode = 0666\n")
     os.chmod(daemon.directory, 0o755)
     return daemon
 
@@ -141,7 +141,98 @@ def a_plan_goes_before_a_users_hundredth():
                 assert time.monotonic() - begin < 1, time.monotonic() - begin
 
 
+def log_lines_are_counted_after_ten():
+    """Each user and cause has ten lines a minute; how many more there were is said when the daemon ends, at the latest."""
+    count = 300
+    with open_to_all() as daemon:
+        def break_it():
+            for _ in range(count):
+                with socket.socket(socket.AF_UNIX) as peer:
+                    peer.connect(daemon.socket)
+                    peer.sendall(b"x\0")
+                    assert peer.recv(1) == b""
+        for uid in (HOSTILE, HOSTILE + 1):
+            with as_user(uid, break_it) as pid:
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        daemon.stop()
+        log = daemon.said()
+        for uid in (HOSTILE, HOSTILE + 1):
+            assert len(re.findall(f"a connection of uid {uid} is closed", log)) == 10, log[-3000:]
+            assert f"{count - 10} more lines about closed connections of uid {uid} were left out" in log, log[-3000:]
+
+
+def claims_are_lines_of_their_user():
+    with open_to_all("--no-probe") as daemon:
+        def claim():
+            with Connection(daemon.socket) as peer:
+                for i in range(30):
+                    error, reply = peer.call("io.berth.Placement.Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
+                    assert error is None, (error, reply)
+                    peer.call("io.berth.Placement.Release", {"key": "k"})
+        with as_user(HOSTILE, claim) as pid:
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        daemon.stop()
+        log = daemon.said()
+        assert len(re.findall(f"claim \\w+ of uid {HOSTILE}", log)) == 10, log
+        assert re.search(f"[0-9]+ more lines about claims of uid {HOSTILE} were left out", log), log
+
+
+def the_log_shows_what_was_written():
+    with open_to_all() as daemon:
+        for text in (b"a\x1b[31mb", "\u202etxt\u2028\u0085".encode(), b"\xff"):
+            with socket.socket(socket.AF_UNIX) as peer:
+                peer.connect(daemon.socket)
+                peer.sendall(b'{"a":tru' + text + b"\0")
+                assert peer.recv(1) == b""
+        with Connection(daemon.socket) as peer:
+            peer.call("io.berth.Placement.Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k\u202e\u0085"})
+        daemon.stop()
+        log = (daemon.directory / "log").read_bytes()
+        assert b"\\u202e" in log, log
+        for raw in ("\u202e", "\u2028", "\u0085"):
+            assert raw.encode() not in log, log
+        assert b"\x1b" not in log and b"\xff" not in log, log
+        log.decode()
+
+
+def resident(daemon):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text())[1]) * 1024
+
+
+def unfinished_messages_keep_to_a_budget():
+    """450 messages of a megabyte without their end: 16 MiB are kept of them, a connection's first 4 KiB apart, and all is given back."""
+    with open_to_all() as daemon:
+        daemon.wait_ready()
+        before = resident(daemon)
+
+        def send():
+            peers = []
+            for _ in range(450):
+                peer = socket.socket(socket.AF_UNIX)
+                peer.connect(daemon.socket)
+                peer.setblocking(False)
+                peers.append([peer, 0])
+            text = b'{"a":"' + b"x" * (MIB - 100)
+            while True:
+                for one in peers:
+                    with contextlib.suppress(BlockingIOError):
+                        one[1] += one[0].send(text[one[1]:one[1] + 65536])
+                time.sleep(0.01)
+
+        with as_user(HOSTILE, send):
+            until(lambda: resident(daemon) > before + 14 * MIB, 10)
+            most = 0
+            for _ in range(100):
+                most = max(most, resident(daemon))
+                time.sleep(0.01)
+            with Connection(daemon.socket) as good:
+                assert good.call("io.berth.Fabric.GetStatus")[0] is None
+        assert 8 * MIB < most - before < 30 * MIB, (most - before) / MIB
+        assert until(lambda: resident(daemon) - before < 6 * MIB, 5), (resident(daemon) - before) / MIB
+
+
 if __name__ == "__main__":
     sys.exit(run_tests([nobody_waits_beside_answers_that_are_never_read, nobody_waits_beside_plans_that_are_never_read,
                         nobody_waits_beside_arrays_that_no_method_takes, nobody_waits_beside_deep_messages,
-                        nobody_waits_beside_many_small_calls, a_plan_goes_before_a_users_hundredth]) > 0)
+                        nobody_waits_beside_many_small_calls, a_plan_goes_before_a_users_hundredth, log_lines_are_counted_after_ten,
+                        claims_are_lines_of_their_user, the_log_shows_what_was_written, unfinished_messages_keep_to_a_budget]) > 0)

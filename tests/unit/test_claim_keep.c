@@ -40,7 +40,7 @@ static void begin(struct rig *rig)
     struct sched_env env = {.loop = &rig->loop, .clock = &rig->clock, .io = &rig->io, .config = &rig->config, .hub = &rig->hub};
     if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
-    struct claim_keep_env keep = {&rig->loop, &rig->clock, &rig->io, &rig->config, &rig->hub, rig->sched};
+    struct claim_keep_env keep = {&rig->loop, &rig->clock, &rig->io, &rig->config, &rig->hub, rig->sched, NULL};
     assert_int_equal(claim_keep_new(&keep, &rig->keep, &err), BERTH_OK);
 }
 
