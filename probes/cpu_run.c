@@ -12,13 +12,13 @@
 #include "probe_clock.h"
 #include "probe_conditions.h"
 
-/* When each phase ends, as a share of the budget. The buffers are filled before: fully by the soft end, as far as needed by the
- * hard. */
-static const double phase_end[CPU_PHASE_COUNT] = {0.47, 0.6, 0.76, 0.86, 0.97};
+/* Each phase's share of the budget. The buffers are filled before, fully by the soft end, and as far as needed until the phases that have
+ * cells need what is left. */
+static const double phase_share[CPU_PHASE_COUNT] = {0.07, 0.13, 0.16, 0.10, 0.11};
+#define LAST_END      0.97
 #define FILL_SOFT_END 0.2
-#define FILL_HARD_END 0.4
 #define PAIR_SOFT_END 0.25 /* of the memory for copies and queues, a few MiB in the quick profile */
-#define PAIR_HARD_END 0.45
+#define PAIR_HARD     0.05 /* behind the other buffers */
 
 #define CELL_LEAST_NS INT64_C(2000000)
 
@@ -34,6 +34,7 @@ struct run {
     struct cpu_access access;
     int *pus;                     /* room for all cores, twice */
     size_t left[CPU_PHASE_COUNT]; /* cells of each phase that are not done */
+    struct cpu_run_shares shares;
     bool overrun;                 /* a worker is stuck */
 };
 
@@ -48,6 +49,19 @@ static int64_t time_at(const struct run *run, double share)
     return run->options->started_ns + (int64_t)(share * (double)run->options->budget_ns);
 }
 
+void cpu_run_shares(const struct cpu_cells *cells, struct cpu_run_shares *ret)
+{
+    bool has[CPU_PHASE_COUNT] = {false};
+    double end = LAST_END;
+    for (size_t i = 0; i < cells->count; i++)
+        has[cells->item[i].phase] = true;
+    for (int phase = CPU_PHASE_COUNT - 1; phase >= 0; phase--) {
+        ret->phase_end[phase] = end;
+        end -= has[phase] ? phase_share[phase] : 0;
+    }
+    ret->fill_end = end;
+}
+
 static bool make_buffers(struct run *run, struct probe_why *why)
 {
     run->access = (struct cpu_access){.topology = run->topology,
@@ -56,11 +70,11 @@ static bool make_buffers(struct run *run, struct probe_why *why)
                                       .random = &run->random,
                                       .pus = run->pus,
                                       .noise_pus = run->pus + run->topology->core_count};
-    struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END), time_at(run, FILL_HARD_END)};
+    struct cpu_buffers_time time = {run->options->started_ns, time_at(run, FILL_SOFT_END), time_at(run, run->shares.fill_end)};
     if (!cpu_buffers_new(run->options->root, run->topology, run->cells, &time, run->workers, &run->buffers, &run->overrun, why))
         return false;
     run->handoff = cpu_handoff_new(run->options->root, run->topology, run->cells, time_at(run, PAIR_SOFT_END),
-                                   time_at(run, PAIR_HARD_END), run->workers, &run->overrun, why);
+                                   time_at(run, run->shares.fill_end + PAIR_HARD), run->workers, &run->overrun, why);
     return run->handoff != NULL;
 }
 
@@ -97,7 +111,7 @@ static int64_t most_ns(const struct run *run) { return run->options->wanted.prof
 static int64_t cell_budget_ns(const struct run *run, const struct cpu_cell *cell, int64_t now_ns)
 {
     int64_t most = most_ns(run);
-    int64_t share = (time_at(run, phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
+    int64_t share = (time_at(run, run->shares.phase_end[cell->phase]) - now_ns) / (int64_t)run->left[cell->phase];
     return share > most ? most : share < CELL_LEAST_NS ? CELL_LEAST_NS : share;
 }
 
@@ -113,7 +127,7 @@ static size_t measure_access(struct run *run, const struct cpu_cell *cell, int64
         probe_why_write(why, "%s %s %s: %.120s", probe_metric_name(cell->metric), cell->from, cell->to, skip.text);
         return 0;
     }
-    run->report->late |= !measured && probe_clock_ns() > time_at(run, phase_end[cell->phase]);
+    run->report->late |= !measured && probe_clock_ns() > time_at(run, run->shares.phase_end[cell->phase]);
     *ret_status = CPU_RUN_GONE;
     return measured ? cpu_report_value(run->report, cell, &summary) : cpu_report_skip(run->report, cell, skip.text);
 }
@@ -126,7 +140,7 @@ static size_t measure_pairs(struct run *run, const struct cpu_cell *cell, enum c
         .topology = run->topology,
         .cells = cell,
         .count = count,
-        .end_ns = time_at(run, phase_end[CPU_PHASE_PINGPONG]),
+        .end_ns = time_at(run, run->shares.phase_end[CPU_PHASE_PINGPONG]),
         .most_ns = most_ns(run),
         .most_at_once = run->topology->core_count < 4 ? 1 : (unsigned)run->topology->core_count / 2,
         .seed = probe_random_next(&run->random),
@@ -147,7 +161,7 @@ static enum cpu_run_status measure_all(struct run *run, struct probe_why *why)
         int64_t now_ns = probe_clock_ns();
         if (cell->phase == CPU_PHASE_PINGPONG)
             done = measure_pairs(run, cell, &status, why);
-        else if (now_ns >= time_at(run, phase_end[cell->phase]))
+        else if (now_ns >= time_at(run, run->shares.phase_end[cell->phase]))
             done = cpu_report_late(run->report, cell);
         else if (cell->phase == CPU_PHASE_HANDOFF)
             done = cpu_handoff_measure(run->handoff, cell, cell_budget_ns(run, cell, now_ns), probe_random_next(&run->random), run->report);
@@ -198,6 +212,7 @@ enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cp
     struct run run = {
         .topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
     enum cpu_run_status status = CPU_RUN_FAILED;
+    cpu_run_shares(cells, &run.shares);
     run.workers = cpu_workers_new();
     run.pus = malloc(2 * (size_t)topology->core_count * sizeof *run.pus);
     for (size_t i = 0; i < cells->count; i++)

@@ -212,9 +212,26 @@ static void forbidden_calls(void **state)
         assert_non_null(strstr(tally.why, "mbind is not permitted"));
 }
 
+/* Where memory is slow to come, its filling has all the time that nothing else needs: a run of one metric ended with most of its budget
+ * unused and "the lines visited are not twice the last-level cache". */
+static void one_metric_has_the_budget(void **state)
+{
+    (void)state;
+    struct cpu_cell cell[CPU_PHASE_COUNT] = {{.phase = CPU_PHASE_BANDWIDTH}, {.phase = CPU_PHASE_LATENCY}, {.phase = CPU_PHASE_PINGPONG},
+                                             {.phase = CPU_PHASE_HANDOFF}, {.phase = CPU_PHASE_DETAIL}};
+    struct cpu_run_shares all, one;
+    cpu_run_shares(&(struct cpu_cells){.item = cell, .count = CPU_PHASE_COUNT}, &all);
+    assert_true(all.fill_end > 0.399 && all.fill_end < 0.401 && all.phase_end[CPU_PHASE_BANDWIDTH] > 0.469 && all.phase_end[CPU_PHASE_DETAIL] == 0.97);
+    for (int phase = 0; phase < CPU_PHASE_COUNT; phase++) {
+        cpu_run_shares(&(struct cpu_cells){.item = &cell[phase], .count = 1}, &one);
+        assert_true(one.phase_end[phase] == 0.97 && one.fill_end > 0.8 && one.fill_end < 0.91);
+        assert_true(phase == 0 || all.phase_end[phase] > all.phase_end[phase - 1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(quick), cmocka_unit_test(conditions_are_steady), cmocka_unit_test(no_time), cmocka_unit_test(one_cpu),
-                                       cmocka_unit_test(forbidden_calls)};
+                                       cmocka_unit_test(forbidden_calls), cmocka_unit_test(one_metric_has_the_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
