@@ -8,7 +8,6 @@
 
 #define NODE_JSON_MAX (1u << 20)
 #define XML_MAX (64u << 20)
-#define RECORD_MAX (256u << 20)
 
 static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { sysio_names_free(*names); }
@@ -126,9 +125,11 @@ static enum berth_code read_node(const struct sysio *io, const json_t *node, str
     if (code == BERTH_OK)
         code = read_named(io, node, "hwloc", XML_MAX, &replay->xml_name, &replay->xml, err);
     if (code == BERTH_OK)
-        code = read_named(io, node, "facts", RECORD_MAX, NULL, &replay->facts, err);
+        code = read_named(io, node, "facts", RECORD_FILE_MAX, NULL, &replay->facts, err);
     if (code == BERTH_OK)
-        code = read_named(io, node, "measurements", RECORD_MAX, NULL, &replay->measurements, err);
+        code = get_path(node, "measurements", &replay->measurements, err);
+    if (code == BERTH_OK && replay->measurements != NULL && !sysio_exists(io, replay->measurements))
+        code = err_set(err, BERTH_BAD_DATA, "node.json names %s, which is not there", replay->measurements + 1);
     if (code == BERTH_OK)
         code = get_path(node, "kfd", &replay->kfd, err);
     if (code == BERTH_OK)

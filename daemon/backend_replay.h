@@ -9,6 +9,8 @@
 #include "graph.h"
 #include "sysio.h"
 
+#define RECORD_FILE_MAX (256u << 20) /* bytes of measurements, and of facts */
+
 struct replay {
     char *root;         /* the folder's real path */
     char *name;         /* node.json's, else the folder's own */
@@ -16,7 +18,7 @@ struct replay {
     char *xml_name;     /* the file's name in the folder */
     char *kfd;          /* path below root, "/kfd" */
     char *facts;        /* text */
-    char *measurements; /* text */
+    char *measurements; /* path below root: as large as RECORD_FILE_MAX, it is read line by line */
     json_t *software;   /* an object of texts; NULL none */
     enum origin origin; /* the worst that node.json gives; recorded when it gives none */
 };

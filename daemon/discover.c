@@ -10,6 +10,7 @@
 #include "curve.h"
 #include "draft.h"
 #include "record.h"
+#include "record_plain.h"
 #include "record_values.h"
 
 #define LIVE_KFD "/sys/class/kfd/kfd"
@@ -62,41 +63,60 @@ enum berth_code discover_live(const struct sysio *io, const char *facts, struct 
 }
 
 /* A folder's record, line by line. What is broken or about places this node has not is left out and counted. */
-static enum berth_code read_measurements(const char *text, struct discovery *found, struct berth_err *err)
+struct reading {
+    struct discovery *found;
+    enum value_source source;
+    int64_t started_at;
+    size_t number, broken, first_line;
+    struct berth_err first;
+};
+
+static void take_record(struct reading *reading, const char *line, size_t length, struct berth_err *err)
 {
-    enum value_source source = VALUE_MEASURED;
-    struct berth_err first = {0};
-    size_t broken = 0, number = 0, first_line = 0;
-    int64_t started_at = 0;
-    for (const char *line = text; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        struct record record;
-        struct berth_err own = {0};
-        number++;
-        if (length > 0 && record_parse(line, length, &record, &own) == BERTH_OK) {
-            if (record.kind == RECORD_RUN) {
-                source = record.run.source;
-                started_at = record.run.started_at;
-                found->measured_at_s = started_at > found->measured_at_s ? started_at : found->measured_at_s;
-            } else if (record.kind == RECORD_SET) {
-                record_add_set(&record, found->graph, source, started_at, found->sets, &own);
-            } else if (record.kind == RECORD_VALUE || record.kind == RECORD_SKIP) {
-                record_add_values(&record, found->graph, source, started_at, found->values, &own);
-            }
-            record_done(&record);
-        }
-        if (own.code == BERTH_NO_MEMORY)
-            return err_set(err, own.code, "%s", own.detail);
-        if (own.code != BERTH_OK && broken++ == 0) {
-            first = own;
-            first_line = number;
-        }
-        line += length + (line[length] == '\n');
+    struct discovery *found = reading->found;
+    struct record record;
+    if (record_parse(line, length, &record, err) != BERTH_OK)
+        return;
+    if (record.kind == RECORD_RUN) {
+        reading->source = record.run.source;
+        reading->started_at = record.run.started_at;
+        found->measured_at_s = reading->started_at > found->measured_at_s ? reading->started_at : found->measured_at_s;
+    } else if (record.kind == RECORD_SET) {
+        record_add_set(&record, found->graph, reading->source, reading->started_at, found->sets, err);
+    } else if (record.kind == RECORD_VALUE || record.kind == RECORD_SKIP) {
+        record_add_values(&record, found->graph, reading->source, reading->started_at, found->values, err);
     }
-    if (broken > 0 && !graph_add_disagreement(found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.", broken,
-                                              first_line, first.detail))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
+    record_done(&record);
+}
+
+static enum berth_code read_line(void *arg, const char *line, size_t length, struct berth_err *err)
+{
+    struct reading *reading = arg;
+    struct record_plain plain;
+    struct berth_err own = {0};
+    reading->number++;
+    if (length > 0 && record_plain(line, length, &plain))
+        record_add_plain(&plain, reading->found->graph, reading->source, reading->started_at, reading->found->values, &own);
+    else if (length > 0)
+        take_record(reading, line, length, &own);
+    if (own.code == BERTH_NO_MEMORY)
+        return err_set(err, own.code, "%s", own.detail);
+    if (own.code != BERTH_OK && reading->broken++ == 0) {
+        reading->first = own;
+        reading->first_line = reading->number;
+    }
     return BERTH_OK;
+}
+
+static enum berth_code read_measurements(const struct sysio *io, const char *path, struct discovery *found, struct berth_err *err)
+{
+    struct reading reading = {.found = found, .source = VALUE_MEASURED};
+    enum berth_code code = sysio_read_lines(io, path, RECORD_FILE_MAX, read_line, &reading, err);
+    if (code == BERTH_OK && reading.broken > 0 &&
+        !graph_add_disagreement(found->graph, "%zu lines of the measurements are left out; the first, line %zu: %s.", reading.broken, reading.first_line,
+                                reading.first.detail))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
+    return code;
 }
 
 enum berth_code discover_folder(const char *folder, struct discovery *ret, struct berth_err *err)
@@ -127,7 +147,7 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
     if (code == BERTH_OK && (found.sets = sets_new()) == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     if (code == BERTH_OK && replay.measurements != NULL)
-        code = read_measurements(replay.measurements, &found, err);
+        code = read_measurements(&io, replay.measurements, &found, err);
     if (code == BERTH_OK && !curve_fill_large(found.values, found.graph))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
     backend_replay_done(&replay);

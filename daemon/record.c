@@ -11,13 +11,9 @@
 #include <string.h>
 
 #define NAME_MAX_LENGTH 15          /* probe and backend, as struct run keeps them */
-#define PLACE_MAX_LENGTH 64         /* a place's name, PCI address or uuid */
 #define WHY_MAX_LENGTH 200
 #define CELL_MAX_LENGTH 200
-#define NUMBER_MIN 1e-9             /* no rate, time or ratio of a node is below this ... */
-#define NUMBER_MAX 1e18             /* ... or above this, so that quotients of them are numbers too */
 #define BYTES_MAX (INT64_C(1) << 50)
-#define REPETITIONS_MAX 1000000
 #define COUNT_MAX 1000000000        /* of progress */
 #define YEAR_9999 INT64_C(253402300799)
 #define SAMPLES_MAX 256
@@ -85,16 +81,16 @@ static int64_t read_integer(const struct cursor *cursor, const char *key, bool n
     return number;
 }
 
-/* From NUMBER_MIN to NUMBER_MAX, or zero when zero_too; NAN when absent. */
+/* From RECORD_NUMBER_MIN to RECORD_NUMBER_MAX, or zero when zero_too; NAN when absent. */
 static double read_number(const struct cursor *cursor, const char *key, bool needed, bool zero_too)
 {
     json_t *value = get(cursor, key, needed, "a number", is_number);
     if (value == NULL)
         return NAN;
     double number = json_number_value(value);
-    if ((number < NUMBER_MIN && !(zero_too && number == 0)) || number > NUMBER_MAX)
-        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %sbetween %g and %g", cursor->in, key, number, zero_too ? "0 or " : "", NUMBER_MIN,
-                NUMBER_MAX);
+    if ((number < RECORD_NUMBER_MIN && !(zero_too && number == 0)) || number > RECORD_NUMBER_MAX)
+        err_set(cursor->err, BERTH_BAD_DATA, "%s: %s is %g, not %sbetween %g and %g", cursor->in, key, number, zero_too ? "0 or " : "", RECORD_NUMBER_MIN,
+                RECORD_NUMBER_MAX);
     return number;
 }
 
@@ -111,13 +107,13 @@ static void read_interval(const struct cursor *cursor, double value, const char 
 
 static uint32_t read_repetitions(const struct cursor *cursor, const char *key)
 {
-    return (uint32_t)read_integer(cursor, key, false, 0, 1, REPETITIONS_MAX);
+    return (uint32_t)read_integer(cursor, key, false, 0, 1, RECORD_REPETITIONS_MAX);
 }
 
 static enum metric read_metric(const struct cursor *cursor)
 {
     enum metric metric = 0;
-    const char *name = read_word(cursor, "metric", PLACE_MAX_LENGTH);
+    const char *name = read_word(cursor, "metric", RECORD_PLACE_MAX);
     if (cursor->err->code == BERTH_OK && !metric_parse(name, &metric))
         err_set(cursor->err, BERTH_BAD_DATA, "%s: there is no metric %s", cursor->in, name);
     return metric;
@@ -231,8 +227,8 @@ static bool read_t0(const struct cursor *cursor, struct record *record)
 static void read_value(const struct cursor *cursor, struct record *record)
 {
     record->value.metric = read_metric(cursor);
-    record->value.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
-    record->value.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
+    record->value.from = read_word(cursor, "from", RECORD_PLACE_MAX);
+    record->value.to = read_word(cursor, "to", RECORD_PLACE_MAX);
     bool has_t0 = read_t0(cursor, record);
     json_t *samples = get(cursor, "samples", false, "an array", is_array);
     record->value.value = read_number(cursor, "value", samples == NULL, false);
@@ -261,8 +257,8 @@ static void read_flow(const struct cursor *at, enum metric metric, struct record
 {
     if (!json_is_object(at->object))
         err_set(at->err, BERTH_BAD_DATA, "flow: not an object");
-    flow->from = read_word(at, "from", PLACE_MAX_LENGTH);
-    flow->to = read_word(at, "to", PLACE_MAX_LENGTH);
+    flow->from = read_word(at, "from", RECORD_PLACE_MAX);
+    flow->to = read_word(at, "to", RECORD_PLACE_MAX);
     flow->bytes_per_s = read_number(at, "bytes_per_s", true, false);
     read_interval(at, flow->bytes_per_s, "low", "high", &flow->low, &flow->high);
     if (at->err->code == BERTH_OK)
@@ -293,14 +289,14 @@ static void read_set(const struct cursor *cursor, struct record *record)
 static void read_skip(const struct cursor *cursor, struct record *record)
 {
     record->skip.metric = read_metric(cursor);
-    record->skip.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
-    record->skip.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
+    record->skip.from = read_word(cursor, "from", RECORD_PLACE_MAX);
+    record->skip.to = read_word(cursor, "to", RECORD_PLACE_MAX);
     record->skip.why = read_text(cursor, "why", WHY_MAX_LENGTH);
     record->skip.flows = get(cursor, "flows", false, "an array", is_array);
     for (size_t i = 0; i < json_array_size(record->skip.flows); i++) {
         const struct cursor at = {json_array_get(record->skip.flows, i), "flow", cursor->err};
-        read_word(&at, "from", PLACE_MAX_LENGTH);
-        read_word(&at, "to", PLACE_MAX_LENGTH);
+        read_word(&at, "from", RECORD_PLACE_MAX);
+        read_word(&at, "to", RECORD_PLACE_MAX);
     }
     if (cursor->err->code == BERTH_OK)
         read_axes(cursor, record->skip.metric, 0, record->skip.axes, sizeof record->skip.axes);
@@ -311,8 +307,8 @@ const char *const record_findings[] = {"wrong-bytes", "gpu-lost", NULL};
 static void read_finding(const struct cursor *cursor, struct record *record)
 {
     record->finding.code = read_word(cursor, "code", NAME_MAX_LENGTH);
-    record->finding.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
-    record->finding.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
+    record->finding.from = read_word(cursor, "from", RECORD_PLACE_MAX);
+    record->finding.to = read_word(cursor, "to", RECORD_PLACE_MAX);
     record->finding.why = read_text(cursor, "why", WHY_MAX_LENGTH);
     for (size_t i = 0; record_findings[i] != NULL; i++)
         if (strcmp(record_findings[i], record->finding.code) == 0)
@@ -334,13 +330,13 @@ static void read_end(const struct cursor *cursor, struct record *record)
 
 static void read_device(const struct cursor *cursor, struct record *record)
 {
-    record->device.gpu = read_word(cursor, "gpu", PLACE_MAX_LENGTH);
+    record->device.gpu = read_word(cursor, "gpu", RECORD_PLACE_MAX);
 }
 
 static void read_link(const struct cursor *cursor, struct record *record)
 {
-    record->link.from = read_word(cursor, "from", PLACE_MAX_LENGTH);
-    record->link.to = read_word(cursor, "to", PLACE_MAX_LENGTH);
+    record->link.from = read_word(cursor, "from", RECORD_PLACE_MAX);
+    record->link.to = read_word(cursor, "to", RECORD_PLACE_MAX);
 }
 
 static void read_progress(const struct cursor *cursor, struct record *record)

@@ -93,6 +93,16 @@ enum berth_code record_add_values(const struct record *record, const struct grap
     return add(values, &v, record->value.axes, NULL, err);
 }
 
+enum berth_code record_add_plain(const struct record_plain *plain, const struct graph *graph, enum value_source source, int64_t measured_at_s,
+                                 struct values *values, struct berth_err *err)
+{
+    struct value v = {.metric = plain->metric, .source = source, .measured_at_s = measured_at_s, .value = plain->value, .low = plain->low, .high = plain->high,
+                      .n = plain->n, .from = graph_find(graph, plain->from), .to = graph_find(graph, plain->to)};
+    if (v.from == PLACE_NONE || v.to == PLACE_NONE)
+        return err_no_such_place(err, v.from == PLACE_NONE ? plain->from : plain->to);
+    return add(values, &v, plain->axes, NULL, err);
+}
+
 enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
                                struct sets *sets, struct berth_err *err)
 {

@@ -53,17 +53,18 @@ static bool inherit_notes(struct run *run, const struct snapshot *base)
     return ok;
 }
 
-/* The folder's values, then over them what the store has of this node. */
-static enum berth_code first_snapshot(struct store *store, const struct discovery *found, const struct note *note_or_null, const char *boot_id,
+/* The folder's values, which are taken out of found, then over them what the store has of this node. */
+static enum berth_code first_snapshot(struct store *store, struct discovery *found, const struct note *note_or_null, const char *boot_id,
                                       uint64_t generation, struct snapshot **ret_snapshot, struct berth_err *err)
 {
     struct note *notes = NULL, *stored = NULL;
     size_t count = 0, stored_count = 0;
     int64_t last_probe_at_s = found->measured_at_s;
     enum berth_code code = BERTH_NO_MEMORY;
-    struct values *values = values_new();
+    struct values *values = found->values; /* up to millions: not copied */
     struct sets *sets = sets_new();
-    if (values == NULL || sets == NULL || !values_add_all(values, found->values) || !sets_add_all(sets, found->sets))
+    found->values = NULL;
+    if (values == NULL || sets == NULL || !sets_add_all(sets, found->sets))
         goto out;
     int64_t stored_at_s = 0;
     struct berth_err why = {0};

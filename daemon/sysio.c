@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define ENTRIES_MAX 65536
+#define LINES_ROOM  ((size_t)1 << 20) /* read at a time; a longer line takes more */
 
 static bool is_beneath(const char *path, const char *root)
 {
@@ -107,17 +108,90 @@ static enum berth_code read_all(int fd, const char *path, size_t max, char **ret
     return BERTH_OK;
 }
 
+static enum berth_code open_file(const struct sysio *io, const char *path, int *ret_fd, struct berth_err *err)
+{
+    struct stat st;
+    enum berth_code code = open_path(io, path, O_RDONLY | O_NONBLOCK, ret_fd, err);
+    if (code != BERTH_OK || (fstat(*ret_fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return code;
+    close(*ret_fd);
+    return err_set(err, BERTH_BAD_DATA, "%s%s is not a file", io->root, path);
+}
+
 enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err)
 {
     int fd = -1;
-    enum berth_code code = open_path(io, path, O_RDONLY | O_NONBLOCK, &fd, err);
+    enum berth_code code = open_file(io, path, &fd, err);
     if (code != BERTH_OK)
         return code;
-    struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        code = err_set(err, BERTH_BAD_DATA, "%s%s is not a file", io->root, path);
-    else
-        code = read_all(fd, path, max, ret_text, err);
+    code = read_all(fd, path, max, ret_text, err);
+    close(fd);
+    return code;
+}
+
+struct lines {
+    char *text;
+    size_t used, room; /* one byte more is there */
+    sysio_line_fn *take;
+    void *arg;
+};
+
+/* Hands out the whole lines, and what is behind the last one with is_last, and keeps the rest. */
+static enum berth_code hand_out(struct lines *lines, bool is_last, struct berth_err *err)
+{
+    size_t at = 0;
+    enum berth_code code = BERTH_OK;
+    while (code == BERTH_OK && at < lines->used) {
+        char *end = memchr(lines->text + at, '\n', lines->used - at);
+        if (end == NULL && !is_last)
+            break;
+        size_t length = end != NULL ? (size_t)(end - lines->text) - at : lines->used - at;
+        lines->text[at + length] = '\0';
+        code = lines->take(lines->arg, lines->text + at, length, err);
+        at += length + (end != NULL);
+    }
+    memmove(lines->text, lines->text + at, lines->used - at);
+    lines->used -= at;
+    return code;
+}
+
+static enum berth_code read_lines(int fd, const char *path, size_t max, struct lines *lines, struct berth_err *err)
+{
+    for (size_t size = 0;;) {
+        if (lines->used == lines->room) {
+            size_t room = lines->room == 0 ? LINES_ROOM : 2 * lines->room;
+            char *more = realloc(lines->text, room + 1);
+            if (more == NULL)
+                return err_set(err, BERTH_NO_MEMORY, "no memory to read %s", path);
+            lines->text = more;
+            lines->room = room;
+        }
+        ssize_t got = read(fd, lines->text + lines->used, lines->room - lines->used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_set_errno(err, BERTH_IO, errno, "cannot read %s", path);
+        if (memchr(lines->text + lines->used, '\0', (size_t)got) != NULL)
+            return err_set(err, BERTH_BAD_DATA, "%s is no text: it holds a NUL byte", path);
+        size += (size_t)got;
+        lines->used += (size_t)got;
+        if (size > max)
+            return err_set(err, BERTH_BAD_DATA, "%s is longer than %zu bytes", path, max);
+        enum berth_code code = hand_out(lines, got == 0, err);
+        if (got == 0 || code != BERTH_OK)
+            return code;
+    }
+}
+
+enum berth_code sysio_read_lines(const struct sysio *io, const char *path, size_t max, sysio_line_fn *take, void *arg, struct berth_err *err)
+{
+    struct lines lines = {.take = take, .arg = arg};
+    int fd = -1;
+    enum berth_code code = open_file(io, path, &fd, err);
+    if (code != BERTH_OK)
+        return code;
+    code = read_lines(fd, path, max, &lines, err);
+    free(lines.text);
     close(fd);
     return code;
 }

@@ -20,6 +20,11 @@ struct sysio {
  * BAD_DATA when longer, or no text (a NUL byte, a directory, a device). Any thread; so are the others. */
 enum berth_code sysio_read(const struct sysio *io, const char *path, size_t max, char **ret_text, struct berth_err *err);
 
+/* The lines of such a file, without their ends, of each of which a copy that ends with a NUL is handed to take; its first failure ends it and is
+ * returned. Fails as sysio_read does, after the lines before. */
+typedef enum berth_code sysio_line_fn(void *arg, const char *line, size_t length, struct berth_err *err);
+enum berth_code sysio_read_lines(const struct sysio *io, const char *path, size_t max, sysio_line_fn *take, void *arg, struct berth_err *err);
+
 /* A directory's entries, sorted (numbers by value), without . and ..; NULL-terminated, free with sysio_names_free. */
 enum berth_code sysio_list(const struct sysio *io, const char *path, char ***ret_names, struct berth_err *err);
 void sysio_names_free(char **names);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "record.h"
+#include "record_plain.h"
 #include "record_values.h"
 #include "spread.h"
 
@@ -400,6 +401,53 @@ static void calls_become_values(void **state)
     }
 }
 
+static void compare_with_plain(const char *line, size_t *plain_count)
+{
+    char copy[512];
+    struct record record;
+    struct record_plain plain;
+    snprintf(copy, sizeof copy, "%s", line);
+    if (!record_plain(copy, strlen(copy), &plain))
+        return;
+    (*plain_count)++;
+    if (record_parse(copy, strlen(copy), &record, NULL) != BERTH_OK)
+        fail_msg("refused otherwise: %s", copy);
+    assert_int_equal(record.kind, RECORD_VALUE);
+    assert_int_equal(record.value.metric, plain.metric);
+    assert_string_equal(record.value.from, plain.from);
+    assert_string_equal(record.value.to, plain.to);
+    assert_string_equal(record.value.axes, plain.axes);
+    assert_true(record.value.value == plain.value && record.value.low == plain.low && record.value.high == plain.high && record.value.n == plain.n);
+    assert_true(record.value.sample_count == 0 && isnan(record.value.t0_ns[TRANSFER_CALL]));
+    record_done(&record);
+}
+
+/* What is read without a tree says what it says with one: usual lines, and all that one character makes of them. */
+static void plain_lines_say_the_same(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        PING "\"axes\":{\"how\":\"cas\"},\"value\":406.58999999999997,\"low\":396.93000000000001,\"high\":419.14400000000001,\"n\":25}",
+        COPY "\"axes\":{},\"value\":1e11,\"low\":0,\"high\":123456789012345678,\"n\":1}",
+        COPY "\"axes\":{\"direction\":\"read\",\"bytes\":\"4096\"},\"value\":3.5E+10,\"low\":3.4e10,\"high\":3.6e10,\"n\":1000000}",
+    };
+    static const char characters[] = "\"\\{}[]:,.-+eE019 x\x01\xc3";
+    size_t plain = 0, all = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        size_t before = plain, length = strlen(lines[i]);
+        compare_with_plain(lines[i], &plain);
+        assert_int_equal(plain, before + 1);
+        for (size_t at = 0; at < length; at++)
+            for (size_t c = 0; c + 1 < sizeof characters; c++)
+                for (int kind = 0; kind < 3; kind++, all++) { /* changed, put in, left out */
+                    char line[512];
+                    snprintf(line, sizeof line, "%.*s%.*s%s", (int)at, lines[i], kind < 2, &characters[c], lines[i] + at + (kind != 1));
+                    compare_with_plain(line, &plain);
+                }
+    }
+    assert_true(plain > 100 && plain < all / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +459,7 @@ int main(void)
         cmocka_unit_test(damaged_lines),
         cmocka_unit_test(become_values),
         cmocka_unit_test(calls_become_values),
+        cmocka_unit_test(plain_lines_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,52 @@ static void a_long_file_comes_whole(void **state)
     assert_int_equal(sysio_read(&io, "/long", length - 1, &text, NULL), BERTH_BAD_DATA);
 }
 
+struct heard {
+    size_t lines, bytes, longest, stop_at;
+};
+
+static enum berth_code hear(void *arg, const char *line, size_t length, struct berth_err *err)
+{
+    struct heard *heard = arg;
+    assert_int_equal(strlen(line), length);
+    assert_null(strchr(line, '\n'));
+    heard->lines++;
+    heard->bytes += length;
+    heard->longest = length > heard->longest ? length : heard->longest;
+    return heard->lines == heard->stop_at ? err_set(err, BERTH_NO_MEMORY, "enough") : BERTH_OK;
+}
+
+/* Lines come whole wherever a read ends; longer ones than a read, too, and the last one without its end. */
+static void lines_come_one_by_one(void **state)
+{
+    (void)state;
+    enum { SIZE = 5000000, LONG = 3000000 };
+    struct sysio io = {root};
+    struct berth_err err = {0};
+    char *text = malloc(SIZE);
+    assert_non_null(text);
+    memset(text, 'x', SIZE);
+    size_t ends = 1;
+    for (size_t i = 0; i < SIZE - LONG; i += 1 + i % 977, ends++)
+        text[i] = '\n';
+    write_file("/sys/lines", text, SIZE);
+    struct heard heard = {0};
+    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE, hear, &heard, &err), BERTH_OK);
+    assert_true(heard.lines == ends && heard.bytes == SIZE - (ends - 1) && heard.longest >= LONG);
+    heard = (struct heard){.stop_at = 7};
+    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE, hear, &heard, &err), BERTH_NO_MEMORY);
+    assert_int_equal(heard.lines, 7);
+    assert_int_equal(sysio_read_lines(&io, "/sys/lines", SIZE - 1, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/zero", SIZE, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/pipe", SIZE, hear, &(struct heard){0}, NULL), BERTH_BAD_DATA);
+    assert_int_equal(sysio_read_lines(&io, "/sys/nothing", SIZE, hear, &(struct heard){0}, NULL), BERTH_ABSENT);
+    write_file("/sys/empty", "", 0);
+    heard = (struct heard){0};
+    assert_int_equal(sysio_read_lines(&io, "/sys/empty", SIZE, hear, &heard, NULL), BERTH_OK);
+    assert_int_equal(heard.lines, 0);
+    free(text);
+}
+
 static void lists_numbers_by_value(void **state)
 {
     (void)state;
@@ -152,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_is_there),       cmocka_unit_test(refuses_with_a_reason),
         cmocka_unit_test(a_long_file_comes_whole),   cmocka_unit_test(lists_numbers_by_value),
+        cmocka_unit_test(lines_come_one_by_one),
         cmocka_unit_test(the_real_machine_has_no_root),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);
