@@ -43,10 +43,25 @@ static const struct ui_link *host_link(const struct ui_node *node, int place)
     return best;
 }
 
+/* The NUMA node whose cores and this gpu have one memory (an APU); NULL none. */
+static const char *memory_shared_with(const struct ui_node *node, int gpu)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == gpu ? link->to : link->to == gpu ? link->from : -1;
+        if (other >= 0 && strcmp(link->kind, "membus") == 0 && node->place[gpu].kind == UI_GPU && node->place[other].cpus != NULL)
+            return node->place[other].name;
+    }
+    return NULL;
+}
+
 void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text, size_t size)
 {
     const struct ui_link *link = host_link(node, place);
+    const char *memory = link == NULL ? memory_shared_with(node, place) : NULL;
     text[0] = '\0';
+    if (memory != NULL)
+        snprintf(text, size, "one memory with %.12s", memory);
     if (link == NULL || (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
         return;
     char rate[UI_NUMBER] = "", width[16] = "";
@@ -247,9 +262,12 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     ui_done(&pairs);
 }
 
-/* That a memory hangs at its package is in the tree already. */
-static bool says_something(const struct group *group)
+/* The tree shows already to which package a memory belongs, and which gpu has one memory with cores. */
+static bool says_something(const struct ui_node *node, const struct group *group)
 {
+    const struct ui_link *link = group->first;
+    if (memory_shared_with(node, link->from) != NULL || memory_shared_with(node, link->to) != NULL)
+        return strcmp(link->kind, "membus") != 0;
     return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) || !isnan(group->least) || !is_up(group->first);
 }
 
@@ -284,7 +302,7 @@ void ui_links(struct ui *ui, const struct ui_node *node)
     size_t count = collect(node, has_table, groups);
     bool any = has_table;
     for (size_t g = 0; g < count; g++)
-        any = any || says_something(&groups[g]);
+        any = any || says_something(node, &groups[g]);
     if (!any)
         return;
     ui_put(ui, "\n");
@@ -300,7 +318,7 @@ void ui_links(struct ui *ui, const struct ui_node *node)
     ui_table_begin(&table, ui, "lllll");
     for (int turn = 0; turn < 2; turn++)
         for (size_t g = 0; g < count; g++)
-            if (groups[g].in_table == (turn == 0) && says_something(&groups[g]))
+            if (groups[g].in_table == (turn == 0) && says_something(node, &groups[g]))
                 put_group(&table, node, &groups[g]);
     ui_table_end(&table, 2, false);
 }

@@ -49,7 +49,7 @@ static const char *memory_of(const struct ui_node *node, int numa)
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *link = &node->link[i];
         int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
-        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0)
+        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0 && node->place[numa].cpus == NULL)
             return node->place[other].name;
     }
     return NULL;

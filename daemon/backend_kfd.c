@@ -295,7 +295,9 @@ static void link_host(const struct kfd_view *view, const struct kfd_node *gpu, c
 {
     place_id numa = place_of(view, cpu);
     draft_extra(view->draft, place_of(view, gpu))->said_numa = numa;
-    if (link->type == KFD_LINK_XGMI)
+    if (link->type == KFD_LINK_XGMI && link->weight == KFD_WEIGHT_SAME_DEVICE) /* an APU: its memory is the cores', with the driver's constant as rate */
+        draft_link(view->draft, outside(view, gpu), numa, LINK_MEMBUS, 0, speed_of(link), LINK_UP, SOURCE_KFD);
+    else if (link->type == KFD_LINK_XGMI)
         draft_link(view->draft, outside(view, gpu), numa, LINK_XGMI, width_of(link), speed_of(link), LINK_UP, SOURCE_KFD);
     else if (link->type == KFD_LINK_PCIE) /* min is the slowest PCIe there is, not one lane of this */
         draft_link(view->draft, outside(view, gpu), numa, LINK_PCIE, 0, speed_of(link), LINK_UP, SOURCE_KFD);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apu.h"
 #include "engine_limit.h"
 #include "fingerprint.h"
 #include "pci.h"
@@ -131,13 +132,13 @@ static place_id host_end(struct draft *draft, place_id id)
     return first_of(place->numa, package, PLACE_NONE);
 }
 
-/* On a host whose own fabric reaches the gpu (xgmi), the PCIe that enumerates it carries nothing. */
+/* Where the host's own fabric (xgmi) or memory reaches the gpu, the PCIe that enumerates it carries nothing. */
 static bool has_host_link(struct draft *draft, place_id id)
 {
     for (size_t i = 0; i < draft->graph->link_count; i++) {
         const struct link *link = &draft->graph->links[i];
         place_id other = link->from == id ? link->to : link->to == id ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && draft_place(draft, other)->kind < PLACE_MODULE && (link->kind == LINK_PCIE || link->kind == LINK_XGMI))
+        if (other != PLACE_NONE && draft_place(draft, other)->kind < PLACE_MODULE && (link->kind == LINK_PCIE || link->kind == LINK_XGMI || (link->kind == LINK_MEMBUS && draft_place(draft, other)->cpus != NULL)))
             return true;
     }
     return false;
@@ -164,8 +165,13 @@ static void link_devices(struct draft *draft)
         if ((place->kind != PLACE_GPU && place->kind != PLACE_NIC) || extra->pci == PCI_NONE)
             continue;
         place_id from = link_holder(draft, id);
-        if (!has_host_link(draft, from))
-            draft_link(draft, from, host_end(draft, id), LINK_PCIE, extra->pcie_width, extra->pcie_bytes_per_s, LINK_UP, extra->source);
+        place_id host = host_end(draft, id);
+        if (has_host_link(draft, from))
+            continue;
+        if (from == id && host != PLACE_NONE && apu_is(place) && draft_place(draft, host)->kind == PLACE_NUMA) /* PCIe only enumerates it */
+            draft_link(draft, from, host, LINK_MEMBUS, 0, (double)NAN, LINK_UP, extra->source);
+        else
+            draft_link(draft, from, host, LINK_PCIE, extra->pcie_width, extra->pcie_bytes_per_s, LINK_UP, extra->source);
     }
 }
 

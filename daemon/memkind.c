@@ -25,7 +25,8 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
         const struct link *link = &graph->links[i];
         bool is_gpus = graph_place(graph, link->from)->kind == PLACE_GPU || graph_place(graph, link->to)->kind == PLACE_GPU;
         bool is_numas = graph_place(graph, link->from)->kind == PLACE_NUMA || graph_place(graph, link->to)->kind == PLACE_NUMA;
-        if (link->kind == LINK_MEMBUS && is_gpus && is_numas) {
+        bool is_apus = apu_is(graph_place(graph, link->from)) || apu_is(graph_place(graph, link->to));
+        if (link->kind == LINK_MEMBUS && is_gpus && is_numas && !is_apus) {
             numa_of[link->from] = link->to;
             numa_of[link->to] = link->from;
         }

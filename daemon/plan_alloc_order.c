@@ -44,7 +44,9 @@ int plan_alloc_knowledge(const struct alloc_option *option)
 {
     if (isnan(time_of(option)))
         return option->unmeasured != 0 ? 1 : 4;
-    return (option->floor & ~(unsigned)MEMRATE_FLOOR_START) != 0 ? 3 : option->at_least ? 2 : 0; /* starting kernels is missing of all of them alike */
+    if ((option->floor & ~(unsigned)MEMRATE_FLOOR_START) != 0) /* starting kernels is missing of all of them alike */
+        return 3;
+    return option->at_least && !option->is_nearest ? 2 : 0; /* the peak of the nearest memory is not behind what was seen farther away */
 }
 
 static int compare_options(const void *a, const void *b, void *arg)
@@ -112,6 +114,11 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct
 
 void plan_alloc_order(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer)
 {
+    double nearest = INFINITY;
+    for (size_t i = 0; i < answer->count; i++)
+        nearest = fmin(nearest, answer->option[i].distance);
+    for (size_t i = 0; i < answer->count; i++)
+        answer->option[i].is_nearest = answer->option[i].distance <= nearest;
     qsort_r(answer->option, answer->count, sizeof *answer->option, compare_options, &bytes);
     put_nearest_first(snap, bytes, answer);
 }

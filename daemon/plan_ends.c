@@ -54,7 +54,7 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU)
+        if (other != PLACE_NONE && link->kind == LINK_MEMBUS && graph_place(graph, other)->kind == PLACE_GPU && apu_at(graph, numa) != other)
             return other;
     }
     return PLACE_NONE;

@@ -14,7 +14,7 @@
 #define NODES_MAX  512
 #define VENDOR_AMD 0x1002
 
-enum { LINK_PCIE = 2, LINK_XGMI = 11, WEIGHT_XGMI_HOP = 15 };
+enum { LINK_PCIE = 2, LINK_XGMI = 11, WEIGHT_SAME_DEVICE = 13, WEIGHT_XGMI_HOP = 15 };
 
 /* A KFD node that is a GPU knows its device, one with cpus its place among those. */
 struct nodes {
@@ -99,10 +99,10 @@ static void add_link(const char *root, const struct nodes *nodes, int from, cons
     uint64_t one = property(properties, "min_bandwidth"), all = property(properties, "max_bandwidth");
     if (device->link_count == GPU_AMD_LINKS_MAX || to >= NODES_MAX || (type != LINK_XGMI && type != LINK_PCIE))
         return;
-    bool is_hop = type == LINK_XGMI && weight == WEIGHT_XGMI_HOP;
+    bool is_hop = type == LINK_XGMI && weight == WEIGHT_XGMI_HOP, is_own = type == LINK_XGMI && weight == WEIGHT_SAME_DEVICE;
     int target = nodes->device[to], host = nodes->host[to];
-    if (device->is_part || to == (uint64_t)from || (target >= 0 ? !is_hop : host < 0))
-        return; /* PCIe between GPUs is a way over the host, and what several parts share belongs to none of them */
+    if (device->is_part || to == (uint64_t)from || (target >= 0 ? !is_hop : host < 0 || is_own))
+        return; /* PCIe between GPUs is a way over the host, an APU's memory is no link, and what several parts share belongs to none of them */
     device->link[device->link_count++] = (struct gpu_amd_link){
         .to = target,
         .numa = target >= 0 ? -1 : host_numa(root, host),

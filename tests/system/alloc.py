@@ -75,7 +75,7 @@ def by(place, reads=0, writes=0, **more):
 SCALES = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "bytes/s": 1e-9, "kB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}
 TIME, RATE, OPTION = r"([0-9.]+ [nµm]?s|no time)", r"([0-9.]+ [a-zA-Z]+/s)", r"(\w+) memory on (\w+)"
 LEAST, MOST, LINKS = r"(?:at least )?", r"(?:at|at most)", r"(?: by links| published| stated)?"
-TAKES = re.compile(rf"{OPTION} takes {LEAST}{TIME}, {OPTION} {LEAST}{TIME}(?:, just as long|, ([0-9.e+]+) times as long)?(.*)")
+TAKES = re.compile(rf"{OPTION} takes {LEAST}{TIME}, {OPTION} {LEAST}{TIME}(?:, just as long|, {LEAST}([0-9.e+]+) times as long)?(.*)")
 
 UNCOUNTED = "it is not counted|no more than what those next to it do|it counts as a stream|each counts as having it as its own"
 BEHIND = re.compile(rf"{OPTION}(?: \(and \d+ more\))? takes at least {TIME}: it stands behind, because what comes on top of that is not known")
@@ -113,7 +113,7 @@ def check_reasons(options, reasons, accesses):
         assert " as long" in reason or is_bound(first) or is_bound(second), reason
         assert not found[7] or not (is_bound(first) and is_bound(second)), reason  # how many times one bound is another says nothing
         if " as long" in reason:
-            near(float(found[7] or 1), time(second) / time(first), 0.011)
+            assert abs(float(found[7] or 1) / (time(second) / time(first)) - 1) <= 0.011, (reason, time(second) / time(first))
         assert ("takes at least" in reason) == (first["predicted"]["low_ns"] is not None and first["predicted"]["high_ns"] is None), (reason, first)
         alone = re.fullmatch(rf": (\w+|the allowed part of the node) {MOST} {RATE}{LINKS} against {RATE}{LINKS}", found[8])
         part = re.fullmatch(rf", of which (.+) takes {TIME} against {TIME}(?: \((?:at most )?{RATE}{LINKS} against {RATE}{LINKS}\))?", found[8])
@@ -157,8 +157,11 @@ def answer(daemon, size, *accesses, **request):
     check_reasons(options, reply["reasons"], accesses)
     # What takes at least some time stands behind what is predicted. Of such first what is one for want of the rate of so few cores, then what has a part that is not counted, each by time
     # (within their errors the nearest goes first): where a shorter one stands behind a longer one, warnings say what is not counted, and of one shorter than the first a reason speaks.
-    bounds = [is_bound(o) for o in known]
-    assert bounds == sorted(bounds), options
+    # A peak of the nearest memory stands among what is predicted: it is not behind what was seen farther away.
+    def is_in_order(but=None):
+        bounds = [is_bound(o) for o in known if o["memory"] != but]
+        return bounds == sorted(bounds)
+    assert is_in_order() or any(map(is_in_order, {o["memory"] for o in known})), options
     times = [time(o) for o in known if is_bound(o) and (o["free_bytes"] is None or o["free_bytes"] >= size)]
     drops = [later for earlier, later in zip(times, times[1:]) if later < 0.9 * earlier]
     assert len(drops) <= 1 and (not drops or re.search(UNCOUNTED, warnings)), (options, warnings)
@@ -361,11 +364,11 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
             near(time(first), GIB / own * 1e9, 1e-5)
             for memory, rate in others.items():
                 near(time(options[memory, "system"]), GIB / rate * 1e9, 1e-5)
-            assert "not every memory_bandwidth here is measured: why says which are " + ("nominal" if name == "mi250x" else "published") in warnings, warnings
+            assert "not every memory_bandwidth here is measured: why says which are " + "nominal" in warnings, warnings
             for option in options.values():
                 assert option["predicted"] is None or (option["why"] or "their links" in warnings) and {v["source"] for v in option["why"]} <= {"published", "nominal"}, option
             # package0's 64 cores against 16; a peak that is the gpu's as well, and links, which cores do not fill
-            assert is_bound(first) == (name != "gh200-quad") and (name != "mi300a" or all(is_bound(o) for o in options.values() if o["predicted"])), options
+            assert is_bound(first) and (name != "mi300a" or all(is_bound(o) for o in options.values() if o["predicted"])), options
             assert ("no faster than that memory is said to be" in warnings) == (name == "mi300a"), warnings
             # With fewer cores the figure of all of them says what they take at least; several who use it add up; so do a gpu and cores.
             options, first, warnings = answer(daemon, GIB, by("numa0", reads=GIB, cores=1), by("numa0", writes=GIB))
@@ -377,7 +380,7 @@ def on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated():
             assert first["predicted"] and all(v["source"] in ("published", "nominal") for v in first["why"]), first
             # A memory's peak is published of reading: it stands for writing.
             options, first, warnings = answer(daemon, GIB, by(gpu, reads=GIB, writes=GIB))
-            assert first["predicted"] and ("reading such memory stands for it" in warnings) == (name != "mi250x"), (first, warnings)
+            assert first["predicted"] and ("reading such memory stands for it" in warnings) == (name == "gh200-quad"), (first, warnings)
             near(time(first), 2 * time(answer(daemon, GIB, by(gpu, reads=GIB))[1]), 1e-5)
             if name == "mi250x":  # what lacks a part stands behind bounds of few cores, however short, and before what is not predicted at all
                 options, first, _ = answer(daemon, GIB, by("gpu0", reads=16 * GIB), by("numa3", writes=GIB, cores=2))

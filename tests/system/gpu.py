@@ -156,19 +156,19 @@ esac
 
 
 def a_cell_that_hangs_is_named_and_left_out():
-    first = lines(GPU_RUN, copy("gpu0", "gpu1"), begin("copy_latency gpu1 gpu2")) + "trap '' TERM\n"
+    first = lines(GPU_RUN, copy("gpu0", "gpu1"), begin("gpu_pingpong gpu1 gpu2")) + "trap '' TERM\n"
     rest = lines(GPU_RUN, copy("gpu0", "gpu1", 2.1e10), copy("gpu2", "gpu1"), END)
     with fake_gpu_probe(HANG.format(first=first, rest=rest)) as (node, probes), StandIn(node, probes, "--no-probe", config="probe_silence_s = 1\n") as daemon:
         with Connection(daemon.socket) as asker:
             replies = list(asker.stream("io.berth.Health.Probe", {"profile": "quick"}))
         daemon.wait_ready()
-        assert len(started(probes)) == 2 and started(probes)[1].endswith("--skip copy_latency gpu1 gpu2"), started(probes)
+        assert len(started(probes)) == 2 and started(probes)[1].endswith("--skip gpu_pingpong gpu1 gpu2"), started(probes)
         finding = findings(daemon)["probe-timeout"]
-        assert finding["place"] == "gpu1" and "copy_latency from gpu1 to gpu2" in finding["text"] and finding["severity"] == "warning", finding
+        assert finding["place"] == "gpu1" and "gpu_pingpong from gpu1 to gpu2" in finding["text"] and finding["severity"] == "warning", finding
         measured = matrix(daemon)
         assert measured["gpu0", "gpu1"]["value"] == 2.1e10 and measured["gpu2", "gpu1"]["value"] == 2e10, measured
-        assert "hung" in matrix(daemon, "copy_latency")["gpu1", "gpu2"]["why_not"], cells(daemon, "copy_latency")
-        assert any("copy_latency gpu1 gpu2: the probe hung" in text for text in replies[-1][1]["skipped"]), replies[-1]
+        assert "hung" in matrix(daemon, "gpu_pingpong")["gpu1", "gpu2"]["why_not"], cells(daemon, "gpu_pingpong")
+        assert any("gpu_pingpong gpu1 gpu2: the probe hung" in text for text in replies[-1][1]["skipped"]), replies[-1]
 
 
 def what_was_measured_before_a_hang_is_kept_and_there_is_never_a_second_one():

@@ -131,7 +131,7 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
         assert_ptr_equal(kernel, &f.answer.option[0]);
         assert_near(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
         assert_true(plan_move_is_own(&kernel->way[0].hop[0]) && kernel->why_count == 1);
-        assert_true(says(&f.answer.reasons, "half of what gpu0 streams in its memory (published)") && says(&f.answer.reasons, "no other way has a price: both ends are one memory"));
+        assert_true(says(&f.answer.reasons, "half of what gpu0 streams in its memory (nominal)") && says(&f.answer.reasons, "no other way has a price: both ends are one memory"));
         asked(&f, (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
         assert_near(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns, 2 * bytes / (5300.0 / 2), 1e-6);
     }

@@ -1,0 +1,187 @@
+"""What the README of a reconstructed node says that its paper states, against what a daemon over the folder answers. Prints TAP."""
+import contextlib
+import json
+import math
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import Daemon, NODES  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+FABRIC = "io.berth.Fabric."
+UNITS = {"": 1, "GB/s": 1e9, "ns": 1, "us": 1e3, "GiB": 1 << 30}
+KINDS = {"count", "memory", "link", "nolink", "value", "nominal", "peak", "bound", "none", "set"}
+TOLD = {"value": "published", "nominal": "nominal", "peak": "nominal"}  # whose source is what
+
+
+def reconstructed():
+    """The test nodes of which a README says where their figures are from: all that are written from facts."""
+    return [path.parent for path in sorted(NODES.glob("*/node.json"))
+            if not path.parent.name.startswith("broken") and json.loads(path.read_text()).get("origin") == "reconstructed"]
+
+
+def places_of(text):
+    """gpu0 > gpu1 gpu2: from one to each; gpu0 <> gpu1: both ways; gpu0: within it. A list of pairs."""
+    found = []
+    for part in text.split(", "):
+        first, sign, others = re.fullmatch(r"(\w+)(?: (<?>) ([\w ]+))?", part).groups()
+        for other in (others or first).split():
+            found += [(first, other)] + ([(other, first)] if sign == "<>" else [])
+    return found
+
+
+def axes_of(text):
+    return dict(axis.split("=") for axis in text.split())
+
+
+def number_of(text):
+    """37.5 GB/s (37 to 38): the value and its range in base units. A row of kind bound has "at most" in front; none: a link without a rate."""
+    if text == "none":
+        return [None] * 3
+    found = re.fullmatch(r"(?:at most )?([0-9.]+) ?(GB/s|ns|us|GiB|)(?: \(([0-9.]+) to ([0-9.]+)\))?", text)
+    assert found, f"'{text}' is no number with a unit"
+    value, unit, low, high = found.groups()
+    return [float(part) * UNITS[unit] if part else None for part in (value, low, high)]
+
+
+def rows_of(folder):
+    """The rows whose first column is a kind: (kind, metric, pairs, axes, value, low, high, mark, where)."""
+    rows = []
+    for line in (folder / "README.md").read_text().splitlines():
+        columns = [column.strip() for column in line.strip().strip("|").split("|")]
+        if not line.startswith("|") or columns[0] not in KINDS:
+            continue
+        assert len(columns) == 7, "not seven columns: " + line
+        kind, metric, where_from, axes, value, mark, source = columns
+        assert mark in ("T", "P", "D") and source, f"no mark or source: {line}"
+        numbers = number_of(value) if kind in ("count", "memory", "link", "value", "nominal", "peak", "bound", "set") else [None] * 3
+        pairs = [tuple(flow.split(" > ")) for flow in where_from.split(" + ")] if kind == "set" else places_of(where_from)
+        rows.append((kind, metric, pairs, axes_of(axes), *numbers, line))
+    return rows
+
+
+class Answers:
+    """What a daemon over a folder says."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.node = daemon.call(FABRIC + "GetNode")
+        self.place = {place["name"]: place for place in self.node["places"]}
+
+    def cell(self, metric, pair, axes):
+        cells = self.daemon.call(FABRIC + "GetMatrix", {"metric": metric, "from": [pair[0]], "to": [pair[1]], "where": axes})["cells"]
+        return next((cell for cell in cells if cell["value"] is not None), None)
+
+    def link(self, pair, kind):
+        return next((link for link in self.node["links"] if {link["from"], link["to"]} == set(pair) and link["kind"] == kind), None)
+
+    def count(self, kind, place):
+        """Of that kind: all, what has the package or module above it, what is next to the NUMA node."""
+        def is_in(name):
+            while name is not None and name != place:
+                name = self.place[name]["parent"]
+            return name == place
+        of_numa = self.place[place]["kind"] == "numa"
+        return sum(p["kind"] == kind and (p["numa"] == place if of_numa else is_in(p["name"])) for p in self.node["places"])
+
+
+def near(value, expected):
+    return value is not None and (value == expected or math.isclose(value, expected, rel_tol=1e-3))
+
+
+def wrong_with(answers, kind, metric, pair, axes, value, low, high):
+    """What the daemon says that the row does not, or None."""
+    if kind == "count":
+        found = answers.count(metric, pair[0])
+        return None if found == value else found
+    if kind == "memory":
+        found = answers.place[pair[0]]["capacity_bytes"]
+        return None if near(found, value) else found
+    if kind in ("link", "nolink"):
+        link = answers.link(pair, metric)
+        if kind == "nolink":
+            return link
+        return None if link and (near(link["nominal_bytes_per_s"], value) if value else link["nominal_bytes_per_s"] is None) and ("width" not in axes or link["width"] == int(axes["width"])) else link or "no link"
+    cell = answers.cell(metric, pair, axes)
+    if kind == "none":
+        return cell
+    if kind == "bound":
+        return cell if cell and cell["value"] > value * 1.001 else None
+    if kind == "peak":  # a peak is never what was measured or published
+        return cell if cell and cell["source"] == "nominal" and not near(cell["value"], value) else None
+    same = cell and cell["source"] == TOLD[kind] and near(cell["value"], value) and all(near(cell[key], end) if end else cell[key] is None for key, end in (("low", low), ("high", high)))
+    return None if same else cell or "no value"
+
+
+def wrong_set(answers, metric, flows, axes, value):
+    """The sum of a set's rates, where there is such a set."""
+    for found in answers.daemon.call(FABRIC + "GetSets", {"metric": metric})["sets"]:
+        if sorted((flow["from"], flow["to"]) for flow in found["flows"]) == sorted(flows) and all(flow["axes"].get(key) == axis for flow in found["flows"] for key, axis in axes.items()):
+            total = sum(flow["bytes_per_s"] for flow in found["flows"])
+            return None if abs(total / value - 1) < 0.005 else total
+    return "no such set"
+
+
+def differences(folder):
+    """Rows that the daemon contradicts, and records that no row has."""
+    rows, wrong = rows_of(folder), []
+    with Daemon("--node", folder) as daemon:
+        answers = Answers(daemon)
+        for kind, metric, pairs, axes, value, low, high, line in rows:
+            if kind == "set":
+                said = [wrong_set(answers, metric, pairs, axes, value)]
+            else:
+                said = [wrong_with(answers, kind, metric, pair, axes, value, low, high) for pair in pairs]
+            wrong += [f"{line}: {one}" for one in said if one is not None]
+    told = {(TOLD[kind], metric, *pair, tuple(sorted(axes.items()))) for kind, metric, pairs, axes, *_ in rows if kind in TOLD for pair in pairs}
+    source = None
+    for line in (folder / "measurements.jsonl").read_text().splitlines() if (folder / "measurements.jsonl").exists() else ():
+        record = json.loads(line)
+        source = record.get("source", "measured") if record["record"] == "run" else source
+        if record["record"] == "value" and (source, record["metric"], record["from"], record["to"], tuple(sorted(record.get("axes", {}).items()))) not in told:
+            wrong.append(f"no row says: {source} {line}")
+        if record["record"] == "set" and not any(kind == "set" and sorted(pairs) == sorted((f["from"], f["to"]) for f in record["flows"]) for kind, _, pairs, *_ in rows):
+            wrong.append(f"no row says: {line}")
+    return rows, wrong
+
+
+def what_papers_state_is_what_the_daemon_answers():
+    compared = 0
+    for folder in reconstructed():
+        rows, wrong = differences(folder)
+        assert rows and not wrong, "\n".join([folder.name, *wrong])
+        compared += sum(len(pairs) for _, _, pairs, *_ in rows)
+    assert compared > 300, compared
+
+
+@contextlib.contextmanager
+def changed(name, file, old, new):
+    with tempfile.TemporaryDirectory() as top:
+        folder = pathlib.Path(top) / name
+        shutil.copytree(NODES / name, folder)
+        text = (folder / file).read_text()
+        assert old in text, (name, file, old)
+        (folder / file).write_text(text.replace(old, new, 1))
+        yield folder
+
+
+def a_figure_that_differs_or_is_missing_fails():
+    for name, file, old, new in (
+            ("mi250x", "measurements.jsonl", '"value":28300000000.0', '"value":29300000000.0'),
+            ("mi250x", "measurements.jsonl", '{"record":"value","metric":"host_gpu_copy_engine","from":"numa3","to":"gpu0","value":28300000000.0}\n', ""),
+            ("mi250x", "measurements.jsonl", '"low":172000000000.0,"high":176000000000.0', '"low":171000000000.0,"high":176000000000.0'),
+            ("mi250x", "measurements.jsonl", '"source":"nominal"', '"source":"published"'),
+            ("mi250x", "README.md", "| 1400 GB/s |", "| 1500 GB/s |"),
+            ("mi250x", "README.md", "| value | gpu_stream | gpu0 |", "| told | gpu_stream | gpu0 |"),
+            ("mi250x", "README.md", "| 36 GB/s |", "| 50 GB/s |")):
+        with changed(name, file, old, new) as folder:
+            _, wrong = differences(folder)
+            assert wrong, (name, file, old, new)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([what_papers_state_is_what_the_daemon_answers, a_figure_that_differs_or_is_missing_fails]) > 0)
