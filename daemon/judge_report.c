@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CAUSES_LISTED 64   /* and one that counts the rest */
+#define CORE_SHARE    0.5  /* of its cells between cores that a core has out of line where it is to blame */
 #define EVERYWHERE    0.75 /* of the cells of a metric, at so many places: the machine is the cause */
 #define EVERYWHERE_PLACES 4
 #define FINDINGS_KEPT 4096 /* of each group, with those of causes that are not listed */
@@ -141,9 +142,19 @@ static place_id cause_of(const struct graph *graph, const struct tally *of, cons
     return graph_place(graph, last)->kind == PLACE_NUMA ? last : first;
 }
 
-/* NO_MEMORY. */
-static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t n, struct berth_err *err)
+/* Single pairs of cores scatter by factors, with the line's place and with what a hypervisor runs meanwhile: against its likes a core is out of
+ * line when half of what it does with others is. */
+static bool is_scatter(const struct suspect *suspect, const struct tally *at)
 {
+    const struct value *v = suspect->value;
+    bool is_of_cores = suspect->rule == RULE_LIKES && judge_limits_kind(v->metric) == JUDGE_PINGPONG && v->from != v->to && suspect->cause != 0;
+    return is_of_cores && (double)at->suspected < CORE_SHARE * (double)at->all;
+}
+
+/* Sets the cause of each, and leaves out what is none: *n is how many stay, in their order. NO_MEMORY. */
+static enum berth_code find_causes(const struct snapshot *snap, struct suspect *suspect, size_t *n, struct berth_err *err)
+{
+    size_t kept = 0;
     size_t places = snap->graph->place_count;
     int8_t everywhere[METRIC_COUNT] = {0}; /* 1 yes, -1 no, 0 not asked yet */
     struct tally *tally = calloc(METRIC_COUNT * places, sizeof *tally);
@@ -156,21 +167,24 @@ static enum berth_code find_causes(const struct snapshot *snap, struct suspect *
     for (size_t i = 0; i < snap->values->count; i++)
         if (snap->values->item[i].source == VALUE_MEASURED && snap->values->item[i].value > 0)
             count(tally, places, &snap->values->item[i], false);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < *n; i++) {
         bool *counted = &is_counted[suspect[i].value - snap->values->item];
         if (!*counted)
             count(tally, places, suspect[i].value, true);
         *counted = true;
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < *n; i++) {
         const struct value *v = suspect[i].value;
         const struct tally *of = &tally[(size_t)v->metric * places];
         if (everywhere[v->metric] == 0)
             everywhere[v->metric] = is_everywhere(of, places) ? 1 : -1;
         suspect[i].cause = everywhere[v->metric] > 0 ? 0 : cause_of(snap->graph, of, v);
+        if (!is_scatter(&suspect[i], &of[suspect[i].cause]))
+            suspect[kept++] = suspect[i];
     }
     free(tally);
     free(is_counted);
+    *n = kept;
     return BERTH_OK;
 }
 
@@ -191,7 +205,7 @@ static enum berth_code report_group(struct judge_work *work, struct suspect *sus
 {
     place_id listed[CAUSES_LISTED];
     size_t causes = 0, unlisted = 0;
-    enum berth_code code = n > 0 ? find_causes(work->snap, suspect, n, err) : BERTH_OK;
+    enum berth_code code = n > 0 ? find_causes(work->snap, suspect, &n, err) : BERTH_OK;
     for (size_t i = 0; code == BERTH_OK && i < n; i++) {
         bool is_unlisted = !is_listed(listed, &causes, suspect[i].cause);
         unlisted += is_unlisted;

@@ -321,6 +321,26 @@ static void one_cause_is_one_finding(void **state)
     }
 }
 
+/* On a sound virtual machine with two H100 62 of 992 pairs of cores got 19 to 45 % of the median of their likes, no core in more than a few. */
+static void pairs_of_cores_that_scatter_accuse_no_core(void **state)
+{
+    (void)state;
+    for (int is_core = 0; is_core < 2; is_core++) {
+        struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 1, 32, 1, INT64_C(64) << 30}));
+        for (int a = 0; a < 32; a++)
+            for (int b = 0; b < 32; b++)
+                if (a != b) {
+                    bool is_slow = is_core ? a == 7 || (b == 7 && a % 4 != 0) : (7 * a + 3 * b) % 16 == 0;
+                    nodes_value(f.values, METRIC_CPU_QUEUE, VALUE_MEASURED, nodes_place(f.graph, PLACE_CORE, a), nodes_place(f.graph, PLACE_CORE, b), "",
+                                (is_slow ? 2 : 7.5) * GB, (is_slow ? 1.9 : 7.4) * GB, (is_slow ? 2.1 : 7.6) * GB);
+                }
+        judged(&f, NULL);
+        assert_int_equal(f.judgement.verdict, is_core ? VERDICT_DEGRADED : VERDICT_HEALTHY);
+        assert_int_equal(listed(&f), is_core);
+        end(&f);
+    }
+}
+
 /* What the host's pages decide, and what single repetitions scatter by, excuses more than a share. */
 static void the_spread_of_a_metric_allows_the_verdict(void **state)
 {
@@ -396,6 +416,7 @@ int main(void)
         cmocka_unit_test(many_causes_are_bounded),
         cmocka_unit_test(one_cause_is_one_finding),
         cmocka_unit_test(the_spread_of_a_metric_allows_the_verdict),
+        cmocka_unit_test(pairs_of_cores_that_scatter_accuse_no_core),
         cmocka_unit_test(other_axes_are_no_likes),
         cmocka_unit_test(a_missing_gpu_is_a_reason_to_drain),
     };
