@@ -1,7 +1,7 @@
 """Virtual nodes for the regret bench: the description that the stand-in driver follows, and the folder that the daemon discovers instead of a machine.
 
 advice/nodes.json lists them. "base" is a folder in tests/nodes, and the description of that name in tests/standin/nodes unless "description" names another one in advice/.
-"nvswitch" is what NVML would say of each GPU's links to the NVSwitches, bytes per second. "without" takes devices out and numbers the others anew; "links" sets what a link carries, of which the folder says nothing: only measuring shows it."""
+"joined" is the kind of the description's links, as a driver shows them. "nvswitch" is what NVML would say of each GPU's links to the NVSwitches, bytes per second. "without" takes devices out and numbers the others anew; "links" sets what a link carries, of which the folder says nothing: only measuring shows it."""
 import json
 import pathlib
 import random
@@ -152,7 +152,15 @@ def take_out(node, wanted):
     return tree
 
 
-def facts(node, wanted, nvswitch):
+def joined(text, wanted, kind):
+    """The description's links by the gpus' names."""
+    order = sorted(gpu["pci"] for gpu in wanted)
+    names = [f"gpu{order.index(gpu['pci'])}" for gpu in wanted]
+    for words in (line.split() for line in text.splitlines() if kind is not None and line.startswith("link ")):
+        yield {"record": "link", "from": names[int(words[1])], "to": names[int(words[2])], "kind": kind, "width": 1, "nominal_bytes_per_s": float(words[3]), "state": "up"}
+
+
+def facts(node, wanted, nvswitch, links):
     """What drivers would say, of the gpus that are there, by their new numbers."""
     numbers = {pci: f"gpu{i}" for i, pci in enumerate(sorted(gpu["pci"] for gpu in wanted))}
     records = [json.loads(line) for line in (node / "facts.jsonl").read_text().splitlines()] if (node / "facts.jsonl").exists() else []
@@ -166,7 +174,7 @@ def facts(node, wanted, nvswitch):
             kept.append({**link, **ends})
     if nvswitch is not None:
         kept += [{"record": "link", "from": gpu, "to": "switch0", "kind": "nvlink", "nominal_bytes_per_s": nvswitch, "state": "up"} for gpu in numbers.values()]
-    return "".join(json.dumps(record) + "\n" for record in kept)
+    return "".join(json.dumps(record) + "\n" for record in kept + links)
 
 
 def write_folder(node, text, folder):
@@ -183,6 +191,6 @@ def write_folder(node, text, folder):
         tree = ET.parse(folder / "topology.xml")
         put_gpus(tree, wanted)
         tree.write(folder / "topology.xml", encoding="UTF-8", xml_declaration=True)
-        (folder / "facts.jsonl").write_text(facts(folder, wanted, node.get("nvswitch")))
+        (folder / "facts.jsonl").write_text(facts(folder, wanted, node.get("nvswitch"), list(joined(text, wanted, node.get("joined")))))
         about["facts"] = "facts.jsonl"
     (folder / "node.json").write_text(json.dumps({**about, "name": node["name"], "origin": "standin"}))
