@@ -8,6 +8,7 @@
 #include "print.h"
 #include "record.h"
 #include "record_values.h"
+#include "text.h"
 
 #define SKIPPED_MAX 1000
 
@@ -273,6 +274,7 @@ void collect_note(struct collect *collect, enum note_severity severity, const ch
     snprintf(note->code, sizeof note->code, "%s", code);
     snprintf(note->place, sizeof note->place, "%s", place);
     snprintf(note->text, sizeof note->text, "%.255s", text);
+    text_clean(note->text);
 }
 
 /* There is no value, and this is why; a number that the run has for it stays. */

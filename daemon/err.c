@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 static const struct err_info infos[BERTH_CODE_COUNT] = {
     [BERTH_OK] = {"OK", "", "", "no error", ERR_INTERNAL, 0},
 #define X(id, scope, wire, params, exit_status, about) [BERTH_##id] = {#id, wire, params, about, ERR_##scope, exit_status},
@@ -20,14 +22,6 @@ const struct err_info *err_info(enum berth_code code)
     return &infos[code];
 }
 
-/* One line stays one line: what a file or a peer sent may hold anything. */
-static void flatten(char *text)
-{
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' ';
-}
-
 __attribute__((format(printf, 3, 0)))
 static enum berth_code err_vset(struct berth_err *err, enum berth_code code, const char *format, va_list args)
 {
@@ -37,7 +31,7 @@ static enum berth_code err_vset(struct berth_err *err, enum berth_code code, con
         return err->code;
     err->code = code;
     vsnprintf(err->detail, sizeof err->detail, format, args);
-    flatten(err->detail);
+    text_clean(err->detail);
     return code;
 }
 
@@ -70,7 +64,7 @@ void err_text(struct berth_err *err, int index, const char *text)
     if (err == NULL || index < 0 || index >= ERR_ARGS)
         return;
     snprintf(err->arg[index].text, sizeof err->arg[index].text, "%s", text);
-    flatten(err->arg[index].text);
+    text_clean(err->arg[index].text);
 }
 
 void err_number(struct berth_err *err, int index, int64_t number)

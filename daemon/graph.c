@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "grow.h"
+#include "text.h"
 
 /* A way to call a place. Names sort before addresses and uuids of equal text, so a uuid "gpu0" hides no gpu0. */
 struct alias {
@@ -92,32 +93,13 @@ void graph_unref(const struct graph *shared)
     free(graph);
 }
 
-/* Length of the UTF-8 character at c, 0 when it is none. */
-static size_t utf8_length(const unsigned char *c)
-{
-    size_t length = *c < 0x80 ? 1 : *c >= 0xc2 && *c < 0xe0 ? 2 : (*c & 0xf0) == 0xe0 ? 3 : *c >= 0xf0 && *c < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) || (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 /* What firmware and files say may hold anything, but goes out as JSON and on terminals: valid UTF-8 on one line. */
 static char *clean_copy(const char *text)
 {
     char *copy = strdup(text);
     if (copy == NULL)
         return NULL;
-    for (unsigned char *c = (unsigned char *)copy; *c != '\0';) {
-        size_t length = utf8_length(c);
-        if (length == 0 || *c < 0x20 || *c == 0x7f) {
-            *c = '?';
-            length = 1;
-        }
-        c += length;
-    }
+    text_clean(copy);
     return copy;
 }
 

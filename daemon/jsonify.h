@@ -14,7 +14,7 @@
 /* A JSON number, or null for NAN. */
 json_t *jsonify_number(double value);
 
-/* A JSON string, or null for NULL. Text that is not UTF-8 (a device may call itself anything) has its wrong bytes replaced by '?'. */
+/* A JSON string, or null for NULL. Text that is not UTF-8 has its wrong bytes replaced by '?'. */
 json_t *jsonify_text(const char *text);
 
 /* An integer, or null below 0. */

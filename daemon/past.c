@@ -11,6 +11,7 @@
 #include "store_baseline.h"
 #include "store_finding.h"
 #include "store_place.h"
+#include "text.h"
 
 static enum berth_code recall_baselines(struct store *store, struct snapshot *snapshot, struct berth_err *err)
 {
@@ -61,6 +62,7 @@ __attribute__((format(printf, 6, 7))) static void add_note(struct snapshot *snap
     va_list args;
     va_start(args, format);
     vsnprintf(note->text, sizeof note->text, format, args);
+    text_clean(note->text);
     va_end(args);
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 bool print_init(struct print *print, size_t size)
 {
     *print = (struct print){.data = malloc(size), .size = size};
@@ -53,24 +55,12 @@ static void print_word(struct print *print, const char *word, size_t length)
 
 /* Text. */
 
-/* The bytes of the character at c when it is well-formed UTF-8 beyond ASCII, else 0. */
-static size_t utf8_length(const unsigned char *c)
-{
-    size_t length = c[0] >= 0xc2 && c[0] <= 0xdf ? 2 : c[0] >= 0xe0 && c[0] <= 0xef ? 3 : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if (c[i] < 0x80 || c[i] > 0xbf)
-            return 0;
-    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-    bool beyond = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f); /* surrogates; past U+10FFFF */
-    return overlong || beyond ? 0 : length;
-}
-
 static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
 /* What is no plain character: escaped, copied or replaced. Returns how many bytes of it were used. */
 static size_t put_special(struct print *print, const unsigned char *c)
 {
-    size_t length = *c < 0x80 ? 1 : utf8_length(c);
+    size_t length = *c < 0x80 ? 1 : text_utf8_length((const char *)c);
     char escape[8];
     if (*c == '"' || *c == '\\')
         print_bytes(print, (const char[]){'\\', (char)*c}, 2);

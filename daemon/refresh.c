@@ -9,6 +9,7 @@
 #include "nvproc.h"
 #include "plan_pairs.h"
 #include "store_set.h"
+#include "text.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more, size_t more_count)
 {
@@ -74,6 +75,7 @@ static enum berth_code first_snapshot(struct store *store, struct discovery *fou
         store_set_load(store, found->graph, sets, &why) != BERTH_OK) {
         struct note note = {.severity = 1, .code = "store-unreadable", .place = "machine0"};
         snprintf(note.text, sizeof note.text, "what is stored could not be read: %.200s", why.detail);
+        text_clean(note.text);
         if (!append_notes(&notes, &count, &note, 1))
             goto out;
     }
@@ -227,6 +229,7 @@ enum berth_code refresh_with_run(struct store *store, const struct snapshot *bas
     if (code != BERTH_OK) {
         struct note note = {.severity = 1, .code = "store-write-failed", .place = "machine0", .since_s = run->started_at_s};
         snprintf(note.text, sizeof note.text, "the last measurements are served but not stored: %.190s", why.detail);
+        text_clean(note.text);
         noted = append_notes(&notes, &count, &note, 1);
     } else {
         for (size_t i = 0; run->values != NULL && i < run->values->count; i++)

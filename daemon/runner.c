@@ -10,6 +10,7 @@
 
 #include "guardian.h"
 #include "record.h"
+#include "text.h"
 
 #define KILL_DELAY_MS 20
 #define ABANDON_MS 5000 /* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
@@ -53,6 +54,7 @@ static void handle_closed(uv_handle_t *handle)
         return;
     runner->error_line[strcspn(runner->error_line, "\n")] = '\0';
     snprintf(runner->end.stderr_text, sizeof runner->end.stderr_text, "%s", runner->error_line);
+    text_clean(runner->end.stderr_text);
     runner->spec.ended(runner->spec.arg, &runner->end);
     free(runner);
 }

@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "programs.h"
+#include "text.h"
 
 #define LIMIT_S 10 /* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
 
@@ -42,6 +43,7 @@ __attribute__((format(printf, 3, 4))) static void note_why_not(struct sched_fact
     va_end(args);
     facts->note = (struct note){.severity = NOTE_WARNING, .code = "gpu-facts", .place = "machine0"};
     snprintf(facts->note.text, sizeof facts->note.text, "what the drivers say of the gpus is not known: %s", why);
+    text_clean(facts->note.text);
     facts->is_new = true;
     if (is_logged)
         log_line(LOG_LEVEL_WARNING, "%s", facts->note.text);

@@ -8,6 +8,7 @@
 
 #include "store_carry.h"
 #include "store_file.h"
+#include "text.h"
 
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
@@ -119,7 +120,11 @@ const char *store_core_text(sqlite3_stmt *row, int at)
     return text != NULL ? text : "";
 }
 
-void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size) { snprintf(buffer, size, "%s", store_core_text(row, at)); }
+void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s", store_core_text(row, at));
+    text_clean(buffer);
+}
 
 enum berth_code store_core_transact(struct store *store, enum berth_code (*work)(struct store *, void *, struct berth_err *),
                                     void *arg, struct berth_err *err)

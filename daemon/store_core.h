@@ -72,4 +72,4 @@ double store_core_bound(sqlite3_stmt *row, int at, double value, int sign);
 /* A column of the present row: NULL is NAN, NULL is "". */
 double store_core_number(sqlite3_stmt *row, int at);
 const char *store_core_text(sqlite3_stmt *row, int at);
-void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size); /* cut to fit */
+void store_core_copy(sqlite3_stmt *row, int at, char *buffer, size_t size); /* cut to fit, and cleaned */

@@ -10,6 +10,7 @@
 
 #include "store_carry.h"
 #include "store_db.h"
+#include "text.h"
 
 /* Since when stays what it was while the same thing is wrong. */
 __attribute__((format(printf, 4, 5))) static void set_note(struct store *store, int severity, const char *code, const char *format, ...)
@@ -20,6 +21,7 @@ __attribute__((format(printf, 4, 5))) static void set_note(struct store *store, 
     snprintf(store->note.code, sizeof store->note.code, "%s", code);
     va_start(args, format);
     vsnprintf(store->note.text, sizeof store->note.text, format, args);
+    text_clean(store->note.text);
     va_end(args);
 }
 

@@ -112,7 +112,7 @@ static void texts_become_one_line_of_utf8(void **state)
     struct graph *graph = small_graph();
     struct place *gpu = &graph->places[5];
     assert_true(place_set_text(&gpu->model, "a\n\x1b[0m\xff\xc3\xa4\xc0\xaf\xed\xa0\x80\xe2\x82"));
-    assert_string_equal(gpu->model, "a??[0m?\xc3\xa4???????");
+    assert_string_equal(gpu->model, "a  [0m?\xc3\xa4???????");
     assert_true(place_set_detail(gpu, "hive", "1"));
     assert_true(place_set_detail(gpu, "hive", "2"));
     assert_int_equal(gpu->detail_count, 1);

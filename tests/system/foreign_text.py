@@ -1,0 +1,73 @@
+"""Text from outside that is no UTF-8, at each door where it comes in: nobody is refused an answer for that. Prints TAP."""
+import contextlib
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, NODES, RUN, Daemon, fake_probe, findings, until  # noqa: E402
+from tap import run_tests  # noqa: E402
+from varlink import call  # noqa: E402
+
+
+def answers_all(daemon):
+    for method in ("Fabric.GetStatus", "Fabric.GetNode", "Health.Check"):
+        error, reply = call(daemon.socket, "io.berth." + method)
+        assert error is None, (method, error, reply)
+    assert subprocess.run([BIN / "berth", "--socket", daemon.socket, "status", "--wait"], capture_output=True, timeout=20).returncode == 0
+
+
+def the_database():
+    """SQLite says what it finds in a broken file in the file's own bytes."""
+    with Daemon("--no-probe") as daemon:
+        daemon.wait_ready()
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.state / "berth.db", isolation_level=None)) as file:
+            file.execute("PRAGMA writable_schema = ON")
+            file.execute("UPDATE sqlite_schema SET sql = CAST(x'435245415445205441424c4520ff80fe20' || sql AS TEXT),"
+                         " name = CAST(x'6eff80' AS TEXT) WHERE name = 'series'")
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            assert again.status()["store"] == "set_aside"
+            assert "?" in findings(again)["store-set-aside"]["text"], findings(again)
+            answers_all(again)
+
+
+def a_probe():
+    """What it prints where records are due, and what it says when it fails; cut in the middle of a character, too."""
+    long = "\\303\\251" * 300
+    for script in ("printf 'a\\377\\200b' >&2; exit 3\n", f"printf '{long}' >&2; exit 3\n", f"printf 'x{long}' >&2; exit 3\n",
+                   f"echo '{RUN}'\nprintf '\\377\\376{{\\n'\nexit 0\n"):
+        with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+            error, reply = call(daemon.socket, "io.berth.Health.Probe")
+            assert error is None, (script, error, reply)
+            daemon.wait_ready()
+            assert until(lambda: any(code.startswith("probe-") for code in findings(daemon))), (script, findings(daemon))
+            answers_all(daemon)
+
+
+def a_node_folder():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "node"
+        shutil.copytree(NODES / "mi250x", copy)
+        for path in copy.rglob("*"):
+            if path.is_file() and path.name in ("name", "product_name", "model"):
+                path.write_bytes(b"x\xff\x80\n")
+        with Daemon("--node", copy) as daemon:
+            answers_all(daemon)
+
+
+def the_command_line():
+    """Arguments and files that are named in an error."""
+    for arguments in ([b"--config", b"/nonexistent\xff\x80"], [b"--node", b"/nonexistent\xff"]):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([BIN / "berthd", "--socket", folder + "/s", *arguments], capture_output=True, timeout=10)
+        assert done.returncode not in (0, 75) and len(done.stderr.decode().splitlines()) == 1, done
+
+
+TESTS = [the_database, a_probe, a_node_folder, the_command_line]
+
+if __name__ == "__main__":
+    sys.exit(run_tests(TESTS) > 0)
