@@ -339,6 +339,6 @@ void collect_finish(struct collect *collect, const char *ending, const char *tex
     if (collect->bad_lines > 0 && strcmp(ending, "garbage") != 0) {
         snprintf(why, sizeof why, "%.60s printed %zu lines that are no records, the first: %.100s", text, collect->bad_lines,
                  collect->first_bad);
-        collect_note(collect, NOTE_WARNING, "probe-garbage", "machine0", why);
+        note_failure(collect, "probe-garbage", why);
     }
 }

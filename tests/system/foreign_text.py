@@ -48,6 +48,17 @@ def a_probe():
             answers_all(daemon)
 
 
+def numbers_that_are_none():
+    """Values that JSON cannot hold are missing from a run, and whoever asked for it is told."""
+    line = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":%s}'
+    end = '{"record":"end","status":"complete","elapsed_ns":1000}'
+    for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+        script = f"echo '{RUN}'\necho '{line % number}'\necho '{end}'\n"
+        with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
+            error, reply = call(daemon.socket, "io.berth.Health.Probe")
+            assert error is None and any("1 lines that are no records" in why for why in reply["skipped"]), (number, error, reply)
+
+
 def a_node_folder():
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "node"
@@ -67,7 +78,7 @@ def the_command_line():
         assert done.returncode not in (0, 75) and len(done.stderr.decode().splitlines()) == 1, done
 
 
-TESTS = [the_database, a_probe, a_node_folder, the_command_line]
+TESTS = [the_database, a_probe, numbers_that_are_none, a_node_folder, the_command_line]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)
