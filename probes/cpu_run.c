@@ -209,10 +209,10 @@ static bool skip_empty_metrics(struct run *run)
 enum cpu_run_status cpu_run(const struct cpu_topology *topology, const struct cpu_cells *cells,
                             const struct cpu_run_options *options, struct cpu_report *report, struct probe_why *why)
 {
-    struct run run = {
-        .topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}};
+    struct cpu_run_shares shares;
+    cpu_run_shares(cells, &shares);
+    struct run run = {.topology = topology, .cells = cells, .options = options, .report = report, .random = {options->wanted.seed}, .shares = shares};
     enum cpu_run_status status = CPU_RUN_FAILED;
-    cpu_run_shares(cells, &run.shares);
     run.workers = cpu_workers_new();
     run.pus = malloc(2 * (size_t)topology->core_count * sizeof *run.pus);
     for (size_t i = 0; i < cells->count; i++)
