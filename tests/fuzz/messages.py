@@ -23,6 +23,7 @@ from berthd import BIN, NODES, RUN, Daemon, fake_probe  # noqa: E402
 from hostile import Maker, each_alone, encode, frames, mixture, put  # noqa: E402
 
 LIVE = "this-machine"
+NOBODY, BY_NOBODY = 65534, ("h200x4", "epyc-2s")  # nodes that an ordinary user asks, where this runs as root
 NAMES = ("mi250x", "h200x4", "gh200-quad", "epyc-2s", LIVE)
 VALUE = {"record": "value", "metric": "memory_latency", "from": "numa0", "to": "numa0", "value": 90.5, "low": 90, "high": 91, "n": 9}
 PROBE = f"cat <<'end'\n{RUN}\n{json.dumps(VALUE)}\n" + '{"record":"end","status":"complete","elapsed_ns":1}\nend\n'
@@ -73,8 +74,9 @@ class Peer:
 class Target:
     """A daemon, what it serves, and one connection that is opened anew when it closes one."""
 
-    def __init__(self, daemon, patience):
-        self.daemon, self.patience, self.marks, self.sent, self.results = daemon, patience, 0, 0, 0
+    def __init__(self, daemon, patience, user):
+        self.daemon, self.patience, self.user, self.marks, self.sent, self.results = daemon, patience, user, 0, 0, 0
+        daemon.directory.chmod(0o755)
         self.open()
         self.interfaces = {name: idl.Interface(self.ask("org.varlink.service.GetInterfaceDescription", interface=name)["description"])
                            for name in self.ask("org.varlink.service.GetInfo")["interfaces"]}
@@ -84,7 +86,14 @@ class Target:
         self.longest = int(re.search(r"^max_message_bytes = (\d+)$", shown, re.M)[1])
 
     def open(self):
-        self.peer = Peer(self.daemon.socket, self.patience)
+        """As the user, which the kernel tells the daemon of the moment of connecting."""
+        before = os.geteuid()
+        try:
+            if before == 0:
+                os.seteuid(self.user)
+            self.peer = Peer(self.daemon.socket, self.patience)
+        finally:
+            os.seteuid(before)
 
     def ask(self, method, **parameters):
         (reply,), _ = self.peer.exchange(json.dumps({"method": method, "parameters": parameters}).encode() + b"\0", 1)
@@ -247,7 +256,7 @@ def served(name, stack, under):
 def try_node(name, options, until):
     chance = random.Random(f"{options.seed} {name}")
     with contextlib.ExitStack() as stack:
-        target = Target(stack.enter_context(served(name, stack, shlex.split(options.under))), options.patience)
+        target = Target(stack.enter_context(served(name, stack, shlex.split(options.under))), options.patience, NOBODY if pathlib.Path(name).name in BY_NOBODY else 0)
         if {interface: text.strip() for interface, text in idl.files().items()} != {
                 interface: target.ask("org.varlink.service.GetInterfaceDescription", interface=interface)["description"].strip() for interface in target.interfaces}:
             raise Wrong("the daemon serves other interface files than these")

@@ -17,6 +17,6 @@ ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 BIN=build/san-addre
 
 command -v valgrind >/dev/null || { echo "left out: valgrind is not here" && exit 0; }
 make "$jobs" all BUILD=build
-# Leaks are the sanitizers' part: a child that reads a topology first ends without freeing it.
+# In place of MemorySanitizer, which wants every library instrumented. Leaks are the sanitizers' part: a child that reads a topology first ends without freeing it.
 BIN=build/bin python3 tests/fuzz/messages.py --for-ever --seconds "$seconds" --patience 300 \
-    --under "valgrind -q --error-exitcode=99 --track-origins=yes --leak-check=no" "${nodes[@]}"
+    --under "valgrind -q --error-exitcode=99 --track-origins=yes --leak-check=no" mi250x gh200-quad epyc-2s this-machine
