@@ -54,7 +54,7 @@ def carries_out_what_it_says():
     with tempfile.TemporaryDirectory() as folder:
         run = executor(folder)
         alone, kernel = run.run([("held", [flow(SIZE, [hop(kind, "gpu0", "gpu1")])], []) for kind in "ek"])
-        assert near(alone, SIZE / WIDE * 1e9) and near(kernel, SIZE / (0.87 * 4 * LINK) * 1e9), (alone, kernel)
+        assert near(alone, SIZE / WIDE * 1e9) and near(kernel, SIZE / (0.76 * 4 * LINK) * 1e9), (alone, kernel)
         one, same, other = run.run([("held", [flow(SIZE, [hop("e", "numa0", gpu)]) for gpu in gpus], []) for gpus in (["gpu4"], ["gpu4", "gpu5"], ["gpu4", "gpu6"])])
         assert near(one, SIZE / PORT * 1e9) and near(same, 2 * SIZE / PORT * 1e9), "two of a module share one port"
         assert near(other, 2 * SIZE / 51.2e9 * 1e9), "two modules share what numa0 gives"

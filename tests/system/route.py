@@ -75,13 +75,13 @@ def on_mi250x_from_boot():
         answer = ask(daemon, "gpu1", "gpu7")
         is_sound(answer)
         # 1-0-6-7 has two links or more everywhere, 1-3-7 is shorter and has one
-        assert near(rate(single(answer, "kernel")), 87), answer["options"]
+        assert near(rate(single(answer, "kernel")), 76), answer["options"]
         assert near(rate(single(answer, "copy_engine")), 50), answer["options"]
 
         answer = ask(daemon, "gpu0", "gpu1")
         is_sound(answer)
         kernel, engine = single(answer, "kernel"), single(answer, "copy_engine")
-        assert near(rate(kernel), 174) and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"} and kernel["needs_restart"], kernel
+        assert near(rate(kernel), 152) and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"} and kernel["needs_restart"], kernel
         assert "threads" in kernel["call"] and "blocks" in kernel["call"], kernel["call"]  # what the probe tuned
         assert near(rate(engine), 50) and engine["environment"] == {"HSA_ENABLE_PEER_SDMA": "1"} and not engine["needs_restart"], engine
         best = answer["options"][0]
@@ -93,7 +93,7 @@ def on_mi250x_from_boot():
 
         free = ask(daemon, "gpu0", "gpu1", overlap=True)
         assert all(s["mechanism"] in ("copy_engine", "host") for o in free["options"] for s in o["segments"]), free["options"]
-        assert any("stop at 50.0 GB/s from gpu0" in line and "174.0 GB/s to gpu1" in line for line in free["warnings"]), free["warnings"]
+        assert any("stop at 50.0 GB/s from gpu0" in line and "152.0 GB/s to gpu1" in line for line in free["warnings"]), free["warnings"]
 
         alone = single(ask(daemon, "gpu4", "numa0"), "copy_engine")
         beside = ask(daemon, "gpu4", "numa0", meanwhile=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
@@ -112,7 +112,7 @@ def on_mi250x_from_boot():
         refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
 
         out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "4M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
-        assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 174.0 GB/s alone (measured)" in out, out
+        assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 152.0 GB/s alone (measured)" in out, out
 
 
 def on_gh200():

@@ -155,12 +155,14 @@ def test_mi250x():
     """Eight GCDs: 50 GB/s of SDMA or three quarters of a single link, also over three hops; kernels with the links' width; one port for two GCDs."""
     records = whole("mi250x", 8, 4, 1800 + 4000 + 25)
     gcd = [f"0000:{bus}:00.0" for bus in ("c1", "c6", "c9", "ce", "d1", "d6", "d9", "de")]
-    for a, b, engine, kernel, ns in ((0, 1, 50e9, 174e9, 10600), (1, 7, 50e9, 87e9, 18000), (3, 5, 50e9, 87e9, 18000), (0, 6, 50e9, 87e9, 12000),
-                                     (0, 2, 37.5e9, 43.5e9, 9500), (0, 4, 37.5e9, 43.5e9, 12000)):
+    for a, b, engine, kernel, ns in ((0, 1, 50e9, 152e9, 10600), (1, 7, 50e9, 76e9, 18000), (3, 5, 50e9, 76e9, 18000), (0, 6, 50e9, 76e9, 12000),
+                                     (0, 2, 37.5e9, 38e9, 9500), (0, 4, 37.5e9, 38e9, 12000)):
         for x, y in ((gcd[a], gcd[b]), (gcd[b], gcd[a])):
             assert is_near(value(records, "gpu_gpu_copy_engine", x, y), engine)
             assert is_near(value(records, "gpu_gpu_kernel", x, y), kernel)
             assert is_near(value(records, "copy_latency", x, y), ns)
+    for a, b, both in ((0, 1, 174e9), (0, 6, 87e9), (0, 2, 43.5e9)):  # not twice what one way gets
+        assert is_near(value(records, "gpu_gpu_kernel", gcd[a], gcd[b], direction="both"), both)
     host = "host_gpu_copy_engine_concurrent"
     assert is_near(total(records, host, gcd[:1], True), 28.3e9)
     assert is_near(total(records, host, gcd[0:2], True), 28.3e9)
