@@ -122,10 +122,23 @@ static enum berth_code load_live(const struct sysio *io, hwloc_topology_t *ret_t
     return BERTH_OK;
 }
 
+/* hwloc takes time by the square of siblings: 200,000 are tried for 14 s. A node of CPUSET_MAX cpus has some 25,000 objects. */
+static enum berth_code check_size(const char *xml, const char *name, struct berth_err *err)
+{
+    enum { OBJECTS_MAX = 32768 };
+    size_t count = 0;
+    for (const char *at = xml; (at = strstr(at, "<object")) != NULL; at++)
+        count++;
+    return count <= OBJECTS_MAX ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s has %zu objects; at most %d are read", name, count, OBJECTS_MAX);
+}
+
 enum berth_code backend_hwloc_load(const char *xml, const char *name, const struct sysio *io, hwloc_topology_t *ret_topology, struct berth_err *err)
 {
     if (xml == NULL)
         return load_live(io, ret_topology, err);
+    enum berth_code code = check_size(xml, name, err);
+    if (code != BERTH_OK)
+        return code;
     hwloc_topology_t topology = strstr(xml, "</topology>") != NULL && survives(xml) ? load(xml) : NULL;
     if (topology == NULL)
         return refuse(xml, name, err);

@@ -2,6 +2,7 @@
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +68,22 @@ def a_killed_guardian_leaves_nothing():
             assert daemon.status()["state"] == "ready"
 
 
+def more_objects_than_a_node_has():
+    """A topology of 200,000 NICs, or of anything else, is refused before hwloc reads it for many seconds."""
+    for kind in ('type="OSDev" osdev_type="2"', 'type="Misc"'):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "node"
+            shutil.copytree(NODES / "mi300a", copy)
+            text = (copy / "topology.xml").read_text()
+            more = "".join(f'<object {kind} gp_index="{10_000_000 + i}" name="eth{i}"/>' for i in range(200_000))
+            at = text.rindex("</object>")
+            (copy / "topology.xml").write_text(text[:at] + more + text[at:])
+            begin = time.monotonic()
+            done = subprocess.run([BIN / "berthd", "--node", copy, "--socket", folder + "/s"], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 65 and "objects; at most" in done.stderr, done
+            assert time.monotonic() - begin < 3
+
+
 def restarts_go_on():
     """A daemon that fails again and again (a full disk, a lock, a driver) is started anew for as long as that takes: a node is not left without advice."""
     unit = (pathlib.Path(__file__).resolve().parents[2] / "systemd/berthd.service.in").read_text()
@@ -76,7 +93,7 @@ def restarts_go_on():
     assert unit.index("StartLimitIntervalSec") < unit.index("[Service]"), "systemd reads it in [Unit]"
 
 
-TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_killed_guardian_leaves_nothing, restarts_go_on]
+TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_killed_guardian_leaves_nothing, more_objects_than_a_node_has, restarts_go_on]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)
