@@ -3,5 +3,5 @@
 # SEED repeats a run. BIN is where the programs are.
 # May run beside others.
 seconds=10
-! grep -q __asan_init "${BIN:-build/bin}/berthd" || seconds=50
+! grep -q __asan_init "${BIN:-build/bin}/berthd" || seconds=45
 exec python3 "$(dirname "$0")/../fuzz/messages.py" --seconds "$seconds" "$@"
