@@ -141,9 +141,19 @@ static void test_budget(void **state)
         client_free(c[i]);
     until_clients(d, 0);
 
+    limits.input_bytes_per_user = 64 * 1024 * 1024;
+    limits.input_bytes_in_all = 8 * 128 * 1024; /* half of it is left for others */
+    server_configure(d->server, &limits, NULL);
     for (unsigned i = 0; i < COUNT; i++)
         c[i] = client_new(d);
-    limits.input_bytes_per_user = 64 * 1024 * 1024;
+    assert_in_range(taken(d, c, COUNT, text, SIZE), 1, 6);
+    for (unsigned i = 0; i < COUNT; i++)
+        client_free(c[i]);
+    until_clients(d, 0);
+
+    for (unsigned i = 0; i < COUNT; i++)
+        c[i] = client_new(d);
+    limits.input_bytes_in_all = 64 * 1024 * 1024;
     server_configure(d->server, &limits, NULL);
     assert_int_equal(taken(d, c, COUNT, text, SIZE), COUNT);
     for (unsigned i = 0; i < COUNT; i++) {
