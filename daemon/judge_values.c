@@ -169,8 +169,9 @@ static double stated(const struct snapshot *snap, const struct value *v)
     for (size_t i = 0; i < snap->graph->link_count; i++) {
         const struct link *link = &snap->graph->links[i];
         bool joins = (link->from == v->from && link->to == v->to) || (link->from == v->to && link->to == v->from);
-        if (joins && link->kind == LINK_XGMI && v->metric == METRIC_HOST_GPU_COPY_ENGINE)
-            return 0; /* AMD's copy engines are narrower than these links, by design */
+        bool is_narrower = link->kind == LINK_XGMI || link->kind == LINK_MEMBUS; /* AMD's copy engines, by design, and one memory of both */
+        if (joins && is_narrower && v->metric == METRIC_HOST_GPU_COPY_ENGINE)
+            return 0;
         if (joins && link->nominal_bytes_per_s > 0)
             return link->nominal_bytes_per_s;
     }
