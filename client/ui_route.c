@@ -140,6 +140,27 @@ static void put_sizes(struct ui *ui, const json_t *reply)
         ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "", ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
+/* What would be faster, if what it rests on were measured. */
+static void put_worth(struct ui *ui, const json_t *options)
+{
+    const json_t *option;
+    double best_ns = time_of(json_array_get(options, 0));
+    size_t i;
+    json_array_foreach(options, i, option)
+    {
+        const char *command = ui_member(option, "worth_measuring");
+        struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+        if (*command == '\0')
+            continue;
+        ui_put(&line, "worth measuring: ");
+        ui_text(&line, command);
+        ui_put(&line, " (for that which might take %.2f times as long)", best_ns > 0 ? time_of(option) / best_ns : 1.0);
+        ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+        ui->failed = ui->failed || line.failed;
+        ui_done(&line);
+    }
+}
+
 void ui_route(struct ui *ui, const json_t *reply)
 {
     static const char *const header[] = {"times", "predicted", "way"};
@@ -155,6 +176,7 @@ void ui_route(struct ui *ui, const json_t *reply)
         put_option(&table, option, best_ns);
     }
     ui_table_end(&table, 0, true);
+    put_worth(ui, options);
     put_calls(ui, options);
     put_sizes(ui, reply);
     ui_reasons(ui, json_object_get(reply, "reasons"));

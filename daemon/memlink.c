@@ -54,7 +54,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
     if (!isinf(by_links)) {
-        plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what their links are said to carry (%s), which are their gpus' as well, stands for it",
+        plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what such links reach (%s), which are their gpus' as well, stands for it",
                   plan_text_rate(slowest.bytes_per_s, said));
         enum berth_code code = plan_move_cite(graph, &slowest, basis->evidence, basis->start, err);
         if (code != BERTH_OK)

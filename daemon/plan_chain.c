@@ -4,42 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_source.h"
+
 /* Every set of what eight gpus have between two of them. */
 #define WITHOUT_MAX 6
 #define TRIES       64
 
 #define MANY_BYTES 1073741824.0 /* where starting counts for nothing */
 
-/* By which ways may go. */
-struct mechanisms {
-    enum move_by first, last;
-};
-
-/* Direct, through the host, one gpu and two: the fastest that finds room beside those before. */
-static bool find_next(const struct way_ends *ends, struct mechanisms by_any, enum way_through longest, const struct way *way, size_t count, struct way *ret)
+/* Through the host, one gpu and two, by the mechanism of those before: the fastest that finds room beside them. */
+static bool find_next(const struct way_ends *ends, enum way_through longest, const struct way *way, size_t count, struct way *ret)
 {
     struct way_room room;
     double best_ns = INFINITY;
     bool found = false;
+    enum move_by by = way[0].hop[0].by;
     plan_share_room(ends, way, count, &room);
     if (!room.used.is_known)
         return false;
-    for (int by = (int)by_any.first; by <= (int)by_any.last; by++) {
+    for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
         struct way next;
-        double mixed = by == (int)way[0].hop[0].by ? 1 : 1 / CHAIN_WORTH; /* what engines and kernels get at once is known less well than what either do */
-        bool may_be = plan_way_direct(ends, (enum move_by)by, &next) && plan_way_fits(ends, &next, &room);
-        if (may_be && mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL) < best_ns) {
-            best_ns = mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL);
-            *ret = next;
-            found = true;
-        }
-        for (int through = by == MOVE_COPY_ENGINE ? WAY_HOST : WAY_GPU; through <= (int)longest; through++) {
-            if (!plan_way_through(ends, (enum way_through)through, (enum move_by)by, &room, best_ns / mixed, &next))
-                continue;
-            best_ns = mixed * plan_way_time_ns(&next, ends->bytes, 0, NULL);
-            *ret = next;
-            found = true;
-        }
+        if (!plan_way_through(ends, (enum way_through)through, by, &room, best_ns, &next))
+            continue;
+        best_ns = plan_way_time_ns(&next, ends->bytes, 0, NULL);
+        *ret = next;
+        found = true;
     }
     return found;
 }
@@ -48,7 +37,6 @@ static bool find_next(const struct way_ends *ends, struct mechanisms by_any, enu
 struct chain {
     struct way_ends ends;          /* for very many bytes, without some gpus */
     place_id without[WITHOUT_MAX]; /* of ends */
-    struct mechanisms by_any;
     struct way first;
     struct chain_set *set; /* owned */
     size_t count, room, with_direct;
@@ -96,9 +84,11 @@ double plan_chain_least_ns(const struct way *way, size_t count)
     return bytes / rate_of(way, count) + plan_chain_waiting_ns(way, count);
 }
 
-static struct chain_set set_of(const struct way *way, size_t count, enum move_by first, const char *shared)
+static struct chain_set set_of(const struct way_ends *ends, const struct way *way, size_t count, enum move_by first, const char *shared)
 {
-    struct chain_set set = {.count = count, .first = first, .has_direct = way->hop_count == 1, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
+    struct chain_set set = {.count = count,
+                            .may_lead = plan_source_may_lead(way, count, plan_source_is_together(ends, way, count), SOURCE_MEASURED),
+                            .first = first, .has_direct = way->hop_count == 1, .rate = rate_of(way, count), .waiting_ns = plan_chain_waiting_ns(way, count), .least_ns = plan_chain_least_ns(way, count), .shared = shared};
     for (size_t w = 0; w < count; w++) {
         set.way[w].hop_count = way[w].hop_count;
         for (size_t i = 0; i < way[w].hop_count; i++) {
@@ -128,7 +118,7 @@ static bool is_same(const struct chain_set *a, const struct chain_set *b)
 
 static void note(struct chain *chain, const struct way *way, size_t count, enum move_by first, const char *shared)
 {
-    struct chain_set set = set_of(way, count, first, shared);
+    struct chain_set set = set_of(&chain->ends, way, count, first, shared);
     for (size_t i = 0; i < chain->count; i++)
         if (is_same(&chain->set[i], &set))
             return;
@@ -177,7 +167,7 @@ static bool follow(struct chain *chain, bool last, struct gpus *ret_between)
     way[0] = chain->first;
     for (size_t count = 2; count <= SHARE_WAYS_MAX;) {
         const char *shared;
-        bool is_found = find_next(&chain->ends, chain->by_any, longest, way, count - 1, &way[count - 1]);
+        bool is_found = find_next(&chain->ends, longest, way, count - 1, &way[count - 1]);
         if (is_found)
             add_between(chain->ends.graph, &way[count - 1], ret_between);
         bool is_better = is_found && plan_share_ways(&chain->ends, way, count, &shared) && CHAIN_WORTH * rate_of(way, count) > rate;
@@ -227,29 +217,22 @@ static void way_of(const struct chain_way *its, bool both, struct way *ret)
 }
 
 /* Beside that direct way. */
-static void search_beside(struct chain *chain, const struct way *first, enum move_by from, enum move_by to)
+static void search_beside(struct chain *chain, const struct way *first)
 {
     chain->ends.both_is_known = chain->ends.both && plan_way_knows_both(first);
     chain->first = *first;
-    chain->by_any = (struct mechanisms){from, to};
     chain->tried = 0;
     search(chain, (struct gpus){.count = 0});
 }
 
-/* By copy engines alone, also where kernels may copy, so that these are no loss; by either mechanism beside the faster direct way, but rather one of which both directions are known; and by kernels alone, where the faster one is a kernel of which they are not. */
+/* By copy engines and by kernels, each alone: what both get at once nobody measures. */
 static void search_all(struct chain *chain, bool kernels)
 {
-    struct way engine, kernel;
-    bool by_engine = plan_way_direct(&chain->ends, MOVE_COPY_ENGINE, &engine), by_kernel = kernels && plan_way_direct(&chain->ends, MOVE_KERNEL, &kernel);
-    if (by_engine)
-        search_beside(chain, &engine, MOVE_COPY_ENGINE, MOVE_COPY_ENGINE);
-    bool knows_both = by_engine && by_kernel && chain->ends.both && plan_way_knows_both(&engine) != plan_way_knows_both(&kernel);
-    bool is_faster = by_kernel && (!by_engine || plan_way_rate(&kernel) > plan_way_rate(&engine));
-    bool is_kernel = by_kernel && (knows_both ? plan_way_knows_both(&kernel) : is_faster);
-    if (kernels && (by_engine || by_kernel))
-        search_beside(chain, is_kernel ? &kernel : &engine, MOVE_COPY_ENGINE, MOVE_KERNEL);
-    if (is_faster && !is_kernel)
-        search_beside(chain, &kernel, MOVE_KERNEL, MOVE_KERNEL);
+    struct way first;
+    if (plan_way_direct(&chain->ends, MOVE_COPY_ENGINE, &first))
+        search_beside(chain, &first);
+    if (kernels && plan_way_direct(&chain->ends, MOVE_KERNEL, &first))
+        search_beside(chain, &first);
 }
 
 /* Numbers the ways of all sets, each once; ret_ways has room for all. How many there are. */

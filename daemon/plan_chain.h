@@ -1,5 +1,5 @@
 /**
- * Which ways can be taken at once beside a direct one, by either mechanism: a list of sets of ways, whatever the bytes. What plan_split.h chooses from.
+ * Which ways can be taken at once beside a direct one, all by copy engine or all by kernel: a list of sets of ways, whatever the bytes. What plan_split.h chooses from.
  *
  * Ways are taken one after the other, each time the one with the highest rate of those that find room beside the ones before (plan_share.h), as long as very many bytes get CHAIN_WORTH faster by
  * that; the first two, three, ... of these are a set each. Where one goes through two gpus, the same is tried with such last; and all that without each set of the gpus that are in the way of
@@ -33,6 +33,7 @@ struct chain_set {
     double waiting_ns;  /* what the caller waits for the end of each way but the first */
     double least_ns;    /* plan_chain_least_ns */
     const char *shared; /* as plan_share_ways has it */
+    bool may_lead;      /* all of it was measured (plan_source.h) */
 };
 
 struct chain_list {

@@ -378,7 +378,7 @@ enum berth_code plan_move_cite(const struct graph *graph, const struct move *mov
         return BERTH_OK;
     enum value_source source = plan_move_is_engines(move) ? VALUE_PUBLISHED : VALUE_NOMINAL;
     if (first == NULL)
-        return plan_evidence_add_stated(evidence, start, plan_move_metric(graph, move), source, move->from, move->to, move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+        return plan_evidence_add_stated(evidence, start, plan_move_metric(graph, move), source, move->from, move->to, move->stated > move->bytes_per_s && !plan_move_is_engines(move) ? move->stated : move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
         (move->both != NULL && !plan_evidence_add(evidence, start, move->both)) || (move->both_set != NULL && !plan_evidence_add_set(evidence, start, move->both_set)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");

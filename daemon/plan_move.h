@@ -27,6 +27,8 @@ struct move {
     const struct value *rate;   /* of the snapshot: bytes per second for large sizes; NULL: only nominal is known */
     const struct value *most;   /* of the snapshot: links are said to carry more than this, the most that is known at one end (plan_pairs_move), or of cores over the link between two packages; NULL: no such */
     const struct engine_limit *engine; /* static: what stops such engines though links carry more, where only links tell of the rate (engine_limit.h): kernels go before it where both take as long; NULL nothing */
+    double stated;              /* only links tell of the rate, which is what such reach of this; 0 no such */
+    const char *reach;          /* static: what else was seen to reach that; NULL nobody says what such links reach */
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
     double t0_queue_ns, t0_call_ns; /* NAN unknown */
     double t0_chain_ns, t0_behind_ns, t0_launch_ns, t0_end_ns; /* of pieces, and of further ways (transfer.h); NAN unknown */

@@ -7,6 +7,7 @@
 
 #include "apu.h"
 #include "plan_ends.h"
+#include "plan_nominal.h"
 #include "plan_pairs_alike.h"
 #include "plan_step.h"
 
@@ -25,6 +26,7 @@ struct plan_pairs {
     void **slot; /* (from * memory_count + to) * PAIRS_SLOTS + number */
     struct pair *item;
     const struct resource_model *model; /* of the snapshot */
+    struct plan_nominal nominal;
     double lane_bytes_per_s[64 * LANES_WORDS];
 };
 
@@ -288,6 +290,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         }
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count + (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
+        plan_nominal_note(&pairs->nominal, graph, model->structure, &pair->move);
         find_limits(snap, model, pair);
     }
     guess_both(pairs);
@@ -471,6 +474,8 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
         limit(&move, at_to);
         is_known = at_from != NULL || at_to != NULL;
     }
+    if (!is_own)
+        plan_nominal_scale(&pairs->nominal, snap->graph, pairs->model->structure, &move);
     *ret = move;
     return true;
 }
@@ -484,6 +489,5 @@ static const struct pair *find_either(const struct plan_pairs *pairs, place_id f
 
 bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by)
 {
-    const struct pair *other = find_either(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL);
-    return find_either(pairs, from, to, by) == NULL && other != NULL && (by == MOVE_COPY_ENGINE || other->move.rate->source == VALUE_MEASURED);
+    return find_either(pairs, from, to, by) == NULL && find_either(pairs, from, to, by == MOVE_KERNEL ? MOVE_COPY_ENGINE : MOVE_KERNEL) != NULL;
 }

@@ -82,8 +82,7 @@ bool plan_pairs_move(struct snapshot *snap, const struct plan_pairs *pairs, plac
  * one gpu's kernels in both it is so where they share the gpu (plan_way_kernels). NAN: no memory. */
 double plan_pairs_both(struct snapshot *snap, const struct move *move);
 
-/* Whether that mechanism is priced by links alone where something better is known: copy engines, which are narrower than links by design, where kernels are; kernels, where copy engines were
- * measured. Such a price goes before no other. */
+/* Whether that mechanism is priced by links alone where the other one was measured or published. Such a price goes before no other (plan_source.h). */
 bool plan_pairs_is_guess(const struct plan_pairs *pairs, place_id from, place_id to, enum move_by by);
 
 /* Whether bytes on their way to elsewhere may stop there: a gpu, or memory of the host's own. */

@@ -166,7 +166,7 @@ static bool find_left_out(struct route_work *work, size_t taken)
     if (direct == NULL || !plan_way_direct(&ends, direct->way[0].hop[0].by, &ways[0]))
         return true;
     double alone = plan_way_rate(&ways[0]);
-    if (!plan_split_find(&ends, !work->request.overlap, plan_route_order_firsts(work->answer), alone / ROUTE_WORTH, ways, &found, &shared))
+    if (!plan_split_find(&ends, !work->request.overlap, plan_route_order_firsts(work->answer), alone / ROUTE_WORTH, false, ways, &found, &shared))
         return false;
     double together = plan_split_rate(ways, found);
     if (found > taken && ROUTE_WORTH * together > alone)
@@ -174,26 +174,35 @@ static bool find_left_out(struct route_work *work, size_t taken)
     return true;
 }
 
-/* Several ways at once, where they are faster than the direct ones. False when out of memory. */
+/* Several ways at once, the fastest of those that may lead, or of all; where they are faster than limit_ns, which becomes their time. False when out of memory. */
+static bool add_fastest(struct route_work *work, unsigned firsts, double direct_rate, bool must_lead, double *limit_ns)
+{
+    struct way ways[ROUTE_WAYS_MAX];
+    const char *shared = NULL;
+    size_t found;
+    if (!plan_split_find(&work->ends, !work->request.overlap, firsts, direct_rate / ROUTE_WORTH, must_lead, ways, &found, &shared))
+        return false;
+    double time_ns = found > 0 ? add_option(work, ways, found, shared)->predicted.time_ns : INFINITY;
+    if (found > 0 && time_ns >= *limit_ns)
+        work->answer->count--;
+    *limit_ns = fmin(*limit_ns, time_ns);
+    return true;
+}
+
+/* What may lead, and what may be faster and is worth measuring. False when out of memory. */
 static bool add_split(struct route_work *work)
 {
     struct route_answer *answer = work->answer;
-    struct way ways[ROUTE_WAYS_MAX];
     const struct route_option *direct = plan_route_order_direct(answer);
     unsigned firsts = plan_route_order_firsts(answer);
-    const char *shared = NULL;
     double direct_ns = INFINITY;
-    size_t found;
     if (direct == NULL || firsts == 0)
         return true;
     for (size_t i = 0; i < answer->count; i++)
         if (is_direct(&answer->option[i]))
             direct_ns = fmin(direct_ns, answer->option[i].predicted.time_ns);
-    if (!plan_split_find(&work->ends, !work->request.overlap, firsts, rate_of(direct) / ROUTE_WORTH, ways, &found, &shared))
-        return false;
-    if (found > 0 && add_option(work, ways, found, shared)->predicted.time_ns >= direct_ns)
-        answer->count--;
-    return true;
+    double direct_rate = rate_of(direct);
+    return add_fastest(work, firsts, direct_rate, true, &direct_ns) && add_fastest(work, firsts, direct_rate, false, &direct_ns);
 }
 
 /* No split by links of which what its ways share leaves one of them less than is worth it. */
@@ -278,6 +287,17 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
     return err_set(err, BERTH_NOT_MEASURED, "neither measurements nor links say what a transfer from %s to %s takes%s", from->name, to->name, why);
 }
 
+/* What would be faster than the first, if it is what nobody measured. */
+static void note_worth(const struct route_work *work)
+{
+    struct route_answer *answer = work->answer;
+    for (size_t i = 1; i < answer->count; i++) {
+        struct route_option *option = &answer->option[i];
+        if (!option->is_evident && option->predicted.time_ns < answer->option[0].predicted.time_ns)
+            plan_source_command(&work->ends, option->way, option->way_count, option->worth_measuring);
+    }
+}
+
 /* Cites each option; the first one last, so that what overlap adds to it stands with it. */
 static enum berth_code cite_all(struct route_work *work, struct berth_err *err)
 {
@@ -346,6 +366,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     if (code == BERTH_OK && is_known)
         code = add_others(work, err);
     plan_route_order(answer);
+    note_worth(work);
     if (code == BERTH_OK)
         code = cite_all(work, err);
     if (code == BERTH_OK && request->meanwhile_count == 0)

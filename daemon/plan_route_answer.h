@@ -2,9 +2,10 @@
  * What Route is asked and what it answers, apart from who finds it (plan_route.h), who says it (plan_route_say.h) and what a program calls for it (plan_call.h).
  */
 #pragma once
-#include "request_limits.h"
+#include "plan_source.h"
 #include "plan_split.h"
 #include "plan_step.h"
+#include "request_limits.h"
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
@@ -39,8 +40,11 @@ struct route_option {
     bool is_at_least;         /* so few bytes by what says nothing of starting them: predicted is a lower bound */
     bool is_guess;            /* by links beside what is better known (plan_pairs_is_guess): may not lead */
     bool knows_both;          /* what both directions get at once was measured of every hop, or is not asked; else plan_pairs.h has what stands for it */
-    bool is_clear;            /* direct and no guess, or for very many bytes better by ROUTE_WORTH than the direct way it is compared with, whatever the size asked for */
+    bool is_together;         /* one transfer, or what several share was measured (plan_source.h) */
+    bool is_evident;          /* what its price rests on lets it go before the direct way it is compared with (plan_source.h) */
+    bool is_clear;            /* that, and direct and no guess, or for very many bytes better by ROUTE_WORTH than that direct way, whatever the size asked for */
     bool may_lead;            /* may go first (plan_route_order_may_lead) */
+    char worth_measuring[SOURCE_COMMAND_SIZE]; /* faster than the first, and not first for what it rests on: the command that measures that; "" no such */
     struct prediction predicted;
     const char *shared;       /* of the snapshot: what it shares, with what moves meanwhile or with itself, and is slowed by; NULL nothing */
     uint8_t beside[ROUTE_WAYS_MAX][WAY_HOPS_MAX]; /* kernels of what moves meanwhile on the gpu of each hop that is one, too */
@@ -81,7 +85,7 @@ static inline double plan_route_answer_piece(const struct route_option *option, 
 /* Whether all that the time of so many bytes rests on was measured, of just that. */
 static inline bool plan_route_answer_is_measured(const struct route_option *option, double bytes)
 {
-    bool all = option->knows_both && !option->is_by_links && !option->is_at_least;
+    bool all = option->knows_both && option->is_together && !option->is_by_links && !option->is_at_least;
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             const struct move *hop = &option->way[w].hop[i];

@@ -6,9 +6,11 @@
 static void begin(const struct route_work *work, const struct way *ways, size_t count, const char *shared, struct route_option *ret)
 {
     ret->way_count = count;
+    ret->worth_measuring[0] = '\0';
     ret->shared = shared;
     memset(ret->beside, 0, sizeof ret->beside);
-    ret->is_known = ret->is_guess = ret->is_by_links = ret->is_clear = false;
+    ret->is_known = ret->is_guess = ret->is_by_links = ret->is_evident = ret->is_clear = false;
+    ret->is_together = plan_source_is_together(&work->ends, ways, count);
     ret->knows_both = true;
     memcpy(ret->way, ways, count * sizeof *ways);
     for (size_t i = 0; i < count && work->request.both; i++)

@@ -4,13 +4,25 @@ static bool is_direct(const struct route_option *option) { return plan_route_ans
 
 static double rate_of(const struct route_option *option) { return plan_split_rate(option->way, option->way_count); }
 
+static enum source source_of(const struct route_option *option) { return plan_source_of_ways(option->way, option->way_count); }
+
+/* Of two direct ways. */
+static bool is_better(const struct route_option *option, const struct route_option *found)
+{
+    if (option->is_known != found->is_known)
+        return option->is_known;
+    if (source_of(option) != source_of(found))
+        return source_of(option) < source_of(found);
+    return option->way[0].hop[0].by < found->way[0].hop[0].by;
+}
+
 const struct route_option *plan_route_order_direct(const struct route_answer *answer)
 {
     const struct route_option *found = NULL;
     for (size_t i = 0; i < answer->count; i++) {
         const struct route_option *option = &answer->option[i];
-        bool is_better = is_direct(option) && (found == NULL || (option->is_known != found->is_known ? option->is_known : option->way[0].hop[0].by < found->way[0].hop[0].by));
-        found = is_better ? option : found;
+        if (is_direct(option) && (found == NULL || is_better(option, found)))
+            found = option;
     }
     return found;
 }
@@ -40,7 +52,9 @@ double plan_route_order_worth(const struct route_option *option, const struct ro
 /* By rates and not by the times of that size: so that a few bytes more do not take less because another option may lead from there on. */
 bool plan_route_order_may_lead(struct route_option *option, const struct route_option *direct)
 {
-    option->is_clear = is_direct(option) || (direct != NULL && !option->is_by_links && !option->is_guess && ROUTE_WORTH * rate_of(option) > rate_of(direct));
+    bool is_one = plan_route_answer_is_direct(option);
+    option->is_evident = plan_source_may_lead(option->way, option->way_count, option->is_together, direct != NULL && is_one ? source_of(direct) : SOURCE_NOMINAL);
+    option->is_clear = option->is_evident && (is_direct(option) || (direct != NULL && !option->is_by_links && !option->is_guess && ROUTE_WORTH * rate_of(option) > rate_of(direct)));
     double worth = is_direct(option) ? plan_route_order_worth(option, direct) : 1 + ROUTE_DOUBT;
     return option->is_clear && (worth == 1 || option->predicted.time_ns * worth < direct->predicted.time_ns);
 }

@@ -30,7 +30,8 @@ static void warn_of_hop(const struct route_said *said, const struct move *hop, d
                   plan_move_is_own(hop)    ? half_of(graph, hop)
                   : plan_move_is_back(hop) ? "it counts with what the other direction gets (why)"
                   : plan_move_is_engines(hop) ? "it counts with what is published of such copy engines (why), whatever links are said to carry"
-                  : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry" : "the time is what the links are said to allow at best");
+                  : hop->most != NULL ? "it counts with the most that is known at either end (why), whatever links are said to carry"
+                  : hop->reach != NULL ? "it counts with what such links reach of what they are said to carry" : "the time is what the links are said to allow at best");
         if (plan_move_lacks_start(hop, piece))
             plan_warn(warnings, "what starting a transfer from %s to %s costs was not measured: the time of so few bytes is at least this", from, to);
     } else if (!plan_move_knows(hop, piece)) {
@@ -205,6 +206,9 @@ static void say_way(const struct route_said *said, const struct route_option *op
     else if (plan_move_is_engines(hop))
         plan_warn(&said->answer->reasons, "%s%s: %s to %s counts with %.1f GB/s, where copy engines of %s stop (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   hop->bytes_per_s / 1e9, hop->engine->gfx, hop->engine->source);
+    else if (hop->stated > 0 && hop->reach != NULL)
+        plan_warn(&said->answer->reasons, "%s%s: %s to %s%s counts with %.1f GB/s of the %.1f that its links are said to carry, as much as %s reach", share, name, graph_place(graph, hop->from)->name,
+                  graph_place(graph, hop->to)->name, way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, hop->stated / 1e9, hop->reach);
     else
         plan_warn(&said->answer->reasons, "%s%s: %s to %s%s gets %.1f GB/s alone (%s)", share, name, graph_place(graph, hop->from)->name, graph_place(graph, hop->to)->name,
                   way->hop_count > 1 ? ", its slowest hop," : "", hop->bytes_per_s / 1e9, source_of(hop));
@@ -235,16 +239,27 @@ static void say_starting(const struct route_said *said, const struct route_optio
         plan_warn(&said->answer->reasons, "starting it costs its caller %.1f \u00b5s of %.1f \u00b5s", hop->t0_call_ns / 1e3, option->predicted.time_ns / 1e3);
 }
 
+/* What keeps it from going first. */
+static const char *lack_of(const struct route_option *option)
+{
+    enum source source = plan_source_of_ways(option->way, option->way_count);
+    return source == SOURCE_NOMINAL     ? "that is what links are said to carry, and nobody measured it"
+           : source == SOURCE_PUBLISHED ? plan_route_answer_is_direct(option) ? "that was published, and not measured here" : "its transfers were published, and nobody measured them together"
+                                        : "nobody measured what its transfers get at the same time";
+}
+
 /* It is faster, and not the first. */
 static void say_passed_over(const struct route_said *said, const struct route_option *option, const char *name)
 {
     const struct route_option *best = &said->answer->option[0], *direct = plan_route_order_direct(said->answer);
     double times = option->predicted.time_ns / best->predicted.time_ns;
-    if (option->is_by_links)
+    if (!option->is_evident && !option->is_by_links && !option->is_guess)
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long, but %s: it goes behind what is known better", name, times, lack_of(option));
+    else if (option->is_by_links)
         plan_warn(&said->answer->reasons, "%s would take %s%.2f times as long by what links are said to carry, but what several transfers cost was not measured", name,
                   option->is_at_least && !best->is_at_least ? "at least " : "", times);
     else if (option->is_guess)
-        plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured of it, and of the first something was", name, times);
+        plan_warn(&said->answer->reasons, "%s would take %.2f times as long by its links, but nothing was measured or published of it, and of the first something was", name, times);
     else if (option->is_known && option->is_clear)
         plan_warn(&said->answer->reasons, "%s is predicted to take %.1f %% less, which is no more than these numbers are known to: %s goes first", name, 100 * (1 - times),
                   plan_route_answer_is_direct(option) ? "the copy engine, which leaves the gpus free," : "one transfer");

@@ -165,7 +165,7 @@ static double b80(struct sizes *sizes)
     return bytes;
 }
 
-/* An answer has one split at most. */
+/* An answer has one split at most that may lead. */
 static void find_fewer(const struct way_ends *ends, const struct route_answer *answer, struct fewer *ret)
 {
     const struct route_option *compared = plan_route_order_direct(answer);
@@ -174,11 +174,11 @@ static void find_fewer(const struct way_ends *ends, const struct route_answer *a
     memset(ret->rate, 0, sizeof ret->rate);
     memset(ret->least_ns, 0, sizeof ret->least_ns);
     for (size_t i = 0; i < answer->count; i++)
-        for (size_t count = 2; count < answer->option[i].way_count && !answer->option[i].is_by_links; count++) {
+        for (size_t count = 2; count < answer->option[i].way_count && answer->option[i].is_clear; count++) {
             const char *shared;
             struct way *way = ret->way[count - 1];
             memcpy(way, answer->option[i].way, count * sizeof *way);
-            ret->may_lead[count - 1] = plan_share_ways(ends, way, count, &shared) && ROUTE_WORTH * plan_split_rate(way, count) > direct;
+            ret->may_lead[count - 1] = plan_share_ways(ends, way, count, &shared) && plan_source_may_lead(way, count, plan_source_is_together(ends, way, count), SOURCE_MEASURED) && ROUTE_WORTH * plan_split_rate(way, count) > direct;
             ret->rate[count - 1] = plan_split_rate(way, count);
             ret->least_ns[count - 1] = plan_chain_least_ns(way, count);
             if (ret->may_lead[count - 1])

@@ -231,11 +231,12 @@ struct wanted {
     const struct way_ends *ends;
     unsigned firsts;
     double enough;
+    bool must_lead;
 };
 
 static bool is_wanted(const struct wanted *wanted, const struct chain_set *set, bool is_enough)
 {
-    return (set->rate > wanted->enough) == is_enough && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
+    return (set->rate > wanted->enough) == is_enough && (set->may_lead || !wanted->must_lead) && wanted->ends->bytes >= (double)set->count * SPLIT_LEAST && (wanted->firsts >> set->first & 1) != 0 && plan_chain_may(wanted->ends, set);
 }
 
 /* What each set takes at least; INFINITY: it is not wanted. */
@@ -285,10 +286,10 @@ static const struct chain_set *fastest(const struct chain_list *list, const stru
     }
 }
 
-bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough, struct way *way, size_t *ret_count, const char **ret_shared)
+bool plan_split_find(const struct way_ends *ends, bool kernels, unsigned firsts, double enough, bool must_lead, struct way *way, size_t *ret_count, const char **ret_shared)
 {
     const struct chain_list *list = plan_chain_list(ends, kernels);
-    const struct wanted wanted = {ends, firsts, enough};
+    const struct wanted wanted = {ends, firsts, enough, must_lead};
     double *least_ns = list != NULL ? malloc((list->with_direct + 1) * sizeof *least_ns) : NULL;
     if (least_ns == NULL) {
         plan_chain_done(list);

@@ -93,6 +93,11 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_json(print, call.needs_restart ? json_true() : json_false());
     print_key(print, "may_lead");
     print_json(print, option->may_lead ? json_true() : json_false());
+    print_key(print, "worth_measuring");
+    if (option->worth_measuring[0] != '\0')
+        print_string(print, option->worth_measuring);
+    else
+        print_json(print, json_null());
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");

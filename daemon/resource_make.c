@@ -101,10 +101,23 @@ static void use_port(const struct making *making, struct resource_pair *pair, pl
     use(pair, making->port[2][place->parent]);
 }
 
+/* The first of the links that say the least; LINK_PATH_STATED none does. */
+static uint32_t narrowest_of(const struct graph *graph, const struct link_path *path)
+{
+    uint32_t found = LINK_PATH_STATED;
+    for (size_t i = path->step_count; i-- > 0;) {
+        const struct link *link = &graph->links[path->step[i].link];
+        if (link->nominal_bytes_per_s > 0 && (found == LINK_PATH_STATED || link->nominal_bytes_per_s <= graph->links[found].nominal_bytes_per_s))
+            found = path->step[i].link;
+    }
+    return found;
+}
+
 /* The way's width: of links between packages that do not say theirs, what cores get over them. */
 static void fill_width(const struct making *making, const struct link_path *path, struct resource_pair *pair)
 {
     pair->bytes_per_s = path->bytes_per_s;
+    pair->narrowest = narrowest_of(making->graph, path);
     for (size_t i = 0; path->unstated != LINK_PATH_STATED && i < path->step_count; i++) {
         uint32_t number = path->step[i].link;
         const struct link *link = &making->graph->links[number];
@@ -112,7 +125,7 @@ static void fill_width(const struct making *making, const struct link_path *path
         if (link->kind != LINK_SMP || link->nominal_bytes_per_s > 0)
             continue;
         if (item == NONE || !(making->structure->item[item].bytes_per_s > 0)) {
-            *pair = (struct resource_pair){.unstated = number};
+            *pair = (struct resource_pair){.unstated = number, .narrowest = LINK_PATH_STATED};
             return;
         }
         if (making->structure->item[item].bytes_per_s < pair->bytes_per_s) {
@@ -135,7 +148,7 @@ static bool goes_over_switches(const struct making *making, place_id from, place
     double rate = link_switches_between(making->switches, from, to, &ways);
     if (ways < 2 || rate < path->bytes_per_s)
         return false;
-    *pair = (struct resource_pair){.bytes_per_s = rate, .unstated = LINK_PATH_STATED};
+    *pair = (struct resource_pair){.bytes_per_s = rate, .unstated = LINK_PATH_STATED, .narrowest = narrowest_of(making->graph, path)};
     use_switches(making, from, to, pair);
     return true;
 }
@@ -272,6 +285,7 @@ static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
     size_t items = 3 * making->graph->link_count + 10 * making->graph->place_count;
+    structure->graph = making->graph;
     structure->paths = link_paths_new(making->graph);
     structure->hive = resource_hive_find(making->graph);
     making->switches = link_switches_new(making->graph);

@@ -73,6 +73,15 @@ double resource_structure_width(const struct resource_structure *structure, plac
     return pair != NULL ? pair->bytes_per_s : 0;
 }
 
+bool resource_structure_kind(const struct resource_structure *structure, place_id from, place_id to, enum link_kind *ret)
+{
+    const struct resource_pair *pair = resource_structure_pair(structure, from, to);
+    if (pair == NULL || !(pair->bytes_per_s > 0) || pair->narrowest == LINK_PATH_STATED)
+        return false;
+    *ret = structure->graph->links[pair->narrowest].kind;
+    return true;
+}
+
 const struct value *resource_structure_cores(const struct resource_structure *structure, place_id from, place_id to)
 {
     const struct resource_pair *pair = resource_structure_pair(structure, from, to);

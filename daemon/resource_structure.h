@@ -58,6 +58,7 @@ struct resource_nominal {
 struct resource_structure {
     struct resource_nominal *item;
     size_t count;
+    const struct graph *graph;
     struct link_paths *paths;
     place_id *hive;             /* private: by place (resource_hive.h) */
     struct resource_pair *pair; /* private: by places */
@@ -78,6 +79,9 @@ bool resource_structure_has(const struct resource_structure *structure, const st
 
 /* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
+
+/* Of what kind the narrowest link on the way is. False where resource_structure_width says nothing. */
+bool resource_structure_kind(const struct resource_structure *structure, place_id from, place_id to, enum link_kind *ret);
 
 /* What cores get over the narrowest link on the way where that is what its width is from; NULL: links' own figures say it. */
 const struct value *resource_structure_cores(const struct resource_structure *structure, place_id from, place_id to);

@@ -5,7 +5,7 @@
 /* Of two places: from one to the other. */
 struct resource_pair {
     double bytes_per_s;
-    uint32_t unstated;
+    uint32_t unstated, narrowest; /* links */
     const struct value *cores;
     uint16_t use[RESOURCE_STRUCTURE_USES];
     uint8_t use_count;

@@ -25,3 +25,8 @@ class Node:
         """The error's name without its interface, or None, and what came with it."""
         error, answer = self.peer.call("io.berth.Placement." + method, request)
         return error and error.split(".")[-1], answer
+
+
+def has_links_alone(answer):
+    """Whether a transfer between gpus in it is priced by what links are said to carry."""
+    return any(value["source"] == "nominal" and value["metric"].startswith("gpu_gpu") for value in answer["why"] or [])

@@ -10,6 +10,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES, Daemon  # noqa: E402
+from node import has_links_alone  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -89,19 +90,20 @@ def best_is_never_worse_than_one_way_of_copying():
     with on(WITH_GPUS) as nodes:
         for node in nodes:
             for request in requests_for(node):
-                best = time_of(node.bind(**request))
+                best = time_of(answer := node.bind(**request))
                 for mechanism in ("copy_engine", "kernel"):
-                    single = time_of(node.bind(**request, mechanism=mechanism))
+                    other = node.bind(**request, mechanism=mechanism)
+                    single = None if has_links_alone(other) and not has_links_alone(answer) else time_of(other)  # what links say goes before nothing else
                     assert single is None or best is not None and best <= single * (1 + 1e-9), (request, mechanism, best, single)
                     compared += single is not None
     assert compared > 300, compared
 
 
 def the_environment_has_the_runtime_copy_as_was_priced():
-    """On MI250X, where kernels are faster between gpus and copy engines are what happens without a word."""
+    """On MI250X, where copy engines were published, which happen without a word, and of kernels links tell."""
     ring = {"tasks": 4, "pattern": "ring", "bytes": 64 * MIB}
     with Node("mi250x") as node:
-        for mechanism, value, words in [("best", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0 in the tasks' environment"), ("kernel", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0"), ("copy_engine", "1", "by copy engine")]:
+        for mechanism, value, words in [("best", "1", "by copy engine"), ("kernel", "0", "by kernel: HSA_ENABLE_PEER_SDMA=0"), ("copy_engine", "1", "by copy engine")]:
             answer = node.bind(**ring, mechanism=mechanism)
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == value for task in answer["tasks"]), (mechanism, answer["tasks"])
             assert any("copies between gpus go " + words in reason for reason in answer["reasons"]), (mechanism, answer["reasons"])
@@ -202,10 +204,9 @@ def a_lower_bound_does_not_go_before_a_whole_price():
         few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
         assert any("the best that counts as taking longer takes at least 1.04 µs (not all measured): gpu0, gpu2" in line for line in few["reasons"]), few["reasons"]
     with Node("mi250x") as node:
-        answer = node.bind(tasks=4, pattern="ring", bytes=1024, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
-        assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"], answer
-        for words in ("by copy engine a step takes at least 20.5 ns", "takes longer takes at least 20.5 ns (not all measured): gpu0, gpu6", "by kernel at no more than 100.0 GB/s"):
-            assert any(words in line for line in answer["reasons"]), (words, answer["reasons"])
+        for mechanism, words in (("best", "by copy engine at no more than 50.0 GB/s"), ("kernel", "by kernel at no more than 75.0 GB/s")):
+            answer = node.bind(tasks=4, pattern="ring", bytes=1024, mechanism=mechanism, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
+            assert answer["proven_optimal"] and answer["predicted"]["low_ns"] == answer["predicted"]["time_ns"] and any(words in line for line in answer["reasons"]), (words, answer)
         assert any(line.endswith("the same gpus take as long (not all measured)") for line in node.bind(tasks=2, host_bytes=256 * MIB)["reasons"])
 
 
@@ -301,13 +302,12 @@ def every_task_gets_its_share_of_what_is_near():
 
 def what_is_not_known_is_said():
     """What starting few bytes costs; and transfers of which nothing is known, beside which the others have their price."""
-    few = "what starting a transfer costs is not known"
     for name, pattern in (("mi250x", "pairs"), ("gh200-quad", "ring")):
         with Node(name) as node:
             for size, small in ((4096, True), (64 * MIB, False)):
                 answer = node.bind(tasks=2, pattern=pattern, bytes=size)
                 predicted = answer["predicted"]
-                assert any(few in line for line in answer["warnings"]) == small, answer["warnings"]
+                assert any(words in line for words in ("what starting a transfer costs is not known", "what so few bytes take was not measured") for line in answer["warnings"]) == small, answer["warnings"]
                 assert (predicted["low_ns"], predicted["high_ns"]) == (predicted["time_ns"] if small else None, None), predicted
     for name, words in (("gh200-quad", "this node has no nic"), ("h200x4", "nic0 to gpu0")):
         with Node(name) as node:

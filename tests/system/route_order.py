@@ -20,7 +20,7 @@ LITTLE_SLACK = 1 + 1e-9
 JUMP = 1.06  # what is further from the price of up to five bytes less is no rounding
 SHARES_SLACK = 1.001  # several ways end together to a thousandth
 # What a reason says of an option that is faster than the first one.
-PASSED_OVER = ("but what several transfers cost was not measured", "but nothing was measured of it", "which is no more than these numbers are known to", "what one transfer by", "what so few bytes take there was not measured")
+PASSED_OVER = ("but what several transfers cost was not measured", "it goes behind what is known better", "but nothing was measured or published of it", "which is no more than these numbers are known to", "what one transfer by", "what so few bytes take there was not measured")
 
 
 class Node:

@@ -60,6 +60,23 @@ static inline void chains(struct fixture *f, place_id from, place_id to, enum me
     }
 }
 
+/* These transfers were measured at the same time, with the rate that each got. Of the values that were said until then. */
+struct together {
+    place_id from, to;
+    double gb_per_s;
+};
+
+static inline void together(struct fixture *f, enum metric metric, const struct together *its, size_t count)
+{
+    struct set_flow flow[8];
+    if (f->snap == NULL)
+        f->snap = nodes_snapshot(f->graph, f->values);
+    f->snap->sets = f->snap->sets != NULL ? f->snap->sets : sets_new();
+    for (size_t i = 0; i < count; i++)
+        flow[i] = (struct set_flow){its[i].from, its[i].to, (char *)"", its[i].gb_per_s * GB, NAN, NAN};
+    assert_true(f->snap->sets != NULL && sets_add(f->snap->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
+}
+
 /* Of the values that were said until the first question. */
 static inline enum berth_code ask(struct fixture *f, struct route_request request)
 {

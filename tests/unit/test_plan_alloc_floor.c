@@ -171,7 +171,7 @@ static void only_what_links_tell_is_by_links(void **state)
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 2, users), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
     assert_true(f.answer.option[0].by_links && f.answer.option[0].linked == 2 && f.answer.option[1].linked == 1);
-    assert_non_null(strstr(f.answer.reasons.line[0], "(4 TB/s against 100 GB/s by links)"));
+    assert_non_null(strstr(f.answer.reasons.line[0], "(4 TB/s against 75 GB/s by links)"));
     end(&f);
 }
 

@@ -197,7 +197,7 @@ static void links_are_the_last_resort(void **state)
     link->nominal_bytes_per_s = 63 * GB;
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
-    assert_near(f.answer.option[0].predicted.time_ns, GIB / 63.0);
+    assert_near(f.answer.option[0].predicted.time_ns, GIB / (0.88 * 63)); /* what such links reach of what they are said to carry */
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_true(warned(&f, "their links are said to have"));
     end(&f);
@@ -241,7 +241,7 @@ static void what_is_known_limits_nothing_slower_or_measured(void **state)
     link_of(&f, f.numa[0], f.gpu[1], 10);
     measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[1], f.gpu[1], "how=read", 25 * GB);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
-    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 10.0);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 8.8);
     assert_true(warned(&f, "how fast gpus use numa0 was not measured: the rate that their links are said to have"));
     assert_false(warned(&f, "taken as no faster"));
     end(&f);
@@ -263,7 +263,7 @@ static void by_links_alone_the_nearest_is_first(void **state)
     link_of(&f, f.numa[0], f.gpu[1], 60);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
-    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / 30.0);
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / (0.88 * 30));
     end(&f);
 }
 

@@ -243,7 +243,7 @@ static void what_is_not_known_of_both_directions_is_as_structure_has_it(void **s
     assert_near(f.answer.option[0].predicted.time_ns, 256.0 * MIB / 40, 1e-9);
     assert_true(says(&f.answer.warnings, "both directions"));
     assert_int_equal(f.answer.crossover_count, 0);
-    assert_near(f.answer.option[1].predicted.time_ns, 256.0 * MIB / 26, 1e-9); /* they meet in the module's port */
+    assert_near(f.answer.option[1].predicted.time_ns, 256.0 * MIB * 1.02 / 40, 1e-9); /* they meet in the module's port: as much as the engine gets, less what a guess is off */
     assert_true(isnan(f.answer.option[1].predicted.high_ns));
     end(&f);
     /* One direction after the other it is still faster than the engine in both at once. */
@@ -324,8 +324,8 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
     assert_int_equal(f.answer.count, 2); /* by either mechanism */
     assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_KERNEL); /* AMD's engines may not fill links, which is all that tells of either */
-    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
-    assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 100, 1e-9);
+    assert_near(f.answer.option[0].predicted.time_ns, 64.0 * MIB / 75, 1e-9); /* three quarters of what they are said to carry */
+    assert_near(f.answer.option[1].predicted.time_ns, 64.0 * MIB / 75, 1e-9);
     assert_true(isnan(f.answer.option[0].predicted.low_ns));
     assert_int_equal(f.answer.option[0].why_count, 1);
     const struct value *stated = f.answer.evidence.item[f.answer.option[0].why];
@@ -335,13 +335,13 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
     assert_true(says(&f.answer.warnings, "what starting a transfer from gpu0 to gpu1 costs was not measured: the time of so few bytes is at least this"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
-    assert_true(says(&f.answer.warnings, "at best"));
+    assert_true(says(&f.answer.warnings, "it counts with what such links reach of what they are said to carry"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
     end(&f);
 }
 
-/* An engine of gfx90a stops at 50 GB/s, whatever links carry, and a kernel does not; between gpus of NVIDIA both are as links say, and the engine goes first. */
+/* An engine of gfx90a stops at 50 GB/s, whatever links carry, which is published and goes before what links say of a kernel; between gpus of NVIDIA both are as links say, and the engine goes first. */
 static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(void **state)
 {
     (void)state;
@@ -356,10 +356,11 @@ static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(voi
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
         assert_int_equal(f.answer.count, 2);
         const struct route_option *first = &f.answer.option[0], *second = &f.answer.option[1];
-        const struct value *stated = f.answer.evidence.item[second->why];
-        assert_int_equal(first->way[0].hop[0].by, amd ? MOVE_KERNEL : MOVE_COPY_ENGINE);
-        assert_near(first->predicted.time_ns, 64.0 * MIB / 200, 1e-9);
-        assert_near(second->predicted.time_ns, 64.0 * MIB / (amd ? 50 : 200), 1e-9);
+        const struct value *stated = f.answer.evidence.item[first->why];
+        assert_int_equal(first->way[0].hop[0].by, MOVE_COPY_ENGINE);
+        assert_near(first->predicted.time_ns, 64.0 * MIB / (amd ? 50 : 150), 1e-9);
+        assert_near(second->predicted.time_ns, 64.0 * MIB / 150, 1e-9);
+        assert_string_equal(second->worth_measuring, amd ? "berth probe gpu_gpu_kernel" : "");
         assert_int_equal(stated->source, amd ? VALUE_PUBLISHED : VALUE_NOMINAL);
         assert_near(stated->value, (amd ? 50 : 200) * GB, 1e-9);
         assert_int_equal(says(&f.answer.warnings, "what is published of such copy engines"), amd);

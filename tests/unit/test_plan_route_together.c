@@ -46,6 +46,14 @@ static bool passes(const struct route_option *option, place_id via)
     return false;
 }
 
+/* Two that gpu0 sends, to gpu1 and gpu4. */
+static void sent_together(struct fixture *f, enum metric metric, double gb_per_s)
+{
+    together(f, metric, (struct together[]){{gpu(f, 0), gpu(f, 1), gb_per_s}, {gpu(f, 0), gpu(f, 4), gb_per_s}}, 2);
+}
+
+static void kernels_together(struct fixture *f) { sent_together(f, METRIC_GPU_GPU_KERNEL_CONCURRENT, 90); }
+
 /* Kernels are twice as fast, and one program's share the gpu; each may get as little as half. */
 static void kernels_of_a_split_share_a_gpu(void **state)
 {
@@ -54,6 +62,7 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     pair(&f, 0, 1, 50, 90);
     pair(&f, 0, 4, 50, 90);
     pair(&f, 4, 1, 50, 90);
+    kernels_together(&f);
     const struct route_option *best = first(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
@@ -80,6 +89,8 @@ static void kernels_have_ways_of_their_own_in_both_directions(void **state)
         pair(&f, gpus[i][0], gpus[i][1], 60, 90);
         both(&f, METRIC_GPU_GPU_COPY_ENGINE, gpus[i][0], gpus[i][1], 120);
     }
+    kernels_together(&f);
+    sent_together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, 60);
     const struct route_option *best = first(&f, (struct route_request){.from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true});
     assert_int_equal(best->way_count, 2);
     assert_int_equal(best->way[0].hop[0].by, MOVE_KERNEL);
@@ -101,6 +112,7 @@ static void a_kernel_that_moves_meanwhile_counts_with_those_of_a_split(void **st
     pair(&f, 0, 4, 50, 90);
     pair(&f, 4, 1, 50, 90);
     pair(&f, 0, 5, 50, 90);
+    kernels_together(&f);
     struct route_transfer others[] = {{gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}, {gpu(&f, 0), gpu(&f, 5), 1024 * MIB}};
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
     double alone_ns = first(&f, request)->predicted.time_ns, alone_high_ns = f.answer.option[0].predicted.high_ns;
@@ -137,6 +149,7 @@ static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **
         for (int h = 0; h < g; h++)
             pair(&f, h, g, 90, 0);
     }
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{numa(&f, 0), gpu(&f, 0), 50}, {numa(&f, 0), gpu(&f, 1), 50}, {numa(&f, 0), gpu(&f, 2), 20}}, 3);
     const struct route_option *best = first(&f, of(numa(&f, 0), gpu(&f, 2), 1024 * MIB));
     assert_int_equal(best->way_count, 3);
     assert_true(passes(best, gpu(&f, 0)) && passes(best, gpu(&f, 1)) && !passes(best, gpu(&f, 3)));
@@ -154,6 +167,7 @@ static void both_directions_take_as_many_ways_as_were_measured(void **state)
         pair(&f, pairs[i][0], pairs[i][1], 50, 0);
         both(&f, METRIC_GPU_GPU_COPY_ENGINE, pairs[i][0], pairs[i][1], 100);
     }
+    together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 4), 50}, {gpu(&f, 0), gpu(&f, 6), 50}}, 3);
     struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
     request.both = true;
     const struct route_option *best = first(&f, request);
@@ -176,6 +190,7 @@ static void ways_that_are_left_out_in_both_directions_are_told(void **state)
             both(&f, METRIC_GPU_GPU_COPY_ENGINE, g, 0, 180);
         }
     }
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{numa(&f, 3), gpu(&f, 0), 25}, {numa(&f, 3), gpu(&f, 2), 25}, {numa(&f, 3), gpu(&f, 4), 25}}, 3);
     struct route_request request = of(numa(&f, 3), gpu(&f, 0), 1024 * MIB);
     assert_int_equal(first(&f, request)->way_count, 3);
     assert_false(says(&f.answer.reasons, "left out"));
@@ -216,6 +231,10 @@ static void copies_of_one_engine_over_one_lane_follow_each_other(void **state)
                 overheads(&f, gpu(&f, g), gpu(&f, h), METRIC_GPU_GPU_COPY_ENGINE, 10000, 4000);
             }
     }
+    struct together all[4];
+    for (int i = 0; i < 4; i++)
+        all[i] = (struct together){gpu(&f, 2 * i), numa(&f, 3), 50};
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, all, 4);
     const struct route_option *best = first(&f, of(gpu(&f, 0), numa(&f, 3), 256 * MIB));
     assert_int_equal(best->way_count, 4);
     for (size_t w = 2; w < 4; w++) {
@@ -235,6 +254,7 @@ static void a_split_shares_with_what_moves_meanwhile(void **state)
         static const int pairs[][2] = {{0, 1}, {0, 4}, {4, 1}, {0, 6}, {6, 1}};
         for (size_t i = 0; i < 5; i++)
             pair(&f, pairs[i][0], pairs[i][1], i == 1 ? (wide ? 60 : 10) : 50, 0);
+        together(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (struct together[]){{gpu(&f, 0), gpu(&f, 1), 50}, {gpu(&f, 0), gpu(&f, 4), wide ? 60 : 10}, {gpu(&f, 0), gpu(&f, 6), 50}}, 3);
         struct route_request request = of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB);
         struct route_transfer other = {gpu(&f, 0), gpu(&f, 4), 1024 * MIB};
         assert_true(passes(first(&f, request), gpu(&f, 4)));
@@ -292,7 +312,14 @@ static void two_ways_do_without_the_direct_one_that_is_slowed(void **state)
     }
     pair(&f, 0, 4, 100, 0);
     pair(&f, 0, 6, 100, 0);
-    nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, numa(&f, 3), numa(&f, 3), "how=write", 90 * GB, NAN, NAN);
+    static const int runs[][3] = {{0, 4, 6}, {0, 4}, {0, 6}, {4, 6}};
+    for (size_t r = 0; r < 4; r++) {
+        struct together run[3];
+        size_t count = r == 0 ? 3 : 2;
+        for (size_t i = 0; i < count; i++)
+            run[i] = (struct together){gpu(&f, runs[r][i]), numa(&f, 3), 90.0 / (double)count};
+        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, run, count);
+    }
     struct route_request request = of(gpu(&f, 0), numa(&f, 3), 1024 * MIB);
     const struct route_option *best = first(&f, request);
     assert_true(best->way_count == 2 && best->way[0].hop_count == 1);
