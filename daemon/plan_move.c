@@ -285,7 +285,7 @@ static double spread_of(const struct move *move, double bytes)
         off = (curve_wmax_bytes_per_s(move->curve) / move->rate->value - 1) * moving_share(move, bytes);
     if (move->curve != NULL)
         return isnan(fitted) ? fitted : hypot(off, fmax(fitted, spread_one(move->one, 0, 0, MANY))); /* the smaller a piece, the more of them were timed at once: each deviates as large ones do */
-    return move->rate != NULL && move->high >= move->low ? spread_cell_among((move->high - move->low) / 2 / move->bytes_per_s, move->rate->n, move->one) : NAN;
+    return move->rate != NULL && move->rate->source == VALUE_MEASURED && move->high >= move->low ? /* a published range is no interval */ spread_cell_among((move->high - move->low) / 2 / move->bytes_per_s, move->rate->n, move->one) : NAN;
 }
 
 double plan_move_queued_ns(const struct move *move, double bytes)

@@ -204,6 +204,7 @@ def what_was_published_goes_before_links():
             first, *others = ask(daemon, "gpu0", target, 64 << 20)["options"]
             assert [(s["mechanism"], s["via"]) for s in first["segments"]] == [("copy_engine", [])] and near(rate(first, 64 << 20), gb_per_s) and first["why"][0]["source"] == "published", first
             assert first["may_lead"] and first["worth_measuring"] is None, first
+            assert first["predicted"]["low_ns"] is None and first["predicted"]["high_ns"] is None, first  # a published range is no 95 % interval
             faster = [option for option in others if option["predicted"]["time_ns"] < first["predicted"]["time_ns"]]
             assert all(option["worth_measuring"] and not option["may_lead"] for option in faster), faster
             found = next(option for option in faster if option["worth_measuring"] == command)
