@@ -159,7 +159,7 @@ static enum metric metric_together(const struct way_ends *ends, const struct mov
 void plan_source_command(const struct way_ends *ends, const struct way *way, size_t count, char text[SOURCE_COMMAND_SIZE])
 {
     const struct hops all = all_of(way, count);
-    const char *names[METRICS_MAX];
+    const char *names[METRICS_MAX] = {NULL};
     size_t named = 0;
     for (size_t i = 0; i < all.count; i++)
         if (plan_source_of(all.hop[i]) != SOURCE_MEASURED)
