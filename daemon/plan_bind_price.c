@@ -283,7 +283,7 @@ static struct search_problem problem_of(struct bind_price *price, const struct b
     return (struct search_problem){
         .slots = request->gpu_count, .tasks = request->tasks, .each = request->each, .share = choice->share, .in_order = choice->in_order,
         .flow = price->flow, .flow_count = price->flow_count, .kinds = price->kind_count, .arc = price->arc, .use = price->use,
-        .resources = plan_load_resource_count(price->table), .sort = price->sort, .start_ns = price->start_ns, .far = choice->far, .apart = choice->apart, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
+        .resources = plan_load_resource_count(price->table), .sort = price->sort, .start_ns = price->start_ns, .far = choice->far, .apart = choice->apart, .meet = plan_bind_price_has_host(price) ? choice->meet : NULL, .unit = choice->unit, .most = choice->most, .unwanted_ns = choice->unwanted_ns, .price = price_of, .context = price,
     };
 }
 

@@ -117,6 +117,7 @@ struct bind_price_choice {
     bool in_order;
     const double *far;   /* plan_search.h */
     const double *apart;
+    const double *meet;  /* of what is moved to and from the host; not looked at where nothing is */
     const uint16_t *unit, *most; /* likewise; NULL: room for all */
     double unwanted_ns;
 };

@@ -58,18 +58,29 @@ static bool share(const struct graph *graph, place_id a, place_id b, enum place_
     return mine != PLACE_NONE && plan_above(graph, b, kind) == mine;
 }
 
+double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id b)
+{
+    bool shares_switch;
+    by_links(graph, a, b, &shares_switch);
+    place_id numa = plan_numa(graph, a);
+    if (a == b || shares_switch || share(graph, a, b, PLACE_MODULE))
+        return MEET_IN_MODULE;
+    if (numa != PLACE_NONE && plan_numa(graph, b) == numa)
+        return MEET_IN_NUMA;
+    return share(graph, a, b, PLACE_PACKAGE) ? MEET_IN_PACKAGE : 0;
+}
+
 static void look_at_pair(const struct ways *ways, size_t a, size_t b)
 {
     const struct bind_price *price = ways->price;
     const struct graph *graph = price->snap->graph;
     size_t n = price->request.gpu_count;
-    place_id x = price->request.gpu[a], y = price->request.gpu[b], numa = plan_numa(graph, x);
+    place_id x = price->request.gpu[a], y = price->request.gpu[b];
     bool shares_switch, shares_module = share(graph, x, y, PLACE_MODULE);
     double near = by_links(graph, x, y, &shares_switch);
     near = fmin(near, shares_module ? BY_SWITCH : fmax(plan_distance(price->snap, x, y), IN_NUMA)); /* that they are next to the same cores does not join them */
     ways->near[a * n + b] = ways->near[b * n + a] = near;
-    double meet = shares_module || shares_switch ? MEET_IN_MODULE : numa != PLACE_NONE && plan_numa(graph, y) == numa ? MEET_IN_NUMA : share(graph, x, y, PLACE_PACKAGE) ? MEET_IN_PACKAGE : 0;
-    ways->meet[a * n + b] = ways->meet[b * n + a] = meet;
+    ways->meet[a * n + b] = ways->meet[b * n + a] = plan_bind_structure_meet(graph, x, y);
 }
 
 /* ---- a choice ---- */

@@ -9,5 +9,8 @@
 /* Whether there is anything that it could go by: some task sends another bytes. */
 bool plan_bind_structure_tells(const struct bind_price *price);
 
+/* How much of the way to the host two gpus share: a PCIe switch or module, a NUMA node, a package; 0 nothing. */
+double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id b);
+
 /* The slots with the shortest ways. NO_MEMORY. */
 enum berth_code plan_bind_structure_choose(struct bind_price *price, const struct bind_price_choice *choice, uint16_t *ret_slot, struct berth_err *err);

@@ -20,7 +20,7 @@ struct work {
     struct bind_cores *cores;
     struct bind_traffic *traffic;
     size_t tasks, each;
-    double *far, *apart;
+    double *far, *apart, *meet;
     bool may_lack; /* no choice is known in all of its transfers: in what goes with the host or a nic some may lack a price */
 };
 
@@ -102,6 +102,7 @@ static enum berth_code describe(struct work *work, struct berth_err *err)
             place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other], module = plan_above(graph, a, PLACE_MODULE);
             bool together = a == b || (module != PLACE_NONE && plan_above(graph, b, PLACE_MODULE) == module);
             work->apart[g * n + other] = together ? 0 : OTHER_MODULE + plan_distance(work->snap, a, b);
+            work->meet[g * n + other] = plan_bind_structure_meet(graph, a, b);
         }
     }
     return code == BERTH_OK ? find_nics(work, err) : code;
@@ -122,8 +123,9 @@ static bool make_room(struct work *work)
     traffic->task_numa = calloc(work->tasks, sizeof *traffic->task_numa);
     work->far = calloc(n, sizeof *work->far);
     work->apart = calloc(n * n, sizeof *work->apart);
+    work->meet = calloc(n * n, sizeof *work->meet);
     return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL && traffic->task_numa != NULL && traffic->in_order != NULL && traffic->task_memory != NULL && traffic->order_memory != NULL && work->far != NULL &&
-           work->apart != NULL;
+           work->apart != NULL && work->meet != NULL;
 }
 
 /* As a launcher gives out gpus: the first to the first, and as evenly as it goes. */
@@ -202,7 +204,7 @@ static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bi
 
 static struct bind_price_choice choice_of(const struct work *work)
 {
-    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart,
+    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) / work->gpus->count, .in_order = work->request->in_rank_order, .far = work->far, .apart = work->apart, .meet = work->meet,
                                      .unit = work->traffic->room.unit, .most = work->traffic->room.most};
 }
 
@@ -426,6 +428,7 @@ enum berth_code plan_bind_traffic_choose(struct snapshot *snap, const struct bin
     enum berth_code code = choose(&work, answer, err);
     free(work.far);
     free(work.apart);
+    free(work.meet);
     return code;
 }
 

@@ -88,7 +88,8 @@ static struct search_cost cost_of(const struct search_problem *problem, const ui
 /* As far as is known: who leaves the order for less than that moves by chance, and as often for the worse. */
 static bool is_as_good(const struct search_cost *a, const struct search_cost *b, double same)
 {
-    return a->over <= b->over && a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far;
+    return a->over <= b->over && a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) && a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far &&
+           a->crowd <= b->crowd * (1 + SEARCH_SAME);
 }
 
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result)

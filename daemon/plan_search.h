@@ -3,7 +3,7 @@
  * choice costs is asked of the caller.
  *
  * What is less: tasks without room (struct search_problem); the time of the step; among equals how far the slots of each task are apart; then the sum of the flows' times; then how far the slots are from what
- * their tasks need; then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
+ * their tasks need; then what flows with something outside share on their way there; then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are equal.
  *
  * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices, every choice is looked at or ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing tells
  * apart merged. Once the least time is found and proven, those that take as long are told apart among choices of SEARCH_TIES_FLOWS flows in all. With more, or more tasks than that search gets through, a greedy start, annealing with a seed and a number of steps that are
@@ -30,6 +30,7 @@ struct search_cost {
     double apart; /* of the slots of each task */
     double sum_ns;
     double far;
+    double crowd;  /* how much flows with something outside share on their way */
     size_t over;   /* tasks for which there is no room where their slots are; less of these goes before all else */
     double looked; /* what asking took, in flows looked at: a search that has asked for much asks no more. Nothing is compared by it */
 };
@@ -69,11 +70,12 @@ struct search_problem {
     const double *start_ns; /* by resource: what a flow that uses it takes at least beside what it puts there; NULL nothing */
     const double *far;    /* by slot */
     const double *apart;  /* by slot and slot: of one task */
+    const double *meet;   /* by slot and slot: how much flows with something outside share; NULL nothing */
     const uint16_t *unit; /* by slot: where a task is whose first slot that is, SEARCH_ANYWHERE: room for all */
     const uint16_t *most; /* by unit: tasks for which there is room; NULL: for all */
     double least_ns;      /* no choice takes less, as the caller knows; 0 nothing */
     double unwanted_ns;   /* who takes so long, or longer, is not wanted: which of equals it is does not matter then. 0: all are */
-    struct search_cost (*price)(void *context, const uint16_t *slot); /* apart and far are not looked at */
+    struct search_cost (*price)(void *context, const uint16_t *slot); /* apart, far and crowd are not looked at */
     void *context;
 };
 
@@ -93,8 +95,8 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot, struc
 /* The bound_ns that such a search begins with, without one: no choice takes less time. False when out of memory. */
 bool plan_search_least(const struct search_problem *problem, double *ret_ns);
 
-/* Takes the slots in order instead, if they take as long to within same, a fraction of it, and SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same, and none is
- * farther. slot and result are plan_search's, whose bound stays. False when out of memory. */
+/* Takes the slots in order instead, if they take as long to within same, a fraction of it, and SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same, none is
+ * farther, and no more is shared on the way outside. slot and result are plan_search's, whose bound stays. False when out of memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot, struct search_result *result);
 
 /* Whether slots in order are as good, likewise, as other ones that another search found, as where other mechanisms copy; both settled. */

@@ -66,6 +66,8 @@ static bool fits_pair(const struct search_problem *problem, size_t i, size_t j, 
     size_t n = problem->slots;
     if (!is_same(problem->apart[i * n + j], problem->apart[a * n + b]) || !fits_units(problem, i, j, a, b))
         return false;
+    if (problem->meet != NULL && !is_same(problem->meet[i * n + j], problem->meet[a * n + b]))
+        return false;
     for (size_t k = 0; k < problem->kinds; k++) {
         const struct search_arc *x = &problem->arc[(k * n + i) * n + j], *y = &problem->arc[(k * n + a) * n + b];
         if (!is_same(x->alone_ns, y->alone_ns) || !is_same(x->launch_ns, y->launch_ns) || x->use_count != y->use_count)

@@ -28,7 +28,7 @@
 #define SAME_LOOKS    20000
 
 struct level {
-    double time_ns, apart, sum_ns, far;
+    double time_ns, apart, sum_ns, far, crowd;
     uint64_t renamings; /* that leave all slots taken so far */
 };
 
@@ -267,10 +267,13 @@ static bool is_open(struct dive *dive, size_t berth)
     after->far += problem->far[slot];
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         after->apart += problem->apart[dive->slot[other] * problem->slots + slot];
+    for (size_t other = 0; problem->meet != NULL && other < berth; other++)
+        if (dive->slot[other] != slot)
+            after->crowd += (double)(work->outside[other] * work->outside[berth]) * problem->meet[dive->slot[other] * problem->slots + slot];
     after->renamings &= slot < SEARCH_EXACT_SLOTS ? dive->alike.keeps[slot] : UINT64_MAX;
-    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, 0, 0};
+    struct search_cost least = {plan_search_work_more(after->time_ns, dive->rest_time[berth + 1]), after->apart, after->sum_ns + dive->rest_sum[berth + 1], after->far, after->crowd, 0, 0};
     if (dive->is_for_time)
-        least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
+        least.apart = least.sum_ns = least.far = least.crowd = INFINITY; /* as much time is not enough */
     int order = plan_search_work_compare(&least, &work->result.cost);
     if (order < 0 && dive->need != NULL && berth + 1 < work->berths) {
         least.time_ns = plan_search_work_more(least.time_ns, look_ahead(dive, berth));

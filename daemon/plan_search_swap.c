@@ -19,6 +19,7 @@
 #define COLD         1e-5
 #define SUM_WEIGHT   1e-4     /* beside the sixth powers, so that equals are told apart */
 #define FAR_WEIGHT   1e-7
+#define CROWD_WEIGHT 1e-8
 #define OVER_WEIGHT  1e200    /* of a berth for whose task there is no room: beside it nothing counts */
 
 struct shake {
@@ -324,6 +325,9 @@ static double cost_of(const struct shake *shake, size_t berth)
     }
     for (size_t other = berth - berth % problem->each; other < berth; other++)
         cost += FAR_WEIGHT * problem->apart[shake->slot[other] * problem->slots + slot];
+    for (size_t other = 0; problem->meet != NULL && other < berth; other++)
+        if (shake->slot[other] != slot)
+            cost += CROWD_WEIGHT * (double)(work->outside[other] * work->outside[berth]) * problem->meet[shake->slot[other] * problem->slots + slot];
     return cost;
 }
 

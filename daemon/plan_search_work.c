@@ -12,11 +12,12 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
+    work->result.cost = (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
     work->first = calloc(berths + 1, sizeof *work->first);
     work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
     work->best = calloc(berths, sizeof *work->best);
-    if (work->first == NULL || work->touching == NULL || work->best == NULL)
+    work->outside = calloc(berths, sizeof *work->outside);
+    if (work->first == NULL || work->touching == NULL || work->best == NULL || work->outside == NULL)
         return false;
     size_t used = 0;
     /* Counting sort by berth. */
@@ -27,6 +28,7 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
         at[problem->flow[f].from]++;
         if (problem->flow[f].to >= 0)
             at[problem->flow[f].to]++;
+        work->outside[problem->flow[f].from] += problem->flow[f].to < 0;
     }
     for (size_t b = 0; b <= berths; b++) {
         size_t count = at[b];
@@ -47,6 +49,7 @@ void plan_search_work_done(struct search_work *work)
     free(work->first);
     free(work->touching);
     free(work->best);
+    free(work->outside);
 }
 
 static int compare(double a, double b)
@@ -65,7 +68,9 @@ int plan_search_work_compare(const struct search_cost *a, const struct search_co
         order = compare(a->apart, b->apart);
     if (order == 0)
         order = compare(a->sum_ns, b->sum_ns);
-    return order != 0 ? order : compare(a->far, b->far);
+    if (order == 0)
+        order = compare(a->far, b->far);
+    return order != 0 ? order : compare(a->crowd, b->crowd);
 }
 
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow)
@@ -98,10 +103,25 @@ static size_t count_over(const struct search_problem *problem, const uint16_t *s
     return over;
 }
 
+/* Flows with something outside, weighed by what the slots that they are at share on the way. */
+static double crowd_of(const struct search_problem *problem, const uint16_t *slot)
+{
+    double crowd = 0;
+    size_t here[SEARCH_SLOTS_MAX] = {0};
+    for (size_t f = 0; problem->meet != NULL && f < problem->flow_count; f++)
+        if (problem->flow[f].to < 0)
+            here[slot[problem->flow[f].from]]++;
+    for (size_t a = 0; problem->meet != NULL && a < problem->slots; a++)
+        for (size_t b = 0; here[a] > 0 && b < a; b++)
+            crowd += (double)(here[a] * here[b]) * problem->meet[a * problem->slots + b];
+    return crowd;
+}
+
 void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot, struct search_cost *ret)
 {
     ret->far = ret->apart = 0;
     ret->over = count_over(problem, slot);
+    ret->crowd = crowd_of(problem, slot);
     for (size_t b = 0; b < problem->tasks * problem->each; b++) {
         ret->far += problem->far[slot[b]];
         for (size_t other = b - b % problem->each; other < b; other++)

@@ -11,6 +11,7 @@ struct search_work {
     size_t *first;        /* by berth and one more: where its flows begin in touching */
     uint32_t *touching;   /* flows; one between two berths is there twice */
     uint16_t *best;
+    size_t *outside;      /* by berth: its flows with something outside */
     struct search_result result; /* cost is of best */
     double looked;        /* by all prices that were asked for */
     bool is_final;        /* best is the one with the lowest numbers of those that cost as much, as far as was looked */

@@ -18,6 +18,13 @@ static inline void add_far(const struct node *node, const uint16_t *slot, struct
         for (size_t o = b - b % node->problem.each; o < b; o++)
             cost->apart += node->apart[slot[o] * node->problem.slots + slot[b]];
     }
+    const struct search_problem *problem = &node->problem;
+    for (size_t f = 0; problem->meet != NULL && f < problem->flow_count; f++)
+        for (size_t o = 0; o < f; o++) {
+            size_t a = slot[problem->flow[f].from], b = slot[problem->flow[o].from];
+            if (problem->flow[f].to < 0 && problem->flow[o].to < 0 && a != b)
+                cost->crowd += problem->meet[a * problem->slots + b];
+        }
 }
 
 static inline int order_of(double a, double b) { return is_less(a, b) ? -1 : is_less(b, a); }
@@ -28,7 +35,8 @@ static inline int compare(const struct search_cost *a, const struct search_cost 
     int order = order_of(a->time_ns, b->time_ns);
     order = order != 0 ? order : order_of(a->apart, b->apart);
     order = order != 0 ? order : order_of(a->sum_ns, b->sum_ns);
-    return order != 0 ? order : order_of(a->far, b->far);
+    order = order != 0 ? order : order_of(a->far, b->far);
+    return order != 0 ? order : order_of(a->crowd, b->crowd);
 }
 
 static inline void brute(struct brute *all, size_t berth)
@@ -72,7 +80,7 @@ static inline void assert_as_brute(struct node *node, const char *what, uint64_t
 {
     uint16_t slot[16];
     size_t berths = node->problem.tasks * node->problem.each;
-    struct brute all = {.node = node, .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY}};
+    struct brute all = {.node = node, .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY, .crowd = INFINITY}};
     all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
     all.full = berths - (all.fullest - 1) * node->problem.slots;
     brute(&all, 0);
@@ -108,6 +116,8 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
         node->far[i] = kind_of_node == 0 ? (double)(random_next(seed) % 2) : 0;
         for (size_t j = 0; j < slots; j++)
             node->apart[i * slots + j] = i / 2 != j / 2;
+        for (size_t j = 0; j < slots; j++)
+            node->meet[i * slots + j] = i / 2 == j / 2 ? 2 : i / 4 == j / 4;
     }
     for (size_t r = 0; r < RESOURCES; r++) {
         node->sort[r] = kind_of_node == 0 ? random_next(seed) % 2 : 0;
@@ -135,5 +145,6 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
     for (size_t f = 0; f < node->problem.flow_count; f++)
         node->flow[f].turn = node->flow[f].kind == 2; /* by kind, so that tasks that are alike stay so */
     node->problem.in_order = random_next(seed) % 5 == 0;
+    node->problem.meet = *seed % 2 ? node->meet : NULL;
     return node;
 }

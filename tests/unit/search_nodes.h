@@ -26,7 +26,7 @@ struct node {
     struct search_flow flow[FLOWS];
     uint16_t sort[RESOURCES];
     double start[RESOURCES];
-    double far[SLOTS], apart[SLOTS * SLOTS];
+    double far[SLOTS], apart[SLOTS * SLOTS], meet[SLOTS * SLOTS];
     size_t uses, priced;
 };
 

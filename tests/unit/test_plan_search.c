@@ -281,6 +281,31 @@ static void in_order_where_nothing_is_faster(void **state)
     free(node);
 }
 
+/* Of choices that take as long, the one whose flows share least on the way outside; slots in order do not stand for it. */
+static void outside_is_spread(void **state)
+{
+    (void)state;
+    uint16_t slot[4];
+    struct node *node = begin(8, 2, 1, 1);
+    for (size_t i = 0; i < 8; i++) {
+        arc_of(node, 0, i, i)->alone_ns = 1000;
+        for (size_t j = 0; j < 8; j++)
+            node->meet[i * 8 + j] = i / 2 == j / 2 ? 2 : i / 4 == j / 4;
+    }
+    node->problem.meet = node->meet;
+    for (int t = 0; t < 2; t++)
+        flow(node, 0, t, -1);
+    struct search_result result = search(node, slot), settled = result;
+    assert_true(slot[0] == 0 && slot[1] == 4 && result.is_proven);
+    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
+    assert_true(slot[0] == 0 && slot[1] == 4 && !settled.is_in_order);
+    for (size_t i = 4; i < 8; i++)
+        arc_of(node, 0, i, i)->alone_ns = 1001; /* time goes first */
+    result = search(node, slot);
+    assert_true(slot[0] == 0 && slot[1] == 2);
+    free(node);
+}
+
 /* What settling may do to any choice: it takes no longer than is known, and no task's slots get farther apart. */
 static void settling_costs_no_more_than_is_known(void **state)
 {
@@ -361,6 +386,7 @@ int main(void)
         cmocka_unit_test(the_bound_knows_what_must_be_shared),
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
         cmocka_unit_test(in_order_where_nothing_is_faster),
+        cmocka_unit_test(outside_is_spread),
         cmocka_unit_test(settling_costs_no_more_than_is_known),
         cmocka_unit_test(where_there_is_one_choice_it_is_proven),
         cmocka_unit_test(of_equals_that_are_not_wanted_any_will_do),
