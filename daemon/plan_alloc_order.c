@@ -112,6 +112,24 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct
     }
 }
 
+static bool is_own_unknown(const struct alloc_option *option) { return option->distance < 0 && isnan(time_of(option)); }
+
+/* A gpu's own memory without any figure, in whatever kind, goes before others' of which only links tell. */
+static void put_own_before_links(int64_t bytes, struct alloc_answer *answer)
+{
+    struct alloc_option *option = answer->option;
+    size_t first = 0;
+    while (first < answer->count && !(option[first].by_links && option[first].distance >= 0))
+        first++;
+    for (size_t i = first + 1; i < answer->count; i++) {
+        struct alloc_option own = option[i];
+        if (!is_own_unknown(&own) || plan_alloc_is_short(&own, bytes) != plan_alloc_is_short(&option[first], bytes))
+            continue;
+        memmove(&option[first + 1], &option[first], (i - first) * sizeof *option);
+        option[first++] = own;
+    }
+}
+
 void plan_alloc_order(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer)
 {
     double nearest = INFINITY;
@@ -121,4 +139,5 @@ void plan_alloc_order(const struct snapshot *snap, int64_t bytes, struct alloc_a
         answer->option[i].is_nearest = answer->option[i].distance <= nearest;
     qsort_r(answer->option, answer->count, sizeof *answer->option, compare_options, &bytes);
     put_nearest_first(snap, bytes, answer);
+    put_own_before_links(bytes, answer);
 }

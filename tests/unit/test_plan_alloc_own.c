@@ -223,6 +223,32 @@ static void it_is_first_where_nothing_is_known_at_all(void **state)
     }
 }
 
+static size_t at(const struct fixture *f, enum memkind kind, place_id memory)
+{
+    for (size_t i = 0; i < f->answer.count; i++)
+        if (f->answer.option[i].place.kind == kind && f->answer.option[i].place.memory == memory)
+            return i;
+    fail_msg("no %s memory on %s", memkind_names[kind], graph_place(f->graph, memory)->name);
+    return f->answer.count;
+}
+
+/* In every kind, unless something was measured of the other memory. */
+static void every_kind_of_it_is_before_what_only_links_tell(void **state)
+{
+    (void)state;
+    for (int by = 0; by < 2; by++) {
+        struct fixture f = begin(SUPERCHIP);
+        links_between_gpus(&f, 150);
+        if (by == 1)
+            measured(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "how=read", 100 * GB);
+        assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
+        size_t peer = at(&f, MEMKIND_DEVICE, f.gpu[1]);
+        assert_true(at(&f, MEMKIND_DEVICE, f.gpu[0]) < peer && at(&f, MEMKIND_SYSTEM, f.hbm[0]) < peer);
+        assert_int_equal(at(&f, MEMKIND_MANAGED, f.gpu[0]) < peer, by == 0);
+        end(&f);
+    }
+}
+
 /* Whoever is named first: where nothing has a price who uses it most decides, the first of equals by number, and what one gpu uses is one amount. */
 static void the_heaviest_user_decides_in_any_order(void **state)
 {
@@ -320,6 +346,7 @@ int main(void)
         cmocka_unit_test(firmware_speaks_of_one_memory),
         cmocka_unit_test(random_accesses_by_its_like),
         cmocka_unit_test(it_is_first_where_nothing_is_known_at_all),
+        cmocka_unit_test(every_kind_of_it_is_before_what_only_links_tell),
         cmocka_unit_test(the_heaviest_user_decides_in_any_order),
         cmocka_unit_test(a_bound_is_one_in_any_order),
         cmocka_unit_test(the_part_that_decides_is_named),
