@@ -229,6 +229,8 @@ static enum berth_code add_exact(struct work *work, struct berth_err *err)
         snprintf(named, sizeof named, "flows[%zu]", i);
         if (exact->from < 0 || exact->from >= work->world || exact->to < 0 || exact->to >= work->world)
             return err_invalid(err, named, "a flow from rank %" PRId64 " to rank %" PRId64 "; there are ranks 0 to %" PRId64, exact->from, exact->to, work->world - 1);
+        if (exact->from == exact->to)
+            return err_invalid(err, named, "a flow from rank %" PRId64 " to itself: a rank sends nothing to itself", exact->from);
         enum berth_code code = check_bytes(named, exact->bytes, err);
         if (code != BERTH_OK)
             return code;

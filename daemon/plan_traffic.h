@@ -46,7 +46,7 @@ struct traffic {
     size_t count;
 };
 
-/* What a rank sends to itself, and what others send each other, is no flow. Fails with INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes or
+/* What others send each other is no flow. Exact flows of a rank to itself are refused. Fails with INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes or
  * flows and saying what is available; NO_MEMORY. */
 enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret, struct berth_err *err);
 void plan_traffic_done(struct traffic *traffic);

@@ -64,7 +64,7 @@ def traffic(draw, tasks):
         request["host_bytes"] = draw.choice([size, 64 * MIB])
     if sort == "flows":
         ends = [(draw.randrange(tasks), draw.randrange(tasks)) for _ in range(draw.randint(1, 6))]
-        request["flows"] = [{"from": a, "to": b, "bytes": draw.choice([size, MIB, 64 * MIB])} for a, b in ends]
+        request["flows"] = [{"from": a, "to": b, "bytes": draw.choice([size, MIB, 64 * MIB])} for a, b in ends if a != b]
     return request
 
 

@@ -77,6 +77,7 @@ def wrong_usage_is_64_and_one_line():
         (["bind", "-n", "2", "--gpus", ",", "--node", NODE], "not \",\""), (["alloc", "1G", "--gpus=", "--node", NODE], "not \"\""), (["bind", "-n", "2", "--world", "0"], "from 1"),
         *((["bind", "-n", "2", "--flow", flow], f"--flow takes FROM:TO:SIZE, such as 0:1:64M, not {flow}") for flow in ("", "0:1", "0:1:", "0:1:x", "a:1:1", "0:-1:1", "0:1:1:1", "0::1", "9999999999:1:1")),
         *((["bind", "-n", "2", "--ranks", ranks], f"--ranks takes a list such as 0-3,8, not \"{ranks}\"") for ranks in ("", "x", "3-1", "1,", "-1", "0-9999999", "9999999999")),
+        (["bind", "-n", "2", "--flow", "0:0:1M", "--node", NODE], "a flow from rank 0 to itself: a rank sends nothing to itself"),
         (["bind", "-n", "2", "--flow", "0:5:1M", "--node", NODE], "a flow from rank 0 to rank 5; there are ranks 0 to 1"), (["bind", "-n", "2", "--ranks", "4", "--world", "8", "--node", NODE], "1 rank for 2 tasks"),
         (["bind", "-n", "2", "--ranks", "4-5", "--pattern", "ring", "--bytes", "1M", "--node", NODE], "world"),
         (["alloc", "1G", "--kind", "pinned,"], "system, pinned, managed, device; not \"\""),
@@ -255,7 +256,7 @@ def bind_says_what_can_be_checked():
         return " ".join(out.split())
 
     # Nothing moves: the ranks are there, only no bytes go from one to another.
-    for words in (["--pattern", "ring", "--bytes", 0], ["--flow", "0:0:1M"]):
+    for words in (["--pattern", "ring", "--bytes", 0], ["--flow", "0:1:0"]):
         assert "no byte leaves a rank here for another, or comes to one" in said("h200x4", "-n", 2, *words), words
     # A rate that has what starting takes in it is one of that size: more is seen of large ones, alone and of the port that they share.
     assert "390.0 GB/s alone at that size" in said("h200x4", "-n", 4, "--pattern", "alltoall", "--bytes", "256M") and "397.5 GB/s together, 390.0 alone at that size;" in said("h200x4", "-n", 4, "--pattern", "alltoall", "--bytes", "256M")

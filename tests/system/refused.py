@@ -67,6 +67,7 @@ def flows_to_ranks_that_do_not_exist():
     for node in all_nodes():
         for flow, said in (({"from": 0, "to": 9, "bytes": MIB}, "rank 0 to rank 9"), ({"from": -1, "to": 1, "bytes": MIB}, "rank -1 to rank 1")):
             node.refuses("Bind", {"tasks": 2, "flows": [flow]}, "InvalidParameter", "flows", said, "there are ranks 0 to 1")
+        node.refuses("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 0, "bytes": MIB}]}, "InvalidParameter", "flows[0]", "from rank 0 to itself")
         node.command_refuses(["bind", "-n", 2, "--flow", "0:9:1M"], "InvalidParameter", "rank 0 to rank 9; there are ranks 0 to 1")
 
 

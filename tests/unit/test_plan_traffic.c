@@ -126,9 +126,9 @@ static void ranks_elsewhere_are_away(void **state)
 static void exact_flows_add_to_the_pattern(void **state)
 {
     (void)state;
-    const struct traffic_exact exact[] = {{0, 1, 5}, {1, 1, 99}, {0, 1, 6}, {7, 0, 3}, {7, 8, 100}, {1, 2, 0}, {2, 0, 8}};
+    const struct traffic_exact exact[] = {{0, 1, 5}, {0, 1, 6}, {7, 0, 3}, {7, 8, 100}, {1, 2, 0}, {2, 0, 8}};
     const int64_t ranks[] = {0, 1, 2};
-    struct traffic traffic = ask((struct traffic_request){.tasks = 3, .ranks = ranks, .world = 9, .pattern = TRAFFIC_PAIRS, .bytes = 10, .exact = exact, .exact_count = 7});
+    struct traffic traffic = ask((struct traffic_request){.tasks = 3, .ranks = ranks, .world = 9, .pattern = TRAFFIC_PAIRS, .bytes = 10, .exact = exact, .exact_count = 6});
     assert_true(bytes_of(&traffic, 0, 1) == 21 && bytes_of(&traffic, 1, 0) == 10 && bytes_of(&traffic, TRAFFIC_AWAY, 0) == 3 && bytes_of(&traffic, 2, 0) == 8);
     assert_true(bytes_of(&traffic, 2, TRAFFIC_AWAY) == 10); /* its pair is rank 3 */
     assert_int_equal(traffic.count, 6);
@@ -142,7 +142,7 @@ static void what_makes_no_sense_is_named(void **state)
 {
     (void)state;
     const int64_t twice[] = {1, 1}, negative[] = {0, -1}, beyond[] = {0, 8};
-    const struct traffic_exact nobody[] = {{0, 2, 1}}, before[] = {{-1, 0, 1}}, less[] = {{0, 1, -1}}, huge[] = {{0, 1, INT64_MAX}};
+    const struct traffic_exact nobody[] = {{0, 2, 1}}, before[] = {{-1, 0, 1}}, less[] = {{0, 1, -1}}, huge[] = {{0, 1, INT64_MAX}}, itself[] = {{1, 0, 5}, {1, 1, 9}};
     const struct {
         struct traffic_request request;
         const char *parameter, *says;
@@ -165,6 +165,7 @@ static void what_makes_no_sense_is_named(void **state)
         {{.tasks = 2, .exact = nobody, .exact_count = 1}, "flows[0]", "0 to 1"},
         {{.tasks = 2, .exact = before, .exact_count = 1}, "flows[0]", "rank -1"},
         {{.tasks = 2, .exact = less, .exact_count = 1}, "flows[0]", "-1"},
+        {{.tasks = 2, .exact = itself, .exact_count = 2}, "flows[1]", "a flow from rank 1 to itself: a rank sends nothing to itself"},
         {{.tasks = 2, .exact = huge, .exact_count = 1}, "flows[0]", "1 EiB"},
         {{.tasks = 2, .exact = less, .exact_count = TRAFFIC_FLOWS_MAX + 1}, "flows", "65536"},
     };
