@@ -33,6 +33,7 @@ struct alloc_option {
     uint64_t unmeasured;     /* bits by access: nothing known says what that gpu gets of this, its own memory, and of all else the time is known; not predicted then */
     double at_most_ns;       /* of such an option: the time if its own memory were no faster for each of those gpus than the next best; NAN nothing is known of any */
     bool at_least;           /* predicted is a lower bound: low_ns is time_ns, high_ns NAN */
+    bool is_own;             /* of the one gpu that uses the buffer, in whatever kind */
     bool is_nearest;         /* no other option is nearer to who uses it */
     unsigned floor;          /* and one for want of something (enum memrate_floor): it stands behind what is predicted; 0 it is none */
     bool by_links;           /* predicted rests on what links are said to carry */

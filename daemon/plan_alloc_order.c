@@ -112,18 +112,16 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct
     }
 }
 
-static bool is_own_unknown(const struct alloc_option *option) { return option->distance < 0 && isnan(time_of(option)); }
-
-/* A gpu's own memory without any figure, in whatever kind, goes before others' of which only links tell. */
+/* A gpu's own memory without any figure, in whatever kind, goes before other gpus' of which only links tell. */
 static void put_own_before_links(int64_t bytes, struct alloc_answer *answer)
 {
     struct alloc_option *option = answer->option;
     size_t first = 0;
-    while (first < answer->count && !(option[first].by_links && option[first].distance >= 0))
+    while (first < answer->count && (!option[first].by_links || option[first].is_own || memkind_owner(&answer->node, option[first].place.memory) == PLACE_NONE))
         first++;
     for (size_t i = first + 1; i < answer->count; i++) {
         struct alloc_option own = option[i];
-        if (!is_own_unknown(&own) || plan_alloc_is_short(&own, bytes) != plan_alloc_is_short(&option[first], bytes))
+        if (!own.is_own || !isnan(time_of(&own)) || plan_alloc_is_short(&own, bytes) != plan_alloc_is_short(&option[first], bytes))
             continue;
         memmove(&option[first + 1], &option[first], (i - first) * sizeof *option);
         option[first++] = own;

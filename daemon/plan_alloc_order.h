@@ -18,6 +18,6 @@ bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes);
  * an option of 2 among those of 0, and the advice stays what it is. */
 int plan_alloc_knowledge(const struct alloc_option *option);
 
-/* Sorts the priced options of a buffer of so many bytes; warns where a nearer one goes first. A gpu's own memory without any figure goes before others' of which only
- * links tell, in whatever kind. */
+/* Sorts the priced options of a buffer of so many bytes; warns where a nearer one goes first. A gpu's own memory without any figure goes before other gpus' of which only
+ * links tell, in whatever kind, where it alone uses the buffer. */
 void plan_alloc_order(const struct snapshot *snap, int64_t bytes, struct alloc_answer *answer);

@@ -179,6 +179,14 @@ static bool is_own(const struct memkind_node *node, place_id gpu, place_id memor
     return gpu == memory || (node->numa_of[gpu] != PLACE_NONE && node->numa_of[gpu] == memory);
 }
 
+static bool is_used_by_alone(const struct alloc_work *work, place_id gpu)
+{
+    for (size_t i = 0; i < work->use_count; i++)
+        if (work->use[i].gpu != gpu)
+            return false;
+    return true;
+}
+
 static double distance_of(const struct alloc_work *work, place_id at, place_id memory)
 {
     if (at == PLACE_NONE)
@@ -215,6 +223,7 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
     size_t warnings = answer->warnings.count;
     option->why = basis.start;
     option->distance = distance_of(work, at, option->place.memory);
+    option->is_own = option->distance < 0 && is_used_by_alone(work, at);
     enum berth_code code = add_cores(work, option, &basis, &total, err);
     if (code == BERTH_OK && !isnan(total.time_ns))
         code = add_gpus(work, option, &basis, &total, err);
