@@ -56,7 +56,7 @@ bool plan_route_order_may_lead(struct route_option *option, const struct route_o
     option->is_evident = plan_source_may_lead(option->way, option->way_count, option->is_together, direct != NULL && is_one ? source_of(direct) : SOURCE_NOMINAL);
     option->is_clear = option->is_evident && (is_direct(option) || (direct != NULL && !option->is_by_links && !option->is_guess && ROUTE_WORTH * rate_of(option) > rate_of(direct)));
     double worth = is_direct(option) ? plan_route_order_worth(option, direct) : 1 + ROUTE_DOUBT;
-    return option->is_clear && (worth == 1 || option->predicted.time_ns * worth < direct->predicted.time_ns);
+    return option->is_clear && (worth == 1 || (direct != NULL && option->predicted.time_ns * worth < direct->predicted.time_ns));
 }
 
 static size_t hops_of(const struct route_option *option)

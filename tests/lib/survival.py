@@ -84,8 +84,9 @@ class Survivor:
         end = time.monotonic() + seconds
         while self.process.poll() is None:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                is_ready = self.control is None or self.control.ready
                 connection = Connection(self.socket)
-                if self.control is None or self.control.ready:
+                if is_ready:
                     return connection
                 # A child of the daemon before, which was killed, may hold the socket a moment longer than it.
                 connection.socket.close()

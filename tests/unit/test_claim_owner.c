@@ -246,9 +246,9 @@ static void plans_get_what_others_have_not_claimed(void **state)
     struct claim_limits limits = {100, 100, false};
     const struct claim *claim;
     struct berth_err err = {0};
-    struct claim job = {.id = "c1", .uid = 0, .places = (char *)"numa0", .owner = {.cgroup = (char *)"/sys/fs/cgroup/job"}};
+    struct claim job = {.id = "c1", .uid = 0, .is_admins = true, .places = (char *)"numa0", .owner = {.cgroup = (char *)"/sys/fs/cgroup/job"}};
     struct claim mine = {.id = "c2", .uid = 1000, .key = (char *)"k", .places = (char *)"core16,gpu2"};
-    struct claim profiling = {.id = "c3", .uid = 1, .places = (char *)"machine0", .purpose = CLAIM_PROFILING};
+    struct claim profiling = {.id = "c3", .uid = 1, .is_admins = true, .places = (char *)"machine0", .purpose = CLAIM_PROFILING};
     assert_int_equal(claim_set_add(&set, graph, &job, &limits, &claim, &err), BERTH_OK);
     assert_int_equal(claim_set_add(&set, graph, &mine, &limits, &claim, &err), BERTH_OK);
     assert_int_equal(claim_set_add(&set, graph, &profiling, &limits, &claim, &err), BERTH_OK);

@@ -250,7 +250,6 @@ static void bind_refuses(void **state)
         {"{\"tasks\":1,\"tasks_per_gpu\":0}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
         {"{\"tasks\":4,\"gpus_per_task\":2,\"tasks_per_gpu\":2}", BERTH_INVALID_PARAMETER, "tasks_per_gpu"},
         {"{\"tasks\":17,\"tasks_per_gpu\":2}", BERTH_NOT_ENOUGH, "gpus"},
-        {"{\"tasks\":4,\"pattern\":\"ring\"}", BERTH_INVALID_PARAMETER, "bytes"},
         {"{\"tasks\":4,\"pattern\":\"ring\",\"bytes\":9223372036854775807}", BERTH_INVALID_PARAMETER, "bytes"},
         {"{\"tasks\":2,\"ranks\":[0,5],\"pattern\":\"ring\",\"bytes\":1}", BERTH_INVALID_PARAMETER, "world"},
         {"{\"tasks\":1,\"bytes\":-1}", BERTH_INVALID_PARAMETER, "bytes"},

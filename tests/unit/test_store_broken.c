@@ -274,7 +274,7 @@ static void no_regular_file(void **state)
 }
 
 #define CLAIM(id, version, uid, key, pid, deadline) \
-    "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL);"
+    "INSERT INTO claim VALUES (" id ", '" BOOT "', " version ", " uid ", 'compute', 'core0', NULL, " key ", " pid ", NULL, NULL, " deadline ", NULL, NULL, 0);"
 
 /* What somebody else wrote there is no claim; those beside it are. */
 static void claims_that_none_of_ours_wrote(void **state)
