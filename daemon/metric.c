@@ -27,6 +27,25 @@ bool metric_parse(const char *name, enum metric *ret_metric)
     return false;
 }
 
+bool metric_is_between(enum metric metric)
+{
+    switch (metric) {
+    case METRIC_CPU_PINGPONG:
+    case METRIC_CPU_COPY:
+    case METRIC_CPU_QUEUE:
+    case METRIC_HOST_GPU_COPY_ENGINE:
+    case METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT:
+    case METRIC_HOST_GPU_KERNEL:
+    case METRIC_HOST_GPU_KERNEL_CONCURRENT:
+    case METRIC_GPU_GPU_COPY_ENGINE:
+    case METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT:
+    case METRIC_GPU_GPU_KERNEL:
+    case METRIC_GPU_GPU_KERNEL_CONCURRENT:
+    case METRIC_GPU_PINGPONG: return true;
+    default: return false;
+    }
+}
+
 const char *metric_axis_default(enum metric metric, const char *axis, char *buffer, size_t size)
 {
     size_t length = strlen(axis);

@@ -7,6 +7,12 @@
 #include "spread.h"
 #include "transfer.h"
 
+static enum berth_code check_ends(const struct graph *graph, enum metric metric, place_id from, place_id to, struct berth_err *err)
+{
+    const char *why = values_why_no_self(graph, metric, from, to);
+    return why == NULL ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s from %s to itself: %s", metric_info(metric)->name, graph_place(graph, from)->name, why);
+}
+
 static enum berth_code add(struct values *values, const struct value *v, const char *axes, const char *why, struct berth_err *err)
 {
     if (!values_add(values, v, axes, why))
@@ -81,7 +87,9 @@ enum berth_code record_add_values(const struct record *record, const struct grap
         return add(values, &v, record->skip.axes, record->skip.why, err);
     }
     v.metric = record->value.metric;
-    enum berth_code code = add_overheads(record, &v, values, err);
+    enum berth_code code = check_ends(graph, v.metric, v.from, v.to, err);
+    if (code == BERTH_OK)
+        code = add_overheads(record, &v, values, err);
     if (code != BERTH_OK)
         return code;
     if (record->value.sample_count > 0)
@@ -100,7 +108,8 @@ enum berth_code record_add_plain(const struct record_plain *plain, const struct 
                       .n = plain->n, .from = graph_find(graph, plain->from), .to = graph_find(graph, plain->to)};
     if (v.from == PLACE_NONE || v.to == PLACE_NONE)
         return err_no_such_place(err, v.from == PLACE_NONE ? plain->from : plain->to);
-    return add(values, &v, plain->axes, NULL, err);
+    enum berth_code code = check_ends(graph, v.metric, v.from, v.to, err);
+    return code == BERTH_OK ? add(values, &v, plain->axes, NULL, err) : code;
 }
 
 enum berth_code record_add_set(const struct record *record, const struct graph *graph, enum value_source source, int64_t measured_at_s,
@@ -115,6 +124,9 @@ enum berth_code record_add_set(const struct record *record, const struct graph *
             graph_find(graph, flow->from), graph_find(graph, flow->to), flow->axes, flow->bytes_per_s, flow->low, flow->high};
         if (flows[i].from == PLACE_NONE || flows[i].to == PLACE_NONE)
             return err_no_such_place(err, flows[i].from == PLACE_NONE ? flow->from : flow->to);
+        enum berth_code code = check_ends(graph, set.metric, flows[i].from, flows[i].to, err);
+        if (code != BERTH_OK)
+            return code;
     }
     return sets_add(sets, &set) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "out of memory for %zu sets", sets->count);
 }

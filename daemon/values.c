@@ -118,6 +118,16 @@ static bool items_grow(struct values *values)
     return true;
 }
 
+const char *values_why_no_self(const struct graph *graph, enum metric metric, place_id from, place_id to)
+{
+    const struct place *place = graph_place(graph, from);
+    if (from != to || !metric_is_between(metric))
+        return NULL;
+    if (metric != METRIC_CPU_PINGPONG || place->kind != PLACE_CORE)
+        return "it goes between two places";
+    return place->cpus != NULL && cpuset_count(place->cpus) < 2 ? "the core has one thread" : NULL;
+}
+
 bool values_add(struct values *values, const struct value *v, const char *axes, const char *why_not)
 {
     struct values_pool *pool = values->pool;

@@ -46,6 +46,9 @@ enum berth_code axes_canonical(enum metric metric, const char *const *text, size
 /* One axis out of canonical text, the metric's default where it is left out; NULL when the metric has no such axis. */
 const char *axes_get(enum metric metric, const char *axes, const char *key, char *buffer, size_t size);
 
+/* Why there is no value from that place to itself; NULL where there may be one, or the places differ. */
+const char *values_why_no_self(const struct graph *graph, enum metric metric, place_id from, place_id to);
+
 /* Adds a copy of v with these axes and why_not (copied; NULL fine). A later add with the same metric, from, to and
  * axes replaces the earlier one at values_finish, unless that would lose something: a number is not replaced by a
  * reason why there is none (a probe run that ran out of time), nor a measured number by a nominal or published one.

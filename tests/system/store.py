@@ -16,8 +16,8 @@ from berthd import RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
-CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core0"}
-VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core0","value":51.5,"low":50.5,"high":52.5,"n":9}'
+CELL = {"metric": "cpu_pingpong", "from": "core0", "to": "core1"}
+VALUE = '{"record":"value","metric":"cpu_pingpong","from":"core0","to":"core1","value":51.5,"low":50.5,"high":52.5,"n":9}'
 END = '{"record":"end","status":"complete","elapsed_ns":1000}'
 SCRIPT = f"echo '{RUN}'\necho '{VALUE}'\necho '{END}'\n"
 

@@ -174,6 +174,29 @@ static void rubbish_is_counted_and_cut(void **state)
     graph_unref(graph);
 }
 
+#define TO_ITSELF(metric, core) "{\"record\":\"value\",\"metric\":\"" metric "\",\"from\":\"" core "\",\"to\":\"" core "\",\"value\":50,\"n\":1}"
+
+/* Of what goes between two places; the two threads of a core are two. core0 has one. */
+static void from_a_place_to_itself_there_is_no_value(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    cpuset_add(graph->places[graph_find(graph, "core1")].cpus, 9);
+    struct collect collect = begin(graph);
+    assert_true(feed(&collect, RUN));
+    assert_true(feed(&collect, TO_ITSELF("cpu_pingpong", "core0")));
+    assert_int_equal(collect.bad_lines, 1);
+    assert_string_equal(collect.first_bad, "cpu_pingpong from core0 to itself: the core has one thread");
+    assert_true(feed(&collect, TO_ITSELF("cpu_copy", "core1")));
+    assert_true(feed(&collect, "{\"record\":\"set\",\"metric\":\"gpu_gpu_kernel_concurrent\",\"flows\":[{\"from\":\"core1\",\"to\":\"core1\",\"bytes_per_s\":4}]}"));
+    assert_true(collect.bad_lines == 3 && collect.run.values->count == 0 && collect.run.sets->count == 0);
+    assert_true(feed(&collect, TO_ITSELF("cpu_pingpong", "core1")) && feed(&collect, TO_ITSELF("memory_latency", "core0")));
+    assert_true(feed(&collect, "{\"record\":\"skip\",\"metric\":\"cpu_pingpong\",\"from\":\"core0\",\"to\":\"core0\",\"why\":\"the core has one thread\"}"));
+    assert_true(collect.bad_lines == 3 && collect.run.values->count == 3);
+    collect_done(&collect);
+    graph_unref(graph);
+}
+
 #define CELL(text) "{\"record\":\"progress\",\"done\":1,\"total\":2,\"cell\":\"" text "\"}"
 #define FINDING(from, to) "{\"record\":\"finding\",\"code\":\"wrong-bytes\",\"from\":\"" from "\",\"to\":\"" to "\",\"why\":\"3 of 4\"}"
 
@@ -287,6 +310,7 @@ int main(void)
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),
+        cmocka_unit_test(from_a_place_to_itself_there_is_no_value),
         cmocka_unit_test(what_hung_is_named_and_skipped),
         cmocka_unit_test(a_finding_counts_the_paths_of_its_place),
     };
