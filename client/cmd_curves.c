@@ -22,6 +22,6 @@ const struct cmd_command cmd_curves = {
     .most_operands = 3,
     .run = run,
     .notes = {"berth curves gpu_gpu_copy_engine gpu0 gpu1,gpu2",
-              "The time of a transfer is the first figure plus its bytes at the rates behind it, each from the size in front of it. Wmax is the "
-              "last rate, B80 the size from which on a call gets 80 % of it, off by the relative error at the measured size that is missed by most."},
+              "The time of a transfer begins at the first figure, rises evenly to each further one at its size, and behind the last one by its bytes at that rate, "
+              "which is Wmax. B80 is the size from which on a call gets 80 % of it, off by the relative error at the measured size that is missed by most."},
 };

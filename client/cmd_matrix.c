@@ -13,7 +13,7 @@ static const struct cmd_option options[] = {
     [WHERE] = {.name = "where", .value = "AXIS=VALUE", .help = "only cells with this value of an axis, as in noise=core; may be repeated"},
     [FROM] = {.name = "from", .value = "PLACES", .help = "only these rows, for example llc0,llc1"},
     [TO] = {.name = "to", .value = "PLACES", .help = "only these columns"},
-    [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval instead of its value"},
+    [INTERVALS] = {.name = "intervals", .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
 };
 
 /* Which direction is better, and the axes' defaults, into a new reference, are ListMetrics' to say; without an answer there are no colours, and nothing is

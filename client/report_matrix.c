@@ -36,7 +36,7 @@ static void put_title(struct ui *page, const struct ui_one_cell *cell, const cha
         ui_put(page, ", ");
         report_text(page, cell->source);
         if (!isnan(cell->low) && !isnan(cell->high))
-            ui_put(page, ", 95 %% %s to %s", ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
+            ui_put(page, strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s" : ", stated range %s to %s", ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
         if (cell->repetitions > 0)
             ui_put(page, ", %ld repetitions", cell->repetitions);
     }

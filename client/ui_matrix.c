@@ -136,7 +136,7 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
     long least = 0, most = 0;
     for (size_t i = 0; half != NULL && i < cells; i++) {
         const struct ui_one_cell *cell = &group->cell[i];
-        if (cell->from == NULL || !(cell->value > 0) || isnan(cell->low) || isnan(cell->high))
+        if (cell->from == NULL || strcmp(cell->source, "measured") != 0 || !(cell->value > 0) || isnan(cell->low) || isnan(cell->high))
             continue;
         half[count++] = 100 * (cell->high - cell->low) / 2 / cell->value;
         if (cell->repetitions > 0) {
@@ -236,12 +236,24 @@ static void put_group(struct view *view, const struct ui_group *group)
     put_precision(view->ui, group);
 }
 
+/* What a paper or a vendor gives lies between two figures that nobody repeated. */
+static bool has_stated(const struct ui_cells *cells)
+{
+    for (size_t g = 0; g < cells->count; g++)
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
+            const struct ui_one_cell *cell = &cells->group[g].cell[i];
+            if (cell->from != NULL && cell->why_not == NULL && !isnan(cell->low) && strcmp(cell->source, "measured") != 0)
+                return true;
+        }
+    return false;
+}
+
 static void put_list(struct view *view, const struct ui_cells *cells)
 {
     struct ui_table table;
     ui_put(view->ui, "\n");
     ui_table_begin(&table, view->ui, "lllrrrl");
-    const char *const header[] = {"axes", "from", "to", "value", "95 % interval", "n", ""};
+    const char *const header[] = {"axes", "from", "to", "value", has_stated(cells) ? "95 % interval, or stated range" : "95 % interval", "n", ""};
     for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     for (size_t g = 0; g < cells->count; g++) {

@@ -37,22 +37,22 @@ static void put_heading(struct ui_table *table, const char *const *heading, size
         ui_cell(table, "%s", heading[i]);
 }
 
-/* "1.77 us, then 18.2 GB/s, from 6.9 KiB 383 GB/s, ...": as pieces meet, the first t0 and the rates say all. */
+/* "1.77 us, 2.15 us at 6.9 KiB, then 383 GB/s": where pieces meet, and the last one's rate. What is between two sizes of a small transfer is no rate of anything. */
 static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t *pieces)
 {
-    char line[LINE_SIZE] = "", number[UI_NUMBER], from[UI_NUMBER];
+    char line[LINE_SIZE] = "", number[UI_NUMBER], at[UI_NUMBER];
     size_t used = 0, i;
     const json_t *piece;
     json_array_foreach(pieces, i, piece)
     {
-        bool flat = json_is_null(json_object_get(piece, "bytes_per_s"));
-        if (i == 0)
-            used += (size_t)snprintf(line, sizeof line, "%s", ui_time(ui, number, number_of(piece, "t0_ns")));
+        double rate = number_of(piece, "bytes_per_s"), t0_ns = number_of(piece, "t0_ns"), bytes = (double)count_of(piece, "from_bytes");
+        if (used < sizeof line && i == 0)
+            used += (size_t)snprintf(line, sizeof line, "%s", ui_time(ui, number, t0_ns));
         else if (used < sizeof line)
-            used += (size_t)snprintf(line + used, sizeof line - used, ", from %s", ui_bytes(from, count_of(piece, "from_bytes")));
-        if (used < sizeof line)
-            used += (size_t)snprintf(line + used, sizeof line - used, flat ? " no longer" : i == 0 ? ", then %s" : " %s",
-                                     ui_rate(number, number_of(piece, "bytes_per_s")));
+            used += (size_t)snprintf(line + used, sizeof line - used, ", %s at %s", ui_time(ui, number, t0_ns + (isnan(rate) ? 0 : bytes * 1e9 / rate)),
+                                     ui_bytes(at, (int64_t)bytes));
+        if (used < sizeof line && i + 1 == json_array_size(pieces))
+            used += (size_t)snprintf(line + used, sizeof line - used, isnan(rate) ? ", then no longer" : ", then %s", ui_rate(number, rate));
     }
     ui_cell(table, "%s", line);
 }

@@ -213,6 +213,23 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert berth("--node", NODE, "status", "--wait")[0] == 0
 
 
+def no_rate_and_no_interval_that_nobody_measured():
+    def said(node, *words):
+        status, out, err = berth("--node", HERE.parent / "nodes" / node, *words)
+        assert status == 0, (words, err)
+        return out
+
+    # Between two small sizes a copy engine seemed to carry 3.54 TB/s: the time at which a piece begins is told instead, and the last one's rate.
+    for metric in ("gpu_gpu_copy_engine", "gpu_gpu_kernel"):
+        out = said("h200x4", "curves", metric, "gpu0,gpu3", "gpu1,gpu2")
+        assert "TB/s" not in out and " GB/s" in out and " at " in out, out
+    # Nobody repeated what is published.
+    for words in (["matrix", "memory_bandwidth"], ["report", "-o", "-"]):
+        out = said("mi250x", *words)
+        assert "95 %" not in out and "GB/s" in out, words
+    assert "95 % interval" in said("h200x2", "matrix", "gpu_gpu_copy_engine")
+
+
 def a_private_daemon_ends_with_its_command():
     with Service(lambda message: []) as other:  # somebody else's socket stays untouched
         assert berth("--node", NODE, "topo", socket_path=other.path)[0] == 0
@@ -471,7 +488,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
 
 TESTS = [
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
-    a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
+    no_rate_and_no_interval_that_nobody_measured, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,

@@ -25,7 +25,7 @@ def sample(size):
 COPY = {"record": "value", "metric": "cpu_copy", "from": "core0", "to": "numa0", "t0_call_ns": 900, "t0_call_low_ns": 800, "t0_call_high_ns": 1100, "t0_call_n": 80, "t0_queue_ns": 700.5,
         "samples": [sample(size) for size in SIZES]}
 TWO_SIZES = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "core0", "samples": [sample(SIZES[2]), sample(SIZES[5])]}
-ONE_SIZE = {"record": "value", "metric": "cpu_copy", "from": "numa0", "to": "numa0", "samples": [sample(SIZES[2])]}
+ONE_SIZE = {"record": "value", "metric": "cpu_copy", "from": "machine0", "to": "numa0", "samples": [sample(SIZES[2])]}
 SOLO = {"record": "set", "metric": "memory_bandwidth_concurrent", "flows": [{"from": "core0", "to": "numa0", "bytes_per_s": 3e10}]}
 BOTH = {"record": "set", "metric": "memory_bandwidth_concurrent",
         "flows": [{"from": "numa0", "to": "numa0", "axes": {"how": "write", "threads": 2}, "bytes_per_s": 1.1e10, "low": 1e10, "high": 1.25e10},
