@@ -43,6 +43,20 @@ static bool peer_is_gone(const struct conn *conn)
     return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+/* Whether the peer of the call under way left, so that its answer has no reader. A message is opened first: it may be oneway. */
+static bool is_abandoned(const struct conn *conn)
+{
+    return (conn->state == QUEUED || conn->state == WORKING || conn->state == STREAMING) && peer_is_gone(conn);
+}
+
+/* Closes it if the end of the input was read and nobody waits for the answer. Returns whether it is closing. */
+static bool close_abandoned(struct conn *conn)
+{
+    if (!conn->is_closing && conn->input.is_ended && is_abandoned(conn))
+        conn_close(conn);
+    return conn->is_closing;
+}
+
 static void settle(struct conn *conn, bool progressed);
 
 static void input_filled(struct conn_input *input)
@@ -57,9 +71,7 @@ static void input_filled(struct conn_input *input)
 static void input_ended(struct conn_input *input)
 {
     struct conn *conn = conn_of_input(input);
-    if ((conn->state == STREAMING || conn_is_asking(conn)) && peer_is_gone(conn))
-        conn_close(conn);
-    else
+    if (!close_abandoned(conn))
         conn_want_turn(conn);
 }
 
@@ -103,7 +115,7 @@ static bool step(struct conn *conn)
 {
     const char *text;
     size_t length;
-    if (conn->is_closing || conn->is_finishing)
+    if (close_abandoned(conn) || conn->is_finishing)
         return false;
     if (conn->state == OPENED)
         return conn_call_run(conn), true;
@@ -143,6 +155,8 @@ void conn_turns(struct conn_host *host)
         if (room->is_slow && host->slow == NULL)
             host->slow = conn_slow_new(host->loop);
         struct conn *conn = (struct conn *)((char *)room - offsetof(struct conn, room));
+        if (close_abandoned(conn))
+            continue;
         conn_call_work(conn);
         settle(conn, true);
     }
@@ -170,7 +184,7 @@ void conn_expire(struct conn *conn)
 {
     bool look;
     if (conn_clock_expired(&conn->clock, &conn->host->limits, outbox_gone(&conn->outbox), uv_now(conn->host->loop), &look) ||
-        (look && peer_is_gone(conn)))
+        (look && is_abandoned(conn)))
         conn_close(conn);
 }
 

@@ -322,6 +322,24 @@ static void test_gone_during_work(void **state)
     }
 }
 
+/* A call and the end of its peer that arrive together: no work is begun that nobody waits for. */
+static void test_gone_before_work(void **state)
+{
+    struct daemon *d = *state;
+    const char *const calls[] = {"{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}",
+                                 "{'method':'io.berth.Fabric.Record','more':true}"};
+    for (int i = 0; i < 2; i++) {
+        struct client *c = client_new(d);
+        say(c, calls[i]);
+        client_free(c);
+        for (int k = 0; k < 30; k++)
+            turn(d);
+        until_clients(d, 0);
+        assert_int_equal(d->states, 0);
+    }
+    assert_int_equal(d->calls, 1); /* of GetMatrix, as Record counts none */
+}
+
 static void test_gone_during_stream(void **state)
 {
     struct daemon *d = *state;
@@ -361,7 +379,8 @@ int main(void)
         TEST(test_call), TEST(test_service), TEST(test_errors), TEST(test_no_json), TEST(test_checked_replies),
         TEST(test_no_memory_to_read),
         TEST(test_pipelined), TEST(test_oneway), TEST(test_odd_sizes), TEST(test_watch), TEST(test_half_closed),
-        TEST(test_gone_during_work), TEST(test_gone_during_stream), TEST(test_close_during_everything),
+        TEST(test_gone_during_work), TEST(test_gone_before_work), TEST(test_gone_during_stream),
+        TEST(test_close_during_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,35 @@ static void test_leaves(void **state)
     free(text);
 }
 
+/* A message that was sent whole is opened and its call made, though its peer left while it waited for a thread. */
+static void test_left_unopened(void **state)
+{
+    struct daemon *d = *state;
+    struct client *working[2], *c;
+    size_t size;
+    char *text = with_items(2000, "0", &size);
+    for (int i = 0; i < 2; i++) {
+        working[i] = client_new(d);
+        say(working[i], "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
+        hears_nothing(working[i]);
+    }
+    c = client_new(d);
+    send_bytes(c, text, size);
+    for (int i = 0; i < 20; i++)
+        turn(d);
+    client_free(c);
+    for (uint64_t end = uv_hrtime() + 1300000000; uv_hrtime() < end;) /* peers are looked at once a second */
+        turn(d);
+    assert_int_equal(d->calls, 2);
+    for (int i = 0; i < 2; i++)
+        sem_post(&d->release);
+    until_clients(d, 2);
+    assert_int_equal(d->calls, 3);
+    for (int i = 0; i < 2; i++)
+        client_free(working[i]);
+    free(text);
+}
+
 /* How many of count unfinished messages of 100 KB are read wholly. */
 static unsigned taken(struct daemon *d, struct client **c, unsigned count, const char *text, size_t size)
 {
@@ -166,6 +195,6 @@ static void test_budget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_items), TEST(test_wrong), TEST(test_leaves), TEST(test_budget)};
+    const struct CMUnitTest tests[] = {TEST(test_items), TEST(test_wrong), TEST(test_leaves), TEST(test_left_unopened), TEST(test_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
