@@ -15,6 +15,7 @@ static void done(struct sched_job *job) { ((struct sched_watch *)job)->queued = 
 
 static void look(struct sched_watch *watch)
 {
+    watch->is_certain = false;
     if (watch->queued || watch->stopped)
         return;
     watch->queued = true;
@@ -33,15 +34,18 @@ static bool is_last_part(const char *path, const char *name)
 }
 
 /* That a file comes, goes or gets another name is called a rename, whose logs do so as it is used. What is truncated is
- * changed, as is what the store itself writes to: to look costs three calls of the system. */
+ * changed, as is what the store itself writes to: sizes that its last call left need no look. */
 static void happened(uv_fs_event_t *event, const char *name, int what, int status)
 {
     struct sched_watch *watch = event->data;
     bool is_file = name == NULL || strcmp(name, "berth.db") == 0;
     bool is_moved = is_file || strncmp(name, "berth.db.corrupt-", 17) == 0 || is_last_part(watch->directory, name);
-    bool is_changed = is_file || strcmp(name, "berth.db-wal") == 0;
-    if ((status < 0 || ((what & UV_RENAME) != 0 && is_moved) || ((what & UV_CHANGE) != 0 && is_changed)) &&
-        !uv_is_active((uv_handle_t *)&watch->timer))
+    bool is_changed = is_file || strcmp(name, "berth.db-wal") == 0 || strcmp(name, "berth.db-shm") == 0;
+    bool is_certain = status < 0 || ((what & UV_RENAME) != 0 && is_moved);
+    watch->is_certain |= is_certain;
+    if (uv_is_active((uv_handle_t *)&watch->timer))
+        return;
+    if (is_certain || ((what & UV_CHANGE) != 0 && is_changed && !store_is_as_left(watch->jobs->store)))
         uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
 }
 
@@ -77,8 +81,12 @@ void sched_watch_ask(struct sched_watch *watch)
 
 void sched_watch_follow(struct sched_watch *watch)
 {
-    if (watch->begun && !watch->stopped && store_files(watch->jobs->store) != watch->files)
+    if (!watch->begun || watch->stopped)
+        return;
+    if (store_files(watch->jobs->store) != watch->files)
         arm(watch);
+    if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) && store_is_as_left(watch->jobs->store))
+        uv_timer_stop(&watch->timer); /* the change was the store's own */
 }
 
 void sched_watch_stop(struct sched_watch *watch)

@@ -65,6 +65,7 @@ enum berth_code store_open_as(const char *directory, enum store_journal journal,
         store_close(store);
         return code;
     }
+    store->told.bytes[0] = STORE_BYTES_UNKNOWN;
     store_core_tell(store);
     *ret_store = store;
     return BERTH_OK;

@@ -2,8 +2,8 @@
  * The store: every measurement, in one SQLite file. The only door to SQLite.
  *
  * Threads: any number may call for one store, a lock inside lets in one at a time. Every function blocks, on the disk and on whoever is
- * inside, store_note too: call them on a worker thread, or at start, before the loop runs. store_state, store_changes and store_files do not
- * block. Only store_open and store_close must have the store for themselves.
+ * inside, store_note too: call them on a worker thread, or at start, before the loop runs. store_state, store_changes, store_files and
+ * store_is_as_left do not block. Only store_open and store_close must have the store for themselves.
  *
  * A schema version that somebody changes while the file is in use ends that use before the next write, as at store_open.
  *
@@ -65,6 +65,10 @@ bool store_retry(struct store *store);
 
 /* Looks after the file as any other call does first: whether it is still there, and what was set aside still beside it. */
 void store_look(struct store *store);
+
+/* Whether the files have the sizes that the last call left: then only the store itself has written to them. Takes no lock and
+ * three lstat(2); false, without them, in memory, and with a rollback journal, whose file system may be a network's. */
+bool store_is_as_left(const struct store *store);
 
 enum store_state store_state(const struct store *store); /* as the last call left it */
 

@@ -257,6 +257,8 @@ void store_core_tell(struct store *store)
 enum berth_code store_core_done(struct store *store, enum berth_code code)
 {
     uint64_t files = store->files;
+    int64_t bytes[STORE_PARTS];
+    store_file_sizes(store, bytes); /* before they are checked, so that a later change differs from them */
     store_file_mend(store);
     if (store_index_is_lost())
         store_file_renew(store);
@@ -271,6 +273,8 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
         store_file_leave(store, store->how_failed);
     }
     store->how_broken[0] = store->how_failed[0] = '\0';
+    for (size_t i = 0; i < STORE_PARTS; i++)
+        __atomic_store_n(&store->told.bytes[i], files == store->files ? bytes[i] : STORE_BYTES_UNKNOWN, __ATOMIC_RELEASE);
     store_core_tell(store);
     store_index_leave();
     pthread_mutex_unlock(&store->lock);

@@ -93,6 +93,37 @@ static int64_t file_bytes(const char *path)
     return lstat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
+static void read_sizes(const char *path, int64_t ret_bytes[STORE_PARTS])
+{
+    static const char *const suffix[STORE_PARTS] = {"", "-wal", "-shm"};
+    char name[4096];
+    for (size_t i = 0; i < STORE_PARTS; i++) {
+        snprintf(name, sizeof name, "%s%s", path, suffix[i]);
+        ret_bytes[i] = file_bytes(name);
+    }
+}
+
+void store_file_sizes(const struct store *store, int64_t ret_bytes[STORE_PARTS])
+{
+    if (store->path != NULL && store->db != NULL && store->state != STORE_MEMORY_ONLY && !store_db_is_exclusive(store->db)) {
+        read_sizes(store->path, ret_bytes);
+        return;
+    }
+    for (size_t i = 0; i < STORE_PARTS; i++)
+        ret_bytes[i] = STORE_BYTES_UNKNOWN;
+}
+
+bool store_is_as_left(const struct store *store)
+{
+    int64_t left[STORE_PARTS], now[STORE_PARTS];
+    for (size_t i = 0; i < STORE_PARTS; i++)
+        left[i] = __atomic_load_n(&store->told.bytes[i], __ATOMIC_ACQUIRE);
+    if (left[0] == STORE_BYTES_UNKNOWN)
+        return false;
+    read_sizes(store->path, now);
+    return memcmp(left, now, sizeof now) == 0;
+}
+
 /* Of a file that was just opened, and had so many bytes before: what it loses meanwhile is seen by the next store_file_mend. */
 static void note_size(struct store *store, int64_t before)
 {

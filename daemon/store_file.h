@@ -32,4 +32,8 @@ void store_file_remember(struct store *store);
  * anew, with a note. Cheap when nothing has happened: before a call, and after it for what happened meanwhile. */
 void store_file_mend(struct store *store);
 
+/* Sizes of the files: -1 no such file, STORE_BYTES_UNKNOWN all of them while db is no file with a log. */
+#define STORE_BYTES_UNKNOWN (-2)
+void store_file_sizes(const struct store *store, int64_t ret_bytes[STORE_PARTS]);
+
 void store_file_close(struct store *store);

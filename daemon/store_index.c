@@ -163,7 +163,7 @@ static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t f
 /* From the last one that was looked at before to the newest. */
 static bool has_frames(sqlite3_file *log, const struct header *header, uint32_t from)
 {
-    uint32_t frame = from > 0 && from < header->frames ? from : 1;
+    uint32_t frame = from > 0 && from <= header->frames ? from : 1;
     while (frame <= header->frames && has_frame(log, header, frame))
         frame++;
     return frame > header->frames;

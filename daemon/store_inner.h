@@ -19,6 +19,8 @@ struct keeping_state {
     int64_t before_s, run, settled;   /* the runs that are being settled: started before and not after this one; the last series, 0 none */
 };
 
+#define STORE_PARTS 3 /* the database, its log, the log's index */
+
 struct store {
     pthread_mutex_t lock; /* held for the length of each call; path and clock are constant */
     struct store_index index;
@@ -35,6 +37,7 @@ struct store {
     struct {        /* for those who do not wait: written with the lock held, read without */
         enum store_state state;
         uint64_t changes, files;
+        int64_t bytes[STORE_PARTS]; /* as the last call left them; STORE_BYTES_UNKNOWN */
         struct note note;  /* with the lock only */
     } told;
     const struct graph *graph;
