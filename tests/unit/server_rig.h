@@ -39,6 +39,7 @@ struct daemon {
     unsigned calls;  /* that reached a handler */
     unsigned states; /* of WORK and STREAM, not freed */
     unsigned pulled; /* replies taken from streams */
+    unsigned begun;  /* work functions; atomic */
     sem_t release;   /* lets one work function end */
 };
 
@@ -94,6 +95,7 @@ static inline enum berth_code big_result(const struct call *call, struct outcome
 static inline enum berth_code wait_for_release(void *state, json_t **ret_result, struct berth_err *err)
 {
     struct task *task = state;
+    __atomic_add_fetch(&task->daemon->begun, 1, __ATOMIC_RELAXED);
     sem_wait(&task->daemon->release);
     if (task->code != BERTH_OK)
         return err_set(err, task->code, "as asked");
@@ -377,6 +379,13 @@ static inline void hears_nothing(struct client *client)
         turn(client->d);
     assert_true(receive(client));
     assert_int_equal(client->length, 0);
+}
+
+static inline void until_begun(struct daemon *d, unsigned count)
+{
+    for (uint64_t end = patience_end(); __atomic_load_n(&d->begun, __ATOMIC_RELAXED) < count && uv_hrtime() < end;)
+        turn(d);
+    assert_int_equal(d->begun, count);
 }
 
 static inline void hears_the_end(struct client *client)

@@ -306,11 +306,12 @@ static void test_half_closed(void **state)
 static void test_gone_during_work(void **state)
 {
     struct daemon *d = *state;
-    for (int half = 0; half < 2; half++) {
+    for (unsigned half = 0; half < 2; half++) {
         struct client *c = client_new(d);
         say(c, "{'method':'io.berth.Fabric.GetMatrix','parameters':{'metric':'m'}}");
         say(c, STATUS);
         hears_nothing(c);
+        until_begun(d, half + 1);
         client_free(c);
         for (int i = 0; i < 20; i++)
             turn(d);
