@@ -11,12 +11,14 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import NODES, Daemon, until  # noqa: E402
+from berthd import BIN, NODES, Daemon, until  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 GOOD, HOSTILE = 65400, 65401
 SECONDS, LIMIT_S = 1.5, 0.25
+SANITIZED = any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init"))  # a plan takes ten times as long
+PLAN_S = 10 if SANITIZED else 1
 MIB = 1 << 20
 STATUS = b'{"method":"io.berth.Fabric.GetStatus"}\0'
 BIND = b'{"method":"io.berth.Placement.Bind","parameters":{"tasks":4}}\0'
@@ -138,7 +140,7 @@ def a_plan_goes_before_a_users_hundredth():
             for _ in range(5):
                 begin = time.monotonic()
                 daemon.call("io.berth.Placement.Bind", {"tasks": 8, "pattern": "alltoall", "bytes": MIB})
-                assert time.monotonic() - begin < 1, time.monotonic() - begin
+                assert time.monotonic() - begin < PLAN_S, time.monotonic() - begin
 
 
 def log_lines_are_counted_after_ten():
@@ -201,6 +203,8 @@ def resident(daemon):
 
 def unfinished_messages_keep_to_a_budget():
     """450 messages of a megabyte without their end: 16 MiB are kept of them, a connection's first 4 KiB apart, and all is given back."""
+    if SANITIZED:
+        raise LeftOut("a sanitizer's own memory is many times as much")
     with open_to_all() as daemon:
         daemon.wait_ready()
         before = resident(daemon)
