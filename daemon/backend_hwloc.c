@@ -268,6 +268,23 @@ static bool copy_functions(struct walk *walk)
     return true;
 }
 
+static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
+{
+    return (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)(pci->dev & 31) << 3 | (pci->func & 7);
+}
+
+static double speed_of(const struct hwloc_pcidev_attr_s *pci) { return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN; } /* hwloc: GB/s */
+
+/* The outermost bridge above it that is a PCI device: a root port. What is behind it shares its link. */
+static void copy_port(const struct hwloc_obj *obj, struct iodev *device)
+{
+    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
+        if (at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI) {
+            device->port = address_of(&at->attr->bridge.upstream.pci);
+            device->port_bytes_per_s = speed_of(&at->attr->bridge.upstream.pci);
+        }
+}
+
 static bool copy_devices(struct walk *walk)
 {
     for (struct hwloc_obj *obj = NULL; (obj = hwloc_get_next_pcidev(walk->topology, obj)) != NULL;) {
@@ -276,12 +293,13 @@ static bool copy_devices(struct walk *walk)
         if (device == NULL)
             return false;
         device->is_pci = true;
-        device->pci = (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)(pci->dev & 31) << 3 | (pci->func & 7);
+        device->pci = address_of(pci);
         device->class_id = pci->class_id;
         device->vendor = pci->vendor_id;
         device->subtype = obj->subtype;
         device->model = hwloc_obj_get_info_by_name(obj, "PCIDevice");
-        device->bytes_per_s = pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN; /* hwloc: GB/s */
+        device->bytes_per_s = speed_of(pci);
+        copy_port(obj, device);
         device->object = obj->gp_index;
         struct hwloc_obj *near = hwloc_get_non_io_ancestor_obj(walk->topology, obj);
         device->cpus = to_cpuset(walk, near == NULL ? NULL : near->cpuset);

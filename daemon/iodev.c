@@ -14,7 +14,7 @@ struct iodev *iodev_new(struct iodev_list *devices)
     if (!grow_by_one(&devices->item, devices->count, sizeof *devices->item))
         return NULL;
     struct iodev *device = &devices->item[devices->count++];
-    *device = (struct iodev){.pci = PCI_NONE, .bytes_per_s = (double)NAN, .place = PLACE_NONE};
+    *device = (struct iodev){.pci = PCI_NONE, .bytes_per_s = (double)NAN, .port = PCI_NONE, .port_bytes_per_s = (double)NAN, .place = PLACE_NONE};
     return device;
 }
 
@@ -314,6 +314,28 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
     }
 }
 
+static bool is_at(const struct draft *draft, const struct iodev *device, enum place_kind kind) { return device->place != PLACE_NONE && draft->graph->places[device->place].kind == kind; }
+
+/* A PCIe port that several gpus are behind: they share its link to the host, with nics that are there as well. Partitions of one device have its own link. */
+static void add_ports(const struct iodev_list *devices, struct draft *draft)
+{
+    for (size_t i = 0; i < devices->count && !draft->out_of_memory; i++) {
+        const struct iodev *device = &devices->item[i];
+        size_t gpus = 0;
+        char address[24];
+        if (device->port == PCI_NONE || (!is_at(draft, device, PLACE_GPU) && !is_at(draft, device, PLACE_NIC)))
+            continue;
+        for (size_t other = 0; other < devices->count; other++)
+            gpus += devices->item[other].port == device->port && is_at(draft, &devices->item[other], PLACE_GPU);
+        pci_format(device->port, address);
+        for (size_t p = 0; gpus > 1 && p < (device->places > 0 ? device->places : 1); p++) {
+            draft_detail(draft, device->place + (place_id)p, "pcie_port", "%s", address);
+            if (device->port_bytes_per_s > 0)
+                draft_detail(draft, device->place + (place_id)p, "pcie_port_bytes_per_s", "%.0f", device->port_bytes_per_s);
+        }
+    }
+}
+
 void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory, size_t gpu_memory_count, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count; i++) {
@@ -330,6 +352,7 @@ void iodev_add_places(struct iodev_list *devices, const uint64_t *gpu_memory, si
     }
     place_strays(devices, draft);
     add_cards(draft);
+    add_ports(devices, draft);
 }
 
 place_id iodev_place_of(const struct iodev_list *devices, uint64_t object)

@@ -27,6 +27,8 @@ struct iodev {
     const char *subtype;       /* "NVSwitch"; NULL none */
     const char *model;         /* from the PCI names, NULL unknown */
     double bytes_per_s;        /* of the PCIe link; NAN unknown */
+    uint64_t port;             /* the bridge next to the host that it is behind; PCI_NONE none */
+    double port_bytes_per_s;   /* of that bridge's link; NAN unknown */
     bool has_locality;
     struct cpuset cpus; /* next to it */
     uint64_t object;

@@ -9,7 +9,7 @@
 /* Whether there is anything that it could go by: some task sends another bytes. */
 bool plan_bind_structure_tells(const struct bind_price *price);
 
-/* How much of the way to the host two gpus share: a PCIe switch or module, a NUMA node, a package; 0 nothing. */
+/* How much of the way to the host two gpus share: a PCIe port or switch, a module, a NUMA node, a package; 0 nothing. */
 double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id b);
 
 /* The slots with the shortest ways. NO_MEMORY. */

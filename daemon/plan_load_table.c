@@ -178,11 +178,13 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     return true;
 }
 
-/* What it carries: no less than what was found of just that part and direction, as it counts here. */
-static double width_of(const struct load_table *table, const struct resource_nominal *nominal)
+/* What it carries: no less than what was found of just that part and direction, as it counts here; of a PCIe port as much of what is said as the transfer reaches of its own link. */
+static double width_of(const struct load_table *table, const struct load_ride *ride, const struct resource_nominal *nominal)
 {
     const struct resource_role *role = &nominal->role;
     double width = nominal->bytes_per_s;
+    if (role->part == RESOURCE_PCIE_PORT && nominal->seen == 0 && ride->move.stated > 0)
+        width *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
     for (size_t r = 0; r < table->resource_count && table->resource[r].found != NULL; r++) {
         const struct resource_found *found = table->resource[r].found;
         bool same = found->has_role && found->role.part == role->part && found->role.place == role->place && found->role.other == role->other &&
@@ -198,11 +200,14 @@ static bool use_one(struct load_table *table, struct load_ride *ride, const stru
 {
     size_t index = *known;
     if (index == LOAD_NO_LIMIT) {
-        struct load_resource resource = {.step_count = 1, .step = {{1, width_of(table, nominal), NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
+        struct load_resource resource = {.step_count = 1, .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}}, .is_nominal = true, .nominal = nominal};
         snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
         if (!add_resource(table, &resource, nominal->together, &index))
             return false;
         *known = (uint16_t)index;
+    } else if (nominal->role.part == RESOURCE_PCIE_PORT && ride->kind != RESOURCE_NETWORK) { /* other transfers may reach more */
+        double *width = &table->resource[index].step[0].bytes_per_s;
+        *width = fmax(*width, width_of(table, ride, nominal));
     }
     return add_use(table, ride, index);
 }
@@ -219,27 +224,36 @@ static bool use_nominal(struct load_table *table, struct load_ride *ride, const 
     return true;
 }
 
-static bool list_uses(struct load_table *table, const struct resource_model *model, const uint16_t *both, uint16_t *known)
+static bool list_uses_of(struct load_table *table, struct load_ride *ride, const struct resource_model *model, uint16_t both, uint16_t *known)
 {
     const struct graph *graph = table->snap->graph;
-    for (size_t i = 0; i < 2 * table->place_count * table->place_count; i++) {
-        struct load_ride *ride = &table->ride[i];
-        const struct move *move = &ride->move;
-        const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
-        ride->use = (uint32_t)table->use_count;
-        if (ride->known == LOAD_NOTHING)
-            continue;
-        for (size_t r = 0; r < model->found_count; r++)
-            if (resource_kind_of(model->found[r].metric) == ride->kind &&
-                resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from, move->to, axes) && !add_use(table, ride, r))
-                return false;
-        if ((both[i] != LOAD_NO_LIMIT && !add_use(table, ride, both[i])) || !use_nominal(table, ride, model->structure, known))
+    const struct move *move = &ride->move;
+    const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
+    ride->use = (uint32_t)table->use_count;
+    if (ride->known == LOAD_NOTHING)
+        return true;
+    for (size_t r = 0; r < model->found_count; r++)
+        if (resource_kind_of(model->found[r].metric) == ride->kind &&
+            resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from, move->to, axes) && !add_use(table, ride, r))
             return false;
-        for (size_t r = 0; r < model->found_count; r++)
-            if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) && !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
-                return false;
-    }
+    if ((both != LOAD_NO_LIMIT && !add_use(table, ride, both)) || !use_nominal(table, ride, model->structure, known))
+        return false;
+    for (size_t r = 0; r < model->found_count; r++)
+        if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) && !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
+            return false;
     return true;
+}
+
+/* Transfers with nics last: of these only links are known, which say nothing of what others reach. */
+static bool list_uses(struct load_table *table, const struct resource_model *model, const uint16_t *both, uint16_t *known)
+{
+    size_t rides = 2 * table->place_count * table->place_count;
+    bool ok = true;
+    for (int nics = 0; nics <= 1; nics++)
+        for (size_t i = 0; i < rides && ok; i++)
+            if ((table->ride[i].kind == RESOURCE_NETWORK) == (nics == 1))
+                ok = list_uses_of(table, &table->ride[i], model, both[i], known);
+    return ok;
 }
 
 static bool add_all(struct load_table *table, const struct resource_model *model, uint16_t *both)

@@ -6,6 +6,7 @@
 
 #include "plan_doubt.h"
 #include "plan_load_unexplained.h"
+#include "resource_rate.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
@@ -171,12 +172,15 @@ static const char *whose(const struct asked *asked, const struct resource_nomina
         snprintf(text, WHOSE_SIZE, "as %u were seen to get together", nominal->seen);
         return text;
     }
-    if (nominal->seen == 1 && nominal->role.part == RESOURCE_HOST_PORT)
+    if (nominal->seen == 1 && (nominal->role.part == RESOURCE_HOST_PORT || nominal->role.part == RESOURCE_PCIE_PORT))
         return "what one gets";
     if (nominal->seen == 1) {
         snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get", graph_place(graph, nominal->seen_from)->name, graph_place(graph, nominal->seen_to)->name);
         return text;
     }
+    bool is_wider;
+    if (nominal->role.part == RESOURCE_PCIE_PORT)
+        return resource_rate_pcie_port(graph, nominal->role.place, &is_wider) > 0 && is_wider ? "as links reach of what is said of it" : "as one of its gpus gets";
     if (nominal->is_memory)
         return "as copies within that memory can";
     return nominal->cores != NULL ? "as cores are known to get" : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it" : "as is said of it";

@@ -23,6 +23,7 @@ struct making {
     uint16_t *port[3];    /* by module: out, in, both */
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
     uint16_t *switched[2]; /* by gpu with links to several switches: out, in */
+    uint16_t *pcie_port[3]; /* by gpu or nic behind one that several gpus share: out, in, both */
     uint16_t *host_link[2]; /* by gpu: out, in; for transfers with gpus through the host */
     uint16_t *number;     /* room for those */
     struct link_switches *switches;
@@ -57,6 +58,20 @@ static uint16_t add_link(struct making *making, const struct link *link, int way
     return item;
 }
 
+/* The lowest gpu behind it stands for a port. */
+static void add_pcie_port(struct making *making, place_id place)
+{
+    const struct graph *graph = making->graph;
+    static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
+    enum place_kind kind = graph_place(graph, place)->kind;
+    place_id first = kind == PLACE_GPU || kind == PLACE_NIC ? resource_role_pcie_port(graph, place) : PLACE_NONE;
+    bool is_wider;
+    for (int way = 0; way < 3; way++) {
+        double rate = first == place && way < 2 ? resource_rate_pcie_port(graph, place, &is_wider) : 0;
+        making->pcie_port[way][place] = first == PLACE_NONE ? NONE : first < place ? making->pcie_port[way][first] : add(making, RESOURCE_PCIE_PORT, directions[way], place, PLACE_NONE, rate);
+    }
+}
+
 static void add_all(struct making *making)
 {
     const struct graph *graph = making->graph;
@@ -67,6 +82,7 @@ static void add_all(struct making *making)
     for (place_id p = 0; p < (place_id)graph->place_count; p++) {
         size_t gpus = 0;
         double switched = link_switches_port(making->switches, p);
+        add_pcie_port(making, p);
         for (int way = 0; way < 2; way++)
             making->switched[way][p] = switched > 0 ? add(making, RESOURCE_SWITCH_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, switched) : NONE;
         for (int way = 0; way < 2; way++)
@@ -111,6 +127,21 @@ static uint32_t narrowest_of(const struct graph *graph, const struct link_path *
             found = path->step[i].link;
     }
     return found;
+}
+
+/* The PCIe port that the ends of a transfer go through, unless both are behind one: it passes on among them. */
+static void use_pcie_ports(const struct making *making, place_id from, place_id to, const struct link_path *path, struct resource_pair *pair)
+{
+    const place_id end[] = {from, to};
+    const struct link *links = making->graph->links;
+    bool is_inside = making->pcie_port[0][from] != NONE && making->pcie_port[0][from] == making->pcie_port[0][to];
+    for (int way = 0; way < 2 && !is_inside; way++) {
+        size_t step = way == 0 || path == NULL ? 0 : path->step_count - 1;
+        if (path != NULL && links[path->step[step].link].kind != LINK_PCIE)
+            continue;
+        use(pair, making->pcie_port[way][end[way]]);
+        use(pair, making->pcie_port[2][end[way]]);
+    }
 }
 
 /* The way's width: of links between packages that do not say theirs, what cores get over them. */
@@ -233,6 +264,8 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     }
     if (pair->over_host && !found)
         use_crossing(making, from, to, pair);
+    if (!are_peers || pair->over_host)
+        use_pcie_ports(making, from, to, found ? &path : NULL, pair);
     if (!are_peers || (pair->over_host && found)) {
         use_port(making, pair, from, 0);
         use_port(making, pair, to, 1);
@@ -284,7 +317,7 @@ static bool fill_pairs(const struct making *making)
 static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 3 * making->graph->link_count + 10 * making->graph->place_count;
+    size_t items = 3 * making->graph->link_count + 13 * making->graph->place_count;
     structure->graph = making->graph;
     structure->paths = link_paths_new(making->graph);
     structure->hive = resource_hive_find(making->graph);
@@ -298,6 +331,7 @@ static bool fill(struct making *making)
         making->link[way] = making->number + way * making->graph->link_count;
         making->port[way] = making->number + 3 * making->graph->link_count + way * making->graph->place_count;
         making->memory[way] = making->number + 3 * making->graph->link_count + (3 + way) * making->graph->place_count;
+        making->pcie_port[way] = making->number + 3 * making->graph->link_count + (10 + way) * making->graph->place_count;
     }
     for (size_t way = 0; way < 2; way++) {
         making->switched[way] = making->number + 3 * making->graph->link_count + (6 + way) * making->graph->place_count;

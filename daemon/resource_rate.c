@@ -1,9 +1,13 @@
 #include "resource_rate.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apu.h"
+#include "resource_role.h"
+
+#define WIDER 0.01 /* links differ by more, or not at all */
 
 double resource_rate_memory(const struct values *values, place_id memory, const char *how)
 {
@@ -46,6 +50,20 @@ double resource_rate_module(const struct graph *graph, place_id module, size_t *
             most = link->nominal_bytes_per_s;
     }
     return most;
+}
+
+double resource_rate_pcie_port(const struct graph *graph, place_id gpu, bool *ret_is_wider)
+{
+    const char *text = place_detail(graph_place(graph, gpu), "pcie_port_bytes_per_s");
+    double stated = text != NULL ? strtod(text, NULL) : 0, most = 0;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id end = graph_place(graph, link->from)->kind == PLACE_GPU ? link->from : link->to;
+        if (link->kind == LINK_PCIE && link->nominal_bytes_per_s > most && graph_place(graph, end)->kind == PLACE_GPU && resource_role_pcie_port(graph, end) == gpu)
+            most = link->nominal_bytes_per_s;
+    }
+    *ret_is_wider = isfinite(stated) && stated > most * (1 + WIDER);
+    return *ret_is_wider ? stated : most;
 }
 
 static bool is_in(const struct graph *graph, place_id memory, place_id package)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "resource_hive.h"
 
@@ -85,6 +86,19 @@ static void add_hives(struct roles *roles, const struct graph *graph, const plac
     }
 }
 
+place_id resource_role_pcie_port(const struct graph *graph, place_id place)
+{
+    const char *port = place_detail(graph_place(graph, place), "pcie_port");
+    place_id gpu = port != NULL ? graph_next(graph, PLACE_GPU, 0) : PLACE_NONE;
+    while (gpu != PLACE_NONE) {
+        const char *its = place_detail(graph_place(graph, gpu), "pcie_port");
+        if (its != NULL && strcmp(its, port) == 0)
+            break;
+        gpu = graph_next(graph, PLACE_GPU, gpu + 1);
+    }
+    return gpu;
+}
+
 static void add_host_links(struct roles *roles, const struct graph *graph)
 {
     for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
@@ -105,6 +119,9 @@ struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_c
     for (place_id module = graph_next(graph, PLACE_MODULE, 0); module != PLACE_NONE; module = graph_next(graph, PLACE_MODULE, module + 1))
         if (children(graph, module, PLACE_GPU) > 1)
             add_directions(&roles, RESOURCE_HOST_PORT, module);
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        if (resource_role_pcie_port(graph, gpu) == gpu)
+            add_directions(&roles, RESOURCE_PCIE_PORT, gpu);
     for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1))
         if (has_gpus(graph, numa))
             add_directions(&roles, RESOURCE_HOST_PORT, numa);
@@ -147,6 +164,7 @@ static bool is_inside(const struct graph *graph, const struct resource_role *rol
     case RESOURCE_GPU:
     case RESOURCE_HOST_LINK:
     case RESOURCE_SWITCH_PORT:
+    case RESOURCE_PCIE_PORT:
     case RESOURCE_MEMORY: return place == role->place;
     case RESOURCE_HOST_PORT: return is_gpu(graph, place) && (graph_place(graph, place)->parent == role->place || graph_place(graph, place)->numa == role->place);
     case RESOURCE_HIVE: return hive[place] == role->place;
@@ -184,6 +202,7 @@ void resource_role_name(const struct graph *graph, const struct resource_role *r
     case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
     case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:%s-port%s", place, resource_role_is_hidden(graph, role) ? "gpu" : "host", ways[role->direction]); break;
     case RESOURCE_HOST_LINK: snprintf(buffer, size, "%s:host-link%s", place, ways[role->direction]); break;
+    case RESOURCE_PCIE_PORT: snprintf(buffer, size, "%s:pcie-port%s", place, ways[role->direction]); break;
     case RESOURCE_HIVE: snprintf(buffer, size, "%s:hive%s", place, ways[role->direction]); break;
     case RESOURCE_SWITCH_PORT: snprintf(buffer, size, "%s:switch-port%s", place, ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;

@@ -14,6 +14,7 @@ enum resource_part {
     RESOURCE_LINK,      /* between two linked places: both directions, or out from place to other, or in from other to place */
     RESOURCE_GPU,       /* all from or to a gpu */
     RESOURCE_HOST_PORT, /* of a module of several gpus, or of several at a NUMA node that are of no one module: between them and the host */
+    RESOURCE_PCIE_PORT, /* of several gpus behind one port of the host (detail pcie_port): between them and what is not behind it; place is the lowest gpu */
     RESOURCE_HOST_LINK, /* of a gpu: between it and the host, where transfers with gpus of other hives go as well */
     RESOURCE_HIVE,      /* all gpus of a hive (resource_hive.h), between them and the host, where there are several hives; place is its lowest gpu */
     RESOURCE_SWITCH_PORT, /* of a gpu with links to several switches: all of them together, between it and other gpus there */
@@ -33,11 +34,14 @@ struct resource_role {
 /* All of the node, what is more particular first; the caller frees them. NULL when out of memory. */
 struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count);
 
-/* Whether a transfer uses it. hive: by place, as resource_hive_find has it. over_host: between gpus, its bytes go through the host. */
+/* The lowest gpu behind the same PCIe port as a gpu or nic, where several gpus share one; PLACE_NONE. */
+place_id resource_role_pcie_port(const struct graph *graph, place_id place);
+
+/* Whether a transfer uses it; for ports to switches and PCIe ports resource_structure_has. hive: by place, as resource_hive_find has it. over_host: between gpus, its bytes go through the host. */
 bool resource_role_has(const struct graph *graph, const struct resource_role *role, const place_id *hive, bool over_host, place_id from, place_id to);
 
 /* Whether it is the port of gpus at a NUMA node, which nothing but measurements can show (a PCIe switch that the tree does not tell). */
 bool resource_role_is_hidden(const struct graph *graph, const struct resource_role *role);
 
-/* "numa0:memory:write", "module1:host-port:out", "numa0:gpu-port:in", "gpu3:in", "gpu3:switch-port:in", "gpu3:host-link:in", "gpu4:hive:out", "gpu0-gpu1:link"; from gpu0 to gpu1 "gpu0-gpu1:link:out". */
+/* "numa0:memory:write", "module1:host-port:out", "numa0:gpu-port:in", "gpu0:pcie-port:in", "gpu3:in", "gpu3:switch-port:in", "gpu3:host-link:in", "gpu4:hive:out", "gpu0-gpu1:link"; from gpu0 to gpu1 "gpu0-gpu1:link:out". */
 void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resource_rate.h"
+
 #define NONE UINT16_MAX
 /* What goes one way is held up by what is for that way: of both ways together so much more counts as what was seen, so that what measuring is uncertain by makes that no limit of them. */
 #define SAME_WAY 1.05
@@ -32,9 +34,12 @@ static void raise_capacity(struct resource_nominal *item, double bytes_per_s, un
     item->seen_to = to;
 }
 
-/* What one transfer alone fills as far as it goes: a module's port, all that a gpu has to a switch. */
+/* What one transfer alone fills as far as it goes: a module's port, a PCIe port that is no wider than its gpus' links, all that a gpu has to a switch. */
 static bool is_filled_by_one(const struct graph *graph, const struct resource_role *role)
 {
+    bool is_wider = false;
+    if (role->part == RESOURCE_PCIE_PORT)
+        return resource_rate_pcie_port(graph, role->place, &is_wider) > 0 && !is_wider;
     bool is_link = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind != graph_place(graph, role->other)->kind;
     return role->part == RESOURCE_HOST_PORT || role->part == RESOURCE_SWITCH_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
 }

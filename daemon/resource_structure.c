@@ -108,7 +108,7 @@ bool resource_structure_has(const struct resource_structure *structure, const st
 {
     const struct resource_pair *pair = resource_structure_pair(structure, from, to);
     bool is_between_hosts = role->part == RESOURCE_LINK && is_of_host(graph, role->place) && is_of_host(graph, role->other);
-    if (role->part != RESOURCE_SWITCH_PORT && (role->part != RESOURCE_LINK || role->direction == RESOURCE_BOTH) && !is_between_hosts)
+    if (role->part != RESOURCE_SWITCH_PORT && role->part != RESOURCE_PCIE_PORT && (role->part != RESOURCE_LINK || role->direction == RESOURCE_BOTH) && !is_between_hosts)
         return resource_role_has(graph, role, structure->hive, pair != NULL ? pair->over_host : false, from, to);
     for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
         const struct resource_role *its = &structure->item[pair->use[i]].role;

@@ -8,6 +8,8 @@
  * - a link's is what it is said to carry; of one between packages that does not say it, the most that cores of the one are known to get of the other's memory over it;
  * - what a gpu has to several switches is the sum, and bytes go over all that both have at once (link_switches.h);
  * - a module's port carries what one transfer through it gets; where none is known, what one of its links to the host is said to carry;
+ * - a PCIe port of several gpus carries what its link is said to carry, at least as much as the widest of theirs: that of a link that is idle may be said to be less;
+ *   where it is no wider than these, what one transfer through it gets;
  * - a memory's is the highest rate known for it, by firmware or measured, at which anybody reads or writes it;
  * - where a gpu has one memory with a processor, a copy between the two reads and writes that: both directions of it carry half of what that gpu streams at most, or of what firmware says of that memory;
  * - a gpu's host link carries, of transfers with gpus through the host, what sets showed of it or of other gpus' host links, else what a copy with host memory gets over it; 0 not known;
