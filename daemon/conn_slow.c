@@ -1,41 +1,58 @@
+/*
+ * The thread is nice: on a busy node it may lie still for seconds wherever it is. So it holds nothing that the loop waits for: no mutex, no
+ * handle of libuv, whose uv_async_send makes the loop spin until it returns, and no lock of the allocator for long.
+ */
 #include "conn_slow.h"
 
+#include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define NICE 19
 
+/* The last job put in; each has the one before it. */
 struct jobs {
-    struct conn_slow_job *first, **last;
+    _Atomic(struct conn_slow_job *) last;
 };
 
 struct conn_slow {
     uv_thread_t thread;
-    uv_mutex_t mutex; /* over all below but the handle */
-    uv_cond_t cond;
+    sem_t waiting; /* for each job that is queued, and for the end */
     struct jobs queued, ended;
-    bool is_stopping;
-    uv_async_t async;
+    atomic_bool is_stopping;
+    uv_poll_t poll;
+    int event; /* has a count while jobs have ended */
     void (*closed)(void *arg);
     void *closed_arg;
 };
 
 static void put(struct jobs *jobs, struct conn_slow_job *job)
 {
-    job->next = NULL;
-    if (jobs->first == NULL)
-        jobs->last = &jobs->first;
-    *jobs->last = job;
-    jobs->last = &job->next;
+    job->next = atomic_load(&jobs->last);
+    while (!atomic_compare_exchange_weak(&jobs->last, &job->next, job)) {
+    }
 }
 
-static struct conn_slow_job *take(struct jobs *jobs)
+/* All of them, in the order they came. */
+static struct conn_slow_job *take_all(struct jobs *jobs)
 {
-    struct conn_slow_job *job = jobs->first;
-    if (job != NULL)
-        jobs->first = job->next;
-    return job;
+    struct conn_slow_job *first = NULL;
+    for (struct conn_slow_job *job = atomic_exchange(&jobs->last, NULL), *before; job != NULL; job = before) {
+        before = job->next;
+        job->next = first;
+        first = job;
+    }
+    return first;
+}
+
+static void tell(const struct conn_slow *slow)
+{
+    while (write(slow->event, &(uint64_t){1}, sizeof(uint64_t)) < 0 && errno == EINTR) {
+    }
 }
 
 /* Linux has a nice value for each thread. */
@@ -43,60 +60,75 @@ static void work(void *arg)
 {
     struct conn_slow *slow = arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-    uv_mutex_lock(&slow->mutex);
-    for (;;) {
-        struct conn_slow_job *job = take(&slow->queued);
-        if (job == NULL && slow->is_stopping)
-            break;
-        if (job == NULL) {
-            uv_cond_wait(&slow->cond, &slow->mutex);
-            continue;
+    for (bool is_last = false; !is_last;) {
+        while (sem_wait(&slow->waiting) != 0) {
         }
-        uv_mutex_unlock(&slow->mutex);
-        job->run(job);
-        uv_mutex_lock(&slow->mutex);
-        put(&slow->ended, job);
-        uv_async_send(&slow->async);
+        is_last = atomic_load(&slow->is_stopping);
+        for (struct conn_slow_job *job = take_all(&slow->queued), *next; job != NULL; job = next) {
+            next = job->next;
+            job->run(job);
+            put(&slow->ended, job);
+            tell(slow);
+        }
     }
-    uv_mutex_unlock(&slow->mutex);
 }
 
-static void on_ended(uv_async_t *async)
+static void end_jobs(struct conn_slow *slow)
 {
-    struct conn_slow *slow = async->data;
-    for (;;) {
-        uv_mutex_lock(&slow->mutex);
-        struct conn_slow_job *job = take(&slow->ended);
-        uv_mutex_unlock(&slow->mutex);
-        if (job == NULL)
-            return;
+    for (struct conn_slow_job *job = take_all(&slow->ended), *next; job != NULL; job = next) {
+        next = job->next;
         job->done(job);
     }
 }
 
-static void on_failed(uv_handle_t *handle) { free(handle->data); }
+static void on_ended(uv_poll_t *poll, int status, int events)
+{
+    struct conn_slow *slow = poll->data;
+    uint64_t count;
+    (void)status;
+    (void)events;
+    while (read(slow->event, &count, sizeof count) < 0 && errno == EINTR) {
+    }
+    end_jobs(slow);
+}
+
+static void free_slow(struct conn_slow *slow)
+{
+    sem_destroy(&slow->waiting);
+    close(slow->event);
+    free(slow);
+}
+
+static void on_failed(uv_handle_t *handle) { free_slow(handle->data); }
 
 struct conn_slow *conn_slow_new(uv_loop_t *loop)
 {
     struct conn_slow *slow = calloc(1, sizeof *slow);
-    if (slow == NULL || uv_async_init(loop, &slow->async, on_ended) != 0) {
+    int event = slow != NULL ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    if (event < 0 || sem_init(&slow->waiting, 0, 0) != 0) {
+        if (event >= 0)
+            close(event);
         free(slow);
         return NULL;
     }
-    slow->async.data = slow;
-    uv_unref((uv_handle_t *)&slow->async); /* who waits for a job keeps the loop going */
-    if (uv_mutex_init(&slow->mutex) == 0 && uv_cond_init(&slow->cond) == 0 && uv_thread_create(&slow->thread, work, slow) == 0)
+    slow->event = event;
+    if (uv_poll_init(loop, &slow->poll, event) != 0) {
+        free_slow(slow);
+        return NULL;
+    }
+    slow->poll.data = slow;
+    if (uv_poll_start(&slow->poll, UV_READABLE, on_ended) == 0 && uv_thread_create(&slow->thread, work, slow) == 0) {
+        uv_unref((uv_handle_t *)&slow->poll); /* who waits for a job keeps the loop going */
         return slow;
-    uv_close((uv_handle_t *)&slow->async, on_failed);
+    }
+    uv_close((uv_handle_t *)&slow->poll, on_failed);
     return NULL;
 }
 
 void conn_slow_queue(struct conn_slow *slow, struct conn_slow_job *job)
 {
-    uv_mutex_lock(&slow->mutex);
     put(&slow->queued, job);
-    uv_cond_signal(&slow->cond);
-    uv_mutex_unlock(&slow->mutex);
+    sem_post(&slow->waiting);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -104,21 +136,17 @@ static void on_closed(uv_handle_t *handle)
     struct conn_slow *slow = handle->data;
     void (*closed)(void *) = slow->closed;
     void *arg = slow->closed_arg;
-    uv_mutex_destroy(&slow->mutex);
-    uv_cond_destroy(&slow->cond);
-    free(slow);
+    free_slow(slow);
     closed(arg);
 }
 
 void conn_slow_close(struct conn_slow *slow, void (*closed)(void *arg), void *arg)
 {
-    uv_mutex_lock(&slow->mutex);
-    slow->is_stopping = true;
-    uv_cond_signal(&slow->cond);
-    uv_mutex_unlock(&slow->mutex);
+    atomic_store(&slow->is_stopping, true);
+    sem_post(&slow->waiting);
     uv_thread_join(&slow->thread);
-    on_ended(&slow->async);
+    end_jobs(slow);
     slow->closed = closed;
     slow->closed_arg = arg;
-    uv_close((uv_handle_t *)&slow->async, on_closed);
+    uv_close((uv_handle_t *)&slow->poll, on_closed);
 }

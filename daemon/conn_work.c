@@ -17,8 +17,8 @@ static enum berth_code make_tree(struct conn_work *work, struct berth_err *err)
     enum berth_code code = outcome->work(outcome->state, &result, err);
     if (code == BERTH_OK && outcome->kind == OUTCOME_WORK && reply_init(&work->reply)) {
         code = dispatch_print(work->call, work->check_replies, result, false, &work->reply, err);
-        if (work->reply.length > LARGE_REPLY)
-            malloc_trim(0); /* the tree behind it was several times as large */
+        if (work->reply.length > LARGE_REPLY && work->slow == NULL)
+            malloc_trim(0); /* the tree behind it was several times as large; a nice thread would hold up others with it */
         return code;
     }
     json_decref(result);
@@ -89,6 +89,7 @@ enum berth_code conn_work_open(struct conn_work *work, uv_loop_t *loop, const st
 }
 
 struct drop {
+    uv_loop_t *loop;
     uv_work_t request;
     struct conn_slow_job job;
     json_t *message;
@@ -98,10 +99,13 @@ static void drop_message(struct drop *drop)
 {
     json_decref(drop->message);
     drop->message = NULL;
-    malloc_trim(0); /* it was many small pieces */
 }
 
-static void drop_on_pool(uv_work_t *request) { drop_message(request->data); }
+static void drop_on_pool(uv_work_t *request)
+{
+    drop_message(request->data);
+    malloc_trim(0); /* it was many small pieces */
+}
 
 static void dropped(uv_work_t *request, int status)
 {
@@ -114,7 +118,14 @@ static void dropped(uv_work_t *request, int status)
 static struct drop *drop_of(struct conn_slow_job *job) { return (struct drop *)((char *)job - offsetof(struct drop, job)); }
 
 static void drop_slowly(struct conn_slow_job *job) { drop_message(drop_of(job)); }
-static void dropped_slowly(struct conn_slow_job *job) { free(drop_of(job)); }
+
+/* A nice thread that trims would hold up whoever allocates. */
+static void dropped_slowly(struct conn_slow_job *job)
+{
+    struct drop *drop = drop_of(job);
+    if (uv_queue_work(drop->loop, &drop->request, drop_on_pool, dropped) != 0)
+        dropped(&drop->request, 0);
+}
 
 void conn_work_drop(uv_loop_t *loop, struct conn_slow *slow, json_t *take_message)
 {
@@ -123,7 +134,7 @@ void conn_work_drop(uv_loop_t *loop, struct conn_slow *slow, json_t *take_messag
         json_decref(take_message);
         return;
     }
-    *drop = (struct drop){.request.data = drop, .job = {.run = drop_slowly, .done = dropped_slowly}, .message = take_message};
+    *drop = (struct drop){.loop = loop, .request.data = drop, .job = {.run = drop_slowly, .done = dropped_slowly}, .message = take_message};
     if (slow != NULL)
         conn_slow_queue(slow, &drop->job);
     else if (uv_queue_work(loop, &drop->request, drop_on_pool, dropped) != 0)
