@@ -385,7 +385,7 @@ static inline void until_begun(struct daemon *d, unsigned count)
 {
     for (uint64_t end = patience_end(); __atomic_load_n(&d->begun, __ATOMIC_RELAXED) < count && uv_hrtime() < end;)
         turn(d);
-    assert_int_equal(d->begun, count);
+    assert_int_equal(__atomic_load_n(&d->begun, __ATOMIC_RELAXED), count);
 }
 
 static inline void hears_the_end(struct client *client)
