@@ -134,14 +134,19 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
 #define FEW_BYTES      4096 /* whose time at any memory's rate is less than an access's */
 #define ACCESS_MOST_NS 1e4 /* no single access takes as long: what streams longer needs no look at it */
 
-/* Of all of the node's cores and memories alike. */
-static bool knows_no_latency(const struct snapshot *snap)
+/* The least latency of cores to that memory, else to any; NULL unknown. */
+static const struct value *least_latency(const struct snapshot *snap, place_id numa)
 {
-    const struct value *v;
-    for (size_t n = values_range(snap->values, METRIC_MEMORY_LATENCY, PLACE_NONE, &v); n > 0; v++, n--)
-        if (graph_place(snap->graph, v->from)->kind != PLACE_GPU && v->value > 0)
-            return false;
-    return true;
+    const struct value *v, *least = NULL;
+    for (size_t n = values_range(snap->values, METRIC_MEMORY_LATENCY, PLACE_NONE, &v); n > 0; v++, n--) {
+        bool is_main_memory = graph_place(snap->graph, v->from)->kind != PLACE_GPU && values_axes(snap->values, v)[0] == '\0';
+        if (!is_main_memory || !(v->value > 0))
+            continue;
+        bool is_there = v->to == numa, was_there = least != NULL && least->to == numa;
+        if (least == NULL || (is_there != was_there ? is_there : v->value < least->value))
+            least = v;
+    }
+    return least;
 }
 
 /* Nothing is there before one access has ended: no stream, of however few bytes, takes less than that does from that memory, where it is known. */
@@ -158,7 +163,13 @@ static enum berth_code take_one_access(const struct memuse *use, const struct sn
     }
     basis->evidence->count = evidence;
     basis->warnings->count = warnings;
-    if (code == BERTH_OK && isnan(latency.value) && use->read_bytes + use->write_bytes <= FEW_BYTES && knows_no_latency(snap)) {
+    const struct value *least = code == BERTH_OK && isnan(latency.value) ? least_latency(snap, numa) : NULL;
+    if (least != NULL && least->value > time->time_ns) { /* of some of these cores, or of others: no access takes less */
+        *time = memtime_of(least->value, least->value, least->value, least->n, 0, 1);
+        basis->at_least = true;
+        return memrate_cite(basis, least, err);
+    }
+    if (code == BERTH_OK && isnan(latency.value) && use->read_bytes + use->write_bytes <= FEW_BYTES && least == NULL) {
         plan_warn(basis->warnings, "how long one access to memory takes is not known: so few bytes take at least what they do at their rate");
         basis->at_least = true;
     }

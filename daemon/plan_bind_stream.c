@@ -204,8 +204,9 @@ static struct bind_peers peers_of(const struct bind_stream *stream, size_t tasks
 
 /* What decides between two orders of cores. */
 struct weight {
-    double time_ns;  /* of all that is known; NAN: the memory's part is not */
-    double distance; /* of peers whose time is not known; else 0 */
+    double stream_ns; /* NAN unknown */
+    double peers_ns;  /* NAN unknown */
+    double distance;  /* of peers */
 };
 
 static enum berth_code weigh(const struct bind_stream *stream, size_t tasks, const struct cpuset *cpus,
@@ -219,18 +220,19 @@ static enum berth_code weigh(const struct bind_stream *stream, size_t tasks, con
         code = price_cpus(stream, tasks, cpus, &streamed, err);
     if (code == BERTH_OK)
         code = plan_bind_peers_time(&peers, cpus, &exchanged, err);
-    if (code != BERTH_OK)
-        return code;
-    bool is_known = !isnan(exchanged.time_ns);
-    *ret = (struct weight){streamed.time.time_ns + (is_known ? exchanged.time_ns : 0), is_known ? 0 : exchanged.distance};
-    return BERTH_OK;
+    if (code == BERTH_OK)
+        *ret = (struct weight){streamed.time.time_ns, exchanged.time_ns, exchanged.distance};
+    return code;
 }
 
+/* By time; what peers take counts only where it is known of both, else their distance does among equals. */
 static bool is_better(const struct weight *a, const struct weight *b)
 {
-    if (a->time_ns * (1 + WORTH) < b->time_ns)
+    bool is_known = !isnan(a->peers_ns) && !isnan(b->peers_ns);
+    double mine = a->stream_ns + (is_known ? a->peers_ns : 0), other = b->stream_ns + (is_known ? b->peers_ns : 0);
+    if (mine * (1 + WORTH) < other)
         return true;
-    return a->time_ns <= b->time_ns * (1 + WORTH) && a->distance < b->distance;
+    return !is_known && mine <= other * (1 + WORTH) && a->distance < b->distance;
 }
 
 /* Cores for families of tasks that exchange bytes. */

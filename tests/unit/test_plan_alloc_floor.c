@@ -208,6 +208,25 @@ static void a_link_that_is_down_is_told(void **state)
     }
 }
 
+/* No time is below the latency of one access: also of cores of several packages, of which only those next to a memory were measured. */
+static void few_bytes_of_many_cores_take_no_less_than_one_access(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    for (int n = 0; n < 2; n++) {
+        measured(&f, METRIC_MEMORY_LATENCY, f.numa[n], f.numa[n], "", n == 0 ? 96 : 99);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_NOMINAL, f.numa[n], f.numa[n], "", 51.2 * GB, 0, 0);
+    }
+    struct memuse_access users[] = {{.by = f.numa[0], .reads_bytes = 64}, {.by = 0, .reads_bytes = 64}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &users[i]), BERTH_OK);
+        for (size_t o = 0; o < f.answer.count; o++)
+            assert_true(isnan(f.answer.option[o].predicted.time_ns) || f.answer.option[o].predicted.time_ns >= 96);
+        assert_true(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.time_ns >= 96);
+    }
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +238,7 @@ int main(void)
         cmocka_unit_test(bounds_of_few_cores_go_behind_what_is_predicted),
         cmocka_unit_test(only_what_links_tell_is_by_links),
         cmocka_unit_test(a_gpus_own_memory_goes_before_bounds),
+        cmocka_unit_test(few_bytes_of_many_cores_take_no_less_than_one_access),
         cmocka_unit_test(a_link_that_is_down_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

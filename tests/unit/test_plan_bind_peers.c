@@ -157,6 +157,20 @@ static void one_pair_stands_for_two_l3s(void **state)
     end(&f);
 }
 
+/* An order of which nothing is known is not the fastest. */
+static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
+{
+    (void)state;
+    struct fixture f = begin(1, 2, 4);
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++)
+            if (a != b)
+                number(&f, METRIC_CPU_PINGPONG, "", a, b, 48);
+    ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_true(share_l3(&f, 0, 1) && f.answer.predicted.time_ns == 24);
+    end(&f);
+}
+
 /* Two pairs on two NUMA nodes: each pair in one L3, both memories used. One pair that streams much more than it sends has two memories. */
 static void memory_bandwidth_goes_before_a_shared_l3(void **state)
 {
@@ -210,6 +224,7 @@ int main(void)
         cmocka_unit_test(how_many_cores_let_them_share_an_l3_is_said),
         cmocka_unit_test(structure_decides_where_nothing_is_measured),
         cmocka_unit_test(one_pair_stands_for_two_l3s),
+        cmocka_unit_test(what_is_unknown_of_one_order_does_not_make_it_the_best),
         cmocka_unit_test(memory_bandwidth_goes_before_a_shared_l3),
         cmocka_unit_test(tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it),
     };
