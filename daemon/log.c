@@ -1,6 +1,8 @@
 #include "log.h"
 
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,19 +62,32 @@ size_t log_escape(const char *text, char *ret, size_t size)
     return used;
 }
 
+/* One write a line, so that lines of several writers do not mix. False when the line is lost: a pipe that nobody reads is full, or stderr is closed.
+ * A pipe that is writable takes PIPE_BUF bytes at once. */
+static bool put_line(enum log_level level, const char *text)
+{
+    char line[1100];
+    int used = getenv("JOURNAL_STREAM") != NULL ? snprintf(line, sizeof line, "<%d>", (int)level) : snprintf(line, sizeof line, "berthd: ");
+    size_t total = (size_t)used + log_escape(text, line + used, sizeof line - (size_t)used - 1);
+    line[total] = '\n';
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 && write(STDERR_FILENO, line, total + 1) == (ssize_t)total + 1;
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
-    char text[1024], line[1100];
+    static atomic_uint lost;
+    char text[1024], note[64];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (length < 0)
         return;
-    int used = getenv("JOURNAL_STREAM") != NULL ? snprintf(line, sizeof line, "<%d>", (int)level) : snprintf(line, sizeof line, "berthd: ");
-    size_t total = (size_t)used + log_escape(text, line + used, sizeof line - (size_t)used - 1);
-    line[total] = '\n';
-    /* One write a line, so that lines of several writers do not mix; a full pipe or closed stderr loses it. */
-    ssize_t written = write(STDERR_FILENO, line, total + 1);
-    (void)written;
+    unsigned before = atomic_exchange(&lost, 0);
+    snprintf(note, sizeof note, "%u lines before this one were lost: nobody read them", before);
+    if (before > 0 && !put_line(LOG_LEVEL_WARNING, note))
+        atomic_fetch_add(&lost, before + 1);
+    else if (!put_line(level, text))
+        atomic_fetch_add(&lost, 1);
 }

@@ -1,6 +1,7 @@
 /**
  * One line to standard error, with the priority prefix of sd-daemon(3) when the journal reads it. Only berthd.c, the
  * server and the scheduler log; everything else reports.
+ * Never waits: a line that a full pipe does not take is lost, counted, and the next one that gets through says how many were.
  */
 #pragma once
 #include <stddef.h>

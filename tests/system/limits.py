@@ -1,4 +1,6 @@
 """What a daemon does with limits that are too low, with signals that mean nothing to it, and with what a probe leaves behind. Prints TAP."""
+import contextlib
+import os
 import pathlib
 import re
 import resource
@@ -56,6 +58,37 @@ def signals_that_mean_nothing():
         assert daemon.status()["state"] == "ready"
 
 
+def a_log_that_nobody_reads():
+    """A full pipe as standard error loses lines; it does not stop the daemon."""
+    with tempfile.TemporaryDirectory(prefix="berth-test-") as folder:
+        config = pathlib.Path(folder) / "conf"
+        config.write_text("")
+        reader, writer = os.pipe()
+        process = subprocess.Popen([BIN / "berthd", "--node", NODES / "mi300a", "--socket", folder + "/s", "--config", config], stderr=writer)
+        try:
+            assert until(lambda: os.path.exists(folder + "/s"), 10)
+            call(folder + "/s", "io.berth.Fabric.GetStatus")
+            filler = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
+            for size in (4096, 1):
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(filler, b"x" * size):
+                        pass
+            for _ in range(3):
+                process.send_signal(signal.SIGHUP)
+                time.sleep(0.1)
+                assert call(folder + "/s", "io.berth.Fabric.GetStatus")[0] is None
+            os.set_blocking(reader, False)
+            while len(os.read(reader, 1 << 20)) == 1 << 20:
+                pass
+            process.send_signal(signal.SIGHUP)
+            assert until(lambda: b"were lost" in os.read(reader, 1 << 20), 5)
+        finally:
+            process.kill()
+            process.wait(10)
+            for fd in (reader, writer, filler):
+                os.close(fd)
+
+
 def a_killed_guardian_leaves_nothing():
     """A probe that puts a process into a session of its own, kills its guardian, and is killed for that."""
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +126,8 @@ def restarts_go_on():
     assert unit.index("StartLimitIntervalSec") < unit.index("[Service]"), "systemd reads it in [Unit]"
 
 
-TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_killed_guardian_leaves_nothing, more_objects_than_a_node_has, restarts_go_on]
+TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_log_that_nobody_reads, a_killed_guardian_leaves_nothing,
+         more_objects_than_a_node_has, restarts_go_on]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)

@@ -1,10 +1,12 @@
 /* What foreign text looks like in the log. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -49,8 +51,48 @@ static void it_fits(void **state)
     }
 }
 
+static void read_all(int fd, char *ret, size_t size)
+{
+    size_t used = 0;
+    for (ssize_t got; used < size - 1 && (got = read(fd, ret + used, size - 1 - used)) > 0;)
+        used += (size_t)got;
+    ret[used] = '\0';
+}
+
+/* A line that would wait is lost, and the next one that gets through says so. */
+static void nobody_reads(void **state)
+{
+    (void)state;
+    static char read_back[1 << 17];
+    int ends[2], kept = dup(STDERR_FILENO);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    dup2(ends[1], STDERR_FILENO);
+    alarm(20); /* ends the test where a line waits */
+    for (int i = 0; i < 4000; i++)
+        log_line(LOG_LEVEL_INFO, "line %04d of those that nobody reads", i);
+    alarm(0);
+    read_all(ends[0], read_back, sizeof read_back);
+    unsigned lines = 0, lost = 0;
+    for (const char *at = read_back; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    log_line(LOG_LEVEL_INFO, "read again");
+    log_line(LOG_LEVEL_INFO, "and again");
+    read_all(ends[0], read_back, sizeof read_back);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(ends[0]);
+    close(ends[1]);
+    const char *said = strchr(read_back, ' ');
+    assert_non_null(said);
+    assert_int_equal(sscanf(said, " %u lines before this one were lost", &lost), 1);
+    assert_int_equal(lines + lost, 4000);
+    assert_non_null(strstr(read_back, "read again\n"));
+    assert_non_null(strstr(read_back, "and again\n"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_shown_as_it_is), cmocka_unit_test(it_fits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(text_is_shown_as_it_is), cmocka_unit_test(it_fits), cmocka_unit_test(nobody_reads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
