@@ -50,8 +50,10 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
         return code;
     const char *uid = line_of(text, "Uid"), *gid = line_of(text, "Gid"), *groups = line_of(text, "Groups"), *parent = line_of(text, "PPid"),
                *leader = line_of(text, "Tgid");
-    bool ok = uid != NULL && gid != NULL && parent != NULL && leader != NULL && sscanf(uid, "%u %u", &process.uid, &process.effective_uid) == 2 &&
-              sscanf(gid, "%*u %u", &process.gid) == 1 && sscanf(parent, "%d", &process.parent) == 1 && sscanf(leader, "%d", &process.leader) == 1 &&
+    uid_t uids[3] = {0};
+    gid_t gids[3] = {0};
+    bool ok = uid != NULL && gid != NULL && parent != NULL && leader != NULL && sscanf(uid, "%u %u %u", &uids[0], &uids[1], &uids[2]) == 3 &&
+              sscanf(gid, "%u %u %u", &gids[0], &gids[1], &gids[2]) == 3 && sscanf(parent, "%d", &process.parent) == 1 && sscanf(leader, "%d", &process.leader) == 1 &&
               read_list(line_of(text, "Cpus_allowed_list"), &process.cpus);
     /* A kernel without NUMA has no such line, and no node to keep anybody from. */
     if (ok && !read_list(line_of(text, "Mems_allowed_list"), &process.memory))
@@ -66,6 +68,9 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
     free(text);
     if (!ok)
         return err_set(err, BERTH_BAD_DATA, "/proc/%jd/status is not what proc(5) says", (intmax_t)pid);
+    process.uid = uids[0];
+    process.gid = gids[0];
+    process.has_other_ids = uids[1] != uids[0] || uids[2] != uids[0] || gids[1] != gids[0] || gids[2] != gids[0];
     *ret = process;
     return BERTH_OK;
 }

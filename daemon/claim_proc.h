@@ -14,8 +14,9 @@
 #define CLAIM_PROC_GROUPS_MAX 64
 
 struct claim_proc {
-    uid_t uid, effective_uid;
+    uid_t uid;
     gid_t gid;
+    bool has_other_ids;                  /* the effective or saved uid or gid is not the real one: a setuid or setgid program */
     gid_t groups[CLAIM_PROC_GROUPS_MAX]; /* supplementary; of more than fit, the first */
     size_t group_count;
     pid_t parent;

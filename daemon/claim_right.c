@@ -15,7 +15,7 @@ static enum berth_code denied(struct berth_err *err, const char *place, const ch
 /* As the kernel decides without access control lists: one class of bits, the first that fits. */
 static bool may_open(const struct stat *status, const struct claim_proc *process)
 {
-    if (status->st_uid == process->effective_uid)
+    if (status->st_uid == process->uid)
         return (status->st_mode & 0600) == 0600;
     bool in_group = status->st_gid == process->gid;
     for (size_t i = 0; i < process->group_count; i++)
@@ -71,7 +71,9 @@ enum berth_code claim_right(const struct sysio *io, const struct graph *graph, c
     enum berth_code code = peer->pid > 0 ? claim_proc_read(io, peer->pid, &process, NULL) : BERTH_ABSENT;
     if (code == BERTH_NO_MEMORY)
         return err_set(err, code, "no memory for a claim");
-    if (code != BERTH_OK || (process.uid != peer->uid && process.effective_uid != peer->uid))
+    if (code == BERTH_OK && process.has_other_ids)
+        return denied(err, "the node", "your process has rights that are not yours, as a setuid program has");
+    if (code != BERTH_OK || process.uid != peer->uid || process.gid != peer->gid)
         return denied(err, "the node", "your process is not to be seen from here");
     for (const char *at = claim->places; code == BERTH_OK && claim_next_place(&at, name);)
         code = check_place(io, graph, graph_find(graph, name), claim->purpose == CLAIM_COMPUTE, &process, err);

@@ -1,7 +1,8 @@
 /**
  * What somebody who is no administrator may claim: the cpus and NUMA nodes that the kernel lets it use (/proc/PID/status, where an
  * affinity or a cpuset can only narrow what there is), and the gpus whose device node its user and groups may open. What the
- * device controller of a cgroup allows, no file says: it is not looked at, and neither are access control lists. Any thread.
+ * device controller of a cgroup allows, no file says: it is not looked at, and neither are access control lists. A process
+ * that has ids other than the peer's, as a setuid program has, claims nothing. Any thread.
  */
 #pragma once
 #include "claim.h"

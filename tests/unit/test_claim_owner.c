@@ -27,17 +27,24 @@ static void put(const char *path, const char *text)
     fclose(file);
 }
 
-static void put_process(int pid, int parent, const char *start, unsigned uid, const char *cpus, const char *cgroup)
+static void put_status(int pid, int parent, const char *uids, const char *gids, const char *cpus)
 {
     char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    snprintf(text, sizeof text, "Name:\tUid:\t7\nPPid:\t%d\nTgid:\t%d\nUid:\t%s\nGid:\t%s\nGroups:\t44 109 \nCpus_allowed_list:\t%s\nMems_allowed_list:\t0-1\n",
+             parent, pid == 15 ? 10 : pid, uids, gids, cpus);
+    put(path, text);
+}
+
+static void put_process(int pid, int parent, const char *start, unsigned uid, const char *cpus, const char *cgroup)
+{
+    char path[64], text[512], ids[64];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     /* A program may be called anything. */
     snprintf(text, sizeof text, "%d (a) Z 1) S) S %d 1 1 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %s 12345 678\n", pid, parent, start);
     put(path, text);
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    snprintf(text, sizeof text, "Name:\tUid:\t7\nPPid:\t%d\nTgid:\t%d\nUid:\t%u\t%u\t0\t0\nGid:\t%u\t%u\t0\t0\nGroups:\t44 109 \nCpus_allowed_list:\t%s\nMems_allowed_list:\t0-1\n",
-             parent, pid == 15 ? 10 : pid, uid, uid, uid, uid, cpus);
-    put(path, text);
+    snprintf(ids, sizeof ids, "%u\t%u\t%u\t%u", uid, uid, uid, uid);
+    put_status(pid, parent, ids, ids, cpus);
     snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
     snprintf(text, sizeof text, "3:cpuset:/x\n0::%s\n", cgroup);
     put(path, text);
@@ -203,7 +210,7 @@ static void users_have_a_right_to_what_they_may_use(void **state)
     snprintf(full, sizeof full, "%s/dev/dri/renderD133", root);
     bool in_group = chown(full, 0, 109) == 0 && chmod(full, 0660) == 0; /* gpu5: a supplementary group */
     nodes_finish(graph);
-    struct peer user = {.uid = 1000, .pid = 10}, admin = {.uid = 5, .is_admin = true}, nowhere = {.uid = 1000}, reused = {.uid = 1002, .pid = 10};
+    struct peer user = {.uid = 1000, .gid = 1000, .pid = 10}, admin = {.uid = 5, .is_admin = true}, nowhere = {.uid = 1000, .gid = 1000}, reused = {.uid = 1002, .gid = 1002, .pid = 10};
     static const struct { const char *places; enum berth_code compute; } cases[] = {
         {"llc0", BERTH_OK},                   {"core7", BERTH_OK},   {"pu71", BERTH_OK},
         {"core8", BERTH_PERMISSION_DENIED},   {"numa0", BERTH_PERMISSION_DENIED}, {"machine0", BERTH_PERMISSION_DENIED},
@@ -223,7 +230,7 @@ static void users_have_a_right_to_what_they_may_use(void **state)
     }
     assert_int_equal(right(graph, &user, CLAIM_PROFILING, "gpu3"), BERTH_PERMISSION_DENIED);
     /* All cpus and gpus, but the memory of two NUMA nodes. */
-    struct peer narrow = {.uid = 1000, .pid = 14};
+    struct peer narrow = {.uid = 1000, .gid = 1000, .pid = 14};
     for (int g = 0; g < 8; g++) {
         snprintf(full, sizeof full, "/dev/dri/renderD%d", 128 + g);
         put(full, "");
@@ -234,6 +241,32 @@ static void users_have_a_right_to_what_they_may_use(void **state)
     assert_int_equal(right(graph, &narrow, CLAIM_COMPUTE, "numa2"), BERTH_PERMISSION_DENIED);
     assert_int_equal(right(graph, &narrow, CLAIM_COMPUTE, "package0"), BERTH_PERMISSION_DENIED);
     assert_int_equal(right(graph, &narrow, CLAIM_PROFILING, "numa2"), BERTH_OK);
+    graph_unref(graph);
+}
+
+/* A program with ids of others, begun by the user or beside a connection that another program made, has rights that the user has not. */
+static void a_setuid_program_gives_no_rights(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_mi250x();
+    nodes_finish(graph);
+    static const char own[] = "1000\t1000\t1000\t1000";
+    static const struct { const char *uids, *gids; enum berth_code code; } cases[] = {
+        {own, own, BERTH_OK},
+        {"1000\t0\t0\t0", own, BERTH_PERMISSION_DENIED},
+        {"1000\t1000\t0\t1000", own, BERTH_PERMISSION_DENIED},
+        {"0\t1000\t0\t1000", own, BERTH_PERMISSION_DENIED},
+        {"0\t0\t0\t0", own, BERTH_PERMISSION_DENIED},
+        {own, "1000\t44\t44\t44", BERTH_PERMISSION_DENIED},
+        {own, "1000\t1000\t44\t1000", BERTH_PERMISSION_DENIED},
+        {own, "44\t44\t44\t44", BERTH_PERMISSION_DENIED},
+    };
+    struct peer user = {.uid = 1000, .gid = 1000, .pid = 17};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        put_status(17, 1, cases[i].uids, cases[i].gids, "0-7,64-71");
+        if (right(graph, &user, CLAIM_COMPUTE, "core0") != cases[i].code)
+            fail_msg("%s %s", cases[i].uids, cases[i].gids);
+    }
     graph_unref(graph);
 }
 
@@ -309,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_claim_is_for_its_own_user_and_roots_for_everybody),
         cmocka_unit_test(who_stands_within_an_owner),
         cmocka_unit_test(users_have_a_right_to_what_they_may_use),
+        cmocka_unit_test(a_setuid_program_gives_no_rights),
         cmocka_unit_test(plans_get_what_others_have_not_claimed),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);
