@@ -75,30 +75,41 @@ void ui_put(struct ui *ui, const char *format, ...)
     ui->length += (size_t)length;
 }
 
-/* Bytes of the character at c that may be shown; 0 when it may not (control characters, and the C1 ones in UTF-8). */
-static size_t printable(const unsigned char *c)
+/* Control characters, those that change the direction of text, and those that end a line or paragraph. */
+static bool is_control(unsigned long point)
 {
-    if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0))
-        return 0;
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
+/* Bytes of the character at c, 1 where it is none. */
+static size_t character(const unsigned char *c, bool *ret_is_shown)
+{
     size_t length = *c < 0xc0 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    for (size_t i = 1; i < length; i++)
+    unsigned long point = length == 1 ? *c : *c & (0x7fu >> length);
+    *ret_is_shown = false;
+    for (size_t i = 1; i < length; i++) {
         if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    return *c >= 0x80 && *c < 0xc0 ? 0 : length;
+            return 1;
+        point = point << 6 | (c[i] & 0x3fu);
+    }
+    *ret_is_shown = !is_control(point) && (*c < 0x80 || *c >= 0xc0);
+    return length;
 }
 
 void ui_clean(char *buffer, size_t size, const char *text)
 {
     size_t used = 0;
     for (const unsigned char *c = (const unsigned char *)(text == NULL ? "" : text); *c != '\0';) {
-        size_t length = printable(c);
-        if (used + (length == 0 ? 1 : length) >= size)
+        bool is_shown;
+        size_t length = character(c, &is_shown);
+        if (used + (is_shown ? length : 1) >= size)
             break;
-        if (length == 0)
+        if (!is_shown)
             buffer[used++] = '?';
-        for (size_t i = 0; i < length; i++)
+        for (size_t i = 0; is_shown && i < length; i++)
             buffer[used++] = (char)c[i];
-        c += length == 0 ? 1 : length;
+        c += length;
     }
     buffer[used] = '\0';
 }

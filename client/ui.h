@@ -23,7 +23,8 @@ void ui_init(struct ui *ui, int fd);
 void ui_done(struct ui *ui);
 
 void ui_put(struct ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Text that came from elsewhere: control characters become ?. NULL prints nothing. */
+/* Text that came from elsewhere: each control character, each that changes the direction of text or ends a line (U+202E, U+2028),
+ * and each byte of no character becomes ?. NULL prints nothing. */
 void ui_text(struct ui *ui, const char *text);
 /* Writes such text into a buffer of size bytes, cut at a character where it does not fit. */
 void ui_clean(char *buffer, size_t size, const char *text);

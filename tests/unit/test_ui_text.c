@@ -16,8 +16,9 @@ static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
 {
     (void)state;
     static const struct { const char *text, *shown; } rows[] = {
-        {"plain", "plain"}, {"a\tb\nc", "a?b?c"}, {"\033[31mred", "?[31mred"}, {"\x7f", "?"}, {"\xc2\x9b" "31m", "??31m"}, {"\u00e9\u2502\U0001F600", "\u00e9\u2502\U0001F600"},
+        {"plain", "plain"}, {"a\tb\nc", "a?b?c"}, {"\033[31mred", "?[31mred"}, {"\x7f", "?"}, {"\xc2\x9b" "31m", "?31m"}, {"\u00e9\u2502\U0001F600", "\u00e9\u2502\U0001F600"},
         {"cut\xe2\x94", "cut??"}, {"\xff\xfe", "??"}, {"\x80", "?"}, {"", ""},
+        {"a\u202eb\u2028c\u2029d\u2066e\u2069f\u200fg\u061ch\xc2\x85" "i", "a?b?c?d?e?f?g?h?i"}, {"\u2010\u2027\u202f\u2065\u206a", "\u2010\u2027\u202f\u2065\u206a"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char buffer[64];
