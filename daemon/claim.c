@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 const char *claim_purpose_name(enum claim_purpose purpose) { return purpose == CLAIM_PROFILING ? "profiling" : "compute"; }
 
 /* ---- one claim ---- */
@@ -74,6 +76,7 @@ void claim_describe(const struct claim *claim, char *buffer, size_t size)
         snprintf(buffer, size, "%s of uid %ju (key %.32s)", claim->id, (uintmax_t)claim->uid, claim->key);
     else
         snprintf(buffer, size, "%s of uid %ju", claim->id, (uintmax_t)claim->uid);
+    text_clean(buffer); /* of the key the cut may leave half a character */
 }
 
 /* ---- what covers what ---- */

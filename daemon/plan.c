@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 #define ALIKE 0.05 /* values of which one stands for the other */
 
 void plan_allowed_done(struct allowed *allowed)
@@ -22,6 +24,7 @@ void plan_warn(struct plan_warnings *warnings, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    text_clean(line); /* cut, it may end in half a character */
     for (size_t i = 0; i < warnings->count; i++)
         if (strcmp(warnings->line[i], line) == 0)
             return;

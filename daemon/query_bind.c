@@ -17,6 +17,7 @@
 #include "plan_ends.h"
 #include "query.h"
 #include "query_bind_request.h"
+#include "text.h"
 #include "visible.h"
 
 struct reply {
@@ -293,13 +294,19 @@ static void binding_free(void *state)
 
 /* ---- the plan: any thread ---- */
 
-static void add_why(struct berth_err *err, const char *why) { strncat(err->detail, why, sizeof err->detail - strlen(err->detail) - 1); }
+static void add_why(struct berth_err *err, const char *why)
+{
+    strncat(err->detail, why, sizeof err->detail - strlen(err->detail) - 1);
+    text_clean(err->detail);
+}
 
 static enum berth_code plan(const struct binding *binding, struct bind_answer *ret, struct berth_err *err)
 {
     enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
         plan_warn(&ret->warnings, "%s", binding->left_out.line[i]);
+    if (code == BERTH_OK && *binding->within != '\0')
+        plan_warn(&ret->reasons, "within claim %s: of the cpus, gpus and memory only what is claimed there, in each kind that it covers", binding->within);
     bool says_claimed = code == BERTH_NOTHING_ALLOWED && binding->asked.allowed.gpus_claimed;
     if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out && !says_claimed)
         add_why(err, "; what others have claimed is left out (berth claims lists it)");

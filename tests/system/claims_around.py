@@ -252,6 +252,8 @@ def a_plan_stays_within_its_claim():
         assert error is None, reply
         task, = reply["tasks"]
         assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104} and task["memory"] == ["numa2"], task
+        assert any("within claim" in line and "(key j)" in line for line in reply["reasons"]), reply["reasons"]
+        assert not any("within claim" in line for line in bind(daemon, gpus_per_task=1)[1]["reasons"]), "not its own"
         release(daemon, key="j")
         for places, gpus, cpus, memory in (
                 (["gpu5", "numa2"], {"gpu5"} | gpus_of(daemon, "numa2"), numa2, "numa2"),
@@ -278,7 +280,9 @@ def a_plan_stays_within_its_claim():
         release(daemon, key="j")
         claimed(daemon, "gpu5", "core40", key="hook", owner_pid=os.getpid())
         for more in ({}, {"key": "hook"}, {"key": "another"}):
-            task, = bind(daemon, gpus_per_task=1, **more)[1]["tasks"]
+            reply = bind(daemon, gpus_per_task=1, **more)[1]
+            task, = reply["tasks"]
+            assert any("within claim" in line and "(key hook)" in line for line in reply["reasons"]), (more, reply["reasons"])
             assert task["gpus"] == ["gpu5"] and cpus_of(task["cpus"]) == {40, 104}, (more, task)
 
 
