@@ -54,6 +54,8 @@ struct cmd {
     struct berth *berth;
     struct cmd_node *node; /* the private daemon of --node, or NULL */
     char *reply;           /* the text of the last reply */
+    bool is_ahead;         /* the command line is only looked at for --json: nothing is said of what is wrong */
+    bool has_json;         /* --json was given, maybe behind what is wrong */
 };
 
 /* cmd_args.c */
@@ -77,10 +79,15 @@ void cmd_completion(struct ui *ui, const struct cmd *cmd);
 /* cmd_nearest.c */
 const char *cmd_nearest(const char *word, const char *const *names, size_t count); /* a name that was probably meant, or NULL */
 
-/* cmd_error.c: print one line and return the exit status. */
+/* cmd_error.c: print one line and return the exit status. With --json cmd_usage also prints the error as JSON. */
 int cmd_usage(const struct cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmd_fail(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cmd_fail_memory(void);
+/* The line of cmd_usage alone: the error was printed as JSON already. */
+int cmd_usage_line(const struct cmd *cmd, const char *line);
+/* With --json: {"error": name, "parameters": parameters} on standard output; else nothing. Takes the parameters.
+ * Where memory is short or the write fails nothing is printed: the line on standard error has to do. */
+void cmd_print_error(const struct cmd *cmd, const char *name, json_t *take_parameters);
 
 /* The same for what goes on: what is to be known, and a warning. */
 void cmd_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -134,7 +141,7 @@ int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus);    /* 
 
 /* cmd_node.c: a private daemon over a node folder; it dies with this process. */
 int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);
-int cmd_node_failed(struct cmd_node *node); /* the connection broke: say why, return the exit status */
+int cmd_node_failed(struct cmd *cmd);       /* the connection broke: say why, as NoDaemon with --json, return the exit status */
 void cmd_node_stop(struct cmd_node *node);  /* NULL is fine */
 
 /* The commands. */

@@ -147,21 +147,18 @@ static int take_command(struct cmd *cmd, const char *word)
     return cmd_usage(cmd, "no command %s", name);
 }
 
-int cmd_parse(struct cmd *cmd, int argc, char **argv)
+/* Goes on behind what is wrong when the line is only looked at. */
+static int parse(struct cmd *cmd, int argc, char **argv)
 {
-    cmd->given = calloc((size_t)argc + 1, sizeof *cmd->given);
-    cmd->operand = calloc((size_t)argc + 1, sizeof *cmd->operand);
-    if (cmd->given == NULL || cmd->operand == NULL)
-        return cmd_fail_memory();
     bool only_operands = false;
     for (int i = 1; i < argc; i++) {
         int status = CMD_DONE;
         bool is_theirs = cmd->command != NULL && cmd->command->takes_command && (only_operands || cmd->operand_count > 0);
         if (!is_theirs && !lib_utf8_is_valid(argv[i]))
-            return not_utf8(cmd, i);
-        if (argv[i][0] == '\0' && (!is_theirs || cmd->operand_count == 0))
-            return cmd_usage(cmd, "word %d of the command line is empty", i);
-        if (is_theirs)
+            status = not_utf8(cmd, i);
+        else if (argv[i][0] == '\0' && (!is_theirs || cmd->operand_count == 0))
+            status = cmd_usage(cmd, "word %d of the command line is empty", i);
+        else if (is_theirs)
             cmd->operand[cmd->operand_count++] = argv[i];
         else if (!only_operands && strcmp(argv[i], "--") == 0)
             only_operands = true;
@@ -171,7 +168,7 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
             status = take_command(cmd, argv[i]);
         else
             cmd->operand[cmd->operand_count++] = argv[i];
-        if (status != CMD_DONE)
+        if (status != CMD_DONE && !cmd->is_ahead)
             return status;
     }
     if (cmd->command != NULL && cmd->operand_count > cmd->command->most_operands) {
@@ -180,6 +177,21 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
         return cmd_usage(cmd, "does not take %s", extra);
     }
     return CMD_DONE;
+}
+
+int cmd_parse(struct cmd *cmd, int argc, char **argv)
+{
+    cmd->given = calloc((size_t)argc + 1, sizeof *cmd->given);
+    cmd->operand = calloc((size_t)argc + 1, sizeof *cmd->operand);
+    if (cmd->given == NULL || cmd->operand == NULL)
+        return cmd_fail_memory();
+    cmd->is_ahead = true;
+    parse(cmd, argc, argv);
+    cmd->has_json = cmd_has(cmd, &cmd_globals[CMD_JSON]);
+    cmd->is_ahead = false;
+    cmd->command = NULL;
+    cmd->given_count = cmd->operand_count = 0;
+    return parse(cmd, argc, argv);
 }
 
 void cmd_choices(const struct cmd_option *option, char *text, size_t size)

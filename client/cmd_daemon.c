@@ -46,18 +46,11 @@ int cmd_daemon_exit(const struct cmd *cmd, int status)
     return CMD_BUG; /* an error of a newer daemon */
 }
 
-/* The last error for a program, on standard output: its name, and what the daemon sent with it or the line for a person. Where memory is
- * short the line on standard error has to do. */
+/* The last error for a program: its name, and what the daemon sent with it or the line for a person. */
 static void print_error(const struct cmd *cmd)
 {
     const char *text = berth_error_parameters(cmd->berth);
-    json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth));
-    json_t *error = json_pack("{s:s, s:o}", "error", berth_error_name(cmd->berth), "parameters", parameters);
-    char *line = error != NULL ? json_dumps(error, JSON_COMPACT) : NULL;
-    if (line != NULL)
-        cmd_print_json(line);
-    free(line);
-    json_decref(error);
+    cmd_print_error(cmd, berth_error_name(cmd->berth), text != NULL ? json_loads(text, 0, NULL) : json_pack("{s:s}", "detail", berth_error_detail(cmd->berth)));
 }
 
 /* The name of a place of this node that is nearest to word; "" none. */
@@ -126,10 +119,9 @@ static const struct cmd_option *option_of(const struct cmd *cmd, const char *det
 
 int cmd_fail_daemon(struct cmd *cmd, int status)
 {
-    if (cmd_wants_json(cmd))
-        print_error(cmd);
     if (cmd->node != NULL && (status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM))
-        return cmd_node_failed(cmd->node);
+        return cmd_node_failed(cmd);
+    print_error(cmd);
     const char *detail = berth_error_detail(cmd->berth);
     int exit_status = cmd_daemon_exit(cmd, status);
     if (status == BERTH_ERROR_NO_DAEMON)
@@ -139,7 +131,12 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
     if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT) {
         const char *rest;
         const struct cmd_option *option = option_of(cmd, detail, &rest);
-        return option != NULL ? cmd_usage(cmd, "--%s%s", option->name, rest) : cmd_usage(cmd, "%s", detail);
+        char line[512];
+        if (option != NULL)
+            snprintf(line, sizeof line, "--%s%s", option->name, rest);
+        else
+            snprintf(line, sizeof line, "%s", detail);
+        return cmd_usage_line(cmd, line);
     }
     char explained[1024], meant[64];
     cmd_closed_explain(cmd, detail, explained, sizeof explained);

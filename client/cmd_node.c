@@ -152,8 +152,18 @@ static int wait_for_end(struct cmd_node *node)
     return status;
 }
 
-int cmd_node_failed(struct cmd_node *node)
+static int fail(const struct cmd *cmd, int exit_status, const char *line)
 {
+    char clean[1024];
+    ui_clean(clean, sizeof clean, line); /* a folder's name may be any bytes */
+    cmd_print_error(cmd, "NoDaemon", json_pack("{s:s}", "detail", clean));
+    return cmd_fail(exit_status, "%s", line);
+}
+
+int cmd_node_failed(struct cmd *cmd)
+{
+    struct cmd_node *node = cmd->node;
+    char said[320];
     int status = wait_for_end(node);
     char log[4096];
     off_t size = lseek(node->log, 0, SEEK_END);
@@ -161,16 +171,20 @@ int cmd_node_failed(struct cmd_node *node)
     ssize_t n = pread(node->log, log, sizeof log - 1, from);
     log[n > 0 ? n : 0] = '\0';
     const char *line = last_line(log);
-    if (WIFSIGNALED(status))
-        return cmd_fail(CMD_BUG, "the daemon for %s died of signal %d (%s)", node->folder, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WIFSIGNALED(status)) {
+        snprintf(said, sizeof said, "the daemon for %s died of signal %d (%s)", node->folder, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        return fail(cmd, CMD_BUG, said);
+    }
     /* What the daemon calls absent is a folder that is not there; 69 is kept for no daemon at all. */
     int exit_status = WEXITSTATUS(status) == CANNOT_RUN      ? CMD_NO_DAEMON
                       : WEXITSTATUS(status) == CMD_NO_DAEMON ? CMD_DATA
                       : WEXITSTATUS(status) >= CMD_USAGE     ? WEXITSTATUS(status)
                                                              : CMD_DATA;
-    if (*line == '\0')
-        return cmd_fail(exit_status, "the daemon for %s ended without a word", node->folder);
-    return cmd_fail(exit_status, "%s", line);
+    if (*line == '\0') {
+        snprintf(said, sizeof said, "the daemon for %s ended without a word", node->folder);
+        line = said;
+    }
+    return fail(cmd, exit_status, line);
 }
 
 void cmd_node_stop(struct cmd_node *node)

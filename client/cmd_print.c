@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool cmd_wants_json(const struct cmd *cmd) { return cmd_has(cmd, &cmd_globals[CMD_JSON]); }
+bool cmd_wants_json(const struct cmd *cmd) { return cmd->has_json; }
 
 static int write_out(const char *text, size_t length)
 {

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES  # noqa: E402
+from berthd import BIN, NODES, Daemon  # noqa: E402
 from service import Service  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -40,11 +40,60 @@ def an_error_is_json_too():
         assert answer["error"] == name and parameters.items() <= answer["parameters"].items() and answer["parameters"]["detail"], (words, answer)
     status, out, err = berth("--json", "health")
     assert status == 69 and json.loads(out) == {"error": "NoDaemon", "parameters": {"detail": "no daemon at /nonexistent/berth.sock"}}, (out, err)
-    status, out, err = berth("--json", "bind", "--jsno")
-    assert (status, out) == (64, "") and "did you mean --json?" in err, "the command line itself is not JSON's"
     with Service(lambda _: [fails("io.berth.New.Thing", text="\u202e\x1b")]) as service:
         status, out, err = berth("--json", "topo", socket_path=service.path)
         assert json.loads(out)["error"] == "io.berth.New.Thing" and "\x1b" not in out + err, (out, err)
+
+
+def wrong_usage_is_json_too():
+    """Wherever --json stands; but not where it is another option's value or another program's."""
+    for words, detail in (
+            (["bind", "-n", "2", "--cpus", "0-999"], "--cpus: this node has no cpu 128; it has 0-127"), (["alloc", "1Z"], None), (["route", "gpu0"], None),
+            (["bind", "--jsno"], "no option --jsno; did you mean --json?"), (["tpoo"], "no command tpoo; did you mean topo?"), ([], "no command given"),
+            (["bind", "-n", "x"], None), (["claim", "gpu0", "--ttl", "1x"], None), (["topo", "b\u202e"], None)):
+        plain = berth("--node", NODE, *words)
+        assert (plain[0], plain[1], plain[2].count("\n")) == (64, "", 1), (words, plain)
+        for line in (["--json", "--node", NODE, *words], ["--node", NODE, *words, "--json"]):
+            status, out, err = berth(*line)
+            answer = json.loads(out)
+            assert (status, err) == (64, plain[2]) and out.count("\n") == 1, (line, status, err)
+            assert answer == {"error": "Usage", "parameters": {"detail": answer["parameters"]["detail"]}}, (line, answer)
+            assert answer["parameters"]["detail"] and detail in (None, answer["parameters"]["detail"]), (line, answer)
+    for words in (["bind", "--jsno", "--", "--json"], ["exec", "--jsno", "true", "--json"], ["bind", "--key", "--json", "--jsno"], ["slurm", "--json"]):
+        status, out, err = berth(*words)
+        assert out == "" and (status == 64 or words[0] == "slurm"), (words, status, out, err)
+
+
+def why_a_folder_is_no_node_is_json_too():
+    status, out, err = berth("--node", "/nonexistent", "topo", "--json")
+    detail = json.loads(out)["parameters"]["detail"]
+    assert (status, json.loads(out)["error"], err) == (65, "NoDaemon", f"berth: {detail}\n") and "/nonexistent" in detail, (status, out, err)
+
+
+def what_others_wrote_does_not_steer_the_terminal():
+    """Nor change the direction of what is beside it, or end a line. JSON has it as it is."""
+    key = "k\u202e\u2028\x1b[31m\u009b\u2066z"
+    claim = {"claim": "1", "uid": 0, "key": key, "purpose": "compute", "expires_at_s": 1, "places": ["gpu0", "numa0\u202e"]}
+
+    def serve(_):
+        return [json.dumps({"parameters": {"claims": [claim]}}).encode() + b"\0"]
+    with Service(serve) as service:
+        _, out, err = berth("claims", socket_path=service.path)
+        assert "k???[31m??z" in out and "numa0?" in out and not err, (out, err)
+        assert json.loads(berth("--json", "claims", socket_path=service.path)[1])["claims"] == [claim]
+    with Service(lambda _: [fails("io.berth.Placement.Conflict", by=key, detail=key)]) as service:
+        status, out, err = berth("claims", socket_path=service.path)
+        assert status != 0 and not out and err.isascii() and err.count("\n") == 1, (status, out, err)
+    with Daemon("--node", NODE) as daemon:
+        long = "\u202e" * 30  # more than a line about it has room for
+        for owner in (None, os.getpid()):
+            reply = daemon.call("io.berth.Placement.Claim", {"places": ["gpu1", "core0"], "purpose": "compute", "ttl_s": 60, "key": long, **({"owner_pid": owner} if owner else {})})
+            assert reply, "claimed"
+            _, out, err = berth("bind", "-n", "1", "--key", long, socket_path=daemon.socket)
+            assert "within claim" in out and "\u202e" not in out + err, (out, err)
+            _, out, err = berth("bind", "-n", "1", socket_path=daemon.socket)
+            assert ("left out: " in out) == (owner is None) and "claim" in out and "\u202e" not in out + err, (out, err)
+            daemon.call("io.berth.Placement.Release", {"key": long})
 
 
 def what_was_probably_meant_is_named():
@@ -86,7 +135,8 @@ def times_have_one_unit():
         assert right in out and not re.search(wrong + r"\b", out), (locale, out)
 
 
-TESTS = [an_error_is_json_too, what_was_probably_meant_is_named, what_the_node_does_not_have_is_not_allowed,
+TESTS = [an_error_is_json_too, wrong_usage_is_json_too, why_a_folder_is_no_node_is_json_too, what_others_wrote_does_not_steer_the_terminal,
+         what_was_probably_meant_is_named, what_the_node_does_not_have_is_not_allowed,
          a_pattern_has_a_size_and_too_many_tasks_a_way_out, times_have_one_unit]
 
 
