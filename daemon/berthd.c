@@ -329,7 +329,7 @@ static enum berth_code reserve_table(struct process *process, struct berth_err *
     enum { OTHERS = 256 };
     const struct config *config = &process->daemon.config;
     struct rlimit limit;
-    rlim_t count = (rlim_t)(config->max_connections + config->claims_in_all + OTHERS);
+    rlim_t count = (rlim_t)(config->max_connections + 2 * config->claims_in_all + OTHERS);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < count)
         count = limit.rlim_cur;
     void *room = malloc(2 * count * sizeof(void *)); /* the most that the table gets */

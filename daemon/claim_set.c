@@ -233,17 +233,19 @@ static enum berth_code replace(struct claim_set *claims, const struct claim *old
 
 static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec, const struct claim_limits *limits, struct berth_err *err)
 {
-    size_t own = 0;
-    for (size_t i = 0; i < claims->count; i++)
+    size_t own = 0, all = 0; /* administrators' claims and those of ordinary users fill no room of each other's */
+    for (size_t i = 0; i < claims->count; i++) {
         own += claims->item[i]->uid == spec->uid;
-    bool full = claims->count >= limits->in_all;
+        all += claims->item[i]->is_admins == spec->is_admins;
+    }
+    bool full = all >= limits->in_all;
     if (!full && (limits->is_exempt || own < limits->per_user))
         return BERTH_OK;
     err_text(err, 0, "claims");
-    err_number(err, 1, (int64_t)(full ? claims->count : own) + 1);
+    err_number(err, 1, (int64_t)(full ? all : own) + 1);
     err_number(err, 2, (int64_t)(full ? limits->in_all : limits->per_user));
     return err_set(err, BERTH_NOT_ENOUGH, full ? "there are %zu claims, which is all that this node takes" : "you have %zu claims, which is all that a user may have",
-                   full ? claims->count : own);
+                   full ? all : own);
 }
 
 static enum berth_code check_pair(const struct graph *graph, const struct cover *cover, const struct claim *claim, const struct claim *other,

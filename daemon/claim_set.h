@@ -13,7 +13,7 @@
 #include "claim.h"
 
 struct claim_limits {
-    size_t per_user, in_all;
+    size_t per_user, in_all; /* in_all: of administrators, and as many of ordinary users */
     bool is_exempt; /* from per_user */
 };
 

@@ -202,9 +202,10 @@ static void on_due(uv_timer_t *timer)
 static bool has_room_for(const struct server *server, const struct peer *peer)
 {
     const struct server_limits *limits = &server->host.limits;
-    if (server->host.count >= limits->connections)
+    bool is_exempt = peer->uid == 0 || peer->uid == geteuid();
+    if (server->host.count >= limits->connections + (is_exempt ? SERVER_RESERVE : 0))
         return false;
-    if (peer->uid == 0 || peer->uid == geteuid())
+    if (is_exempt)
         return true;
     const struct conn_user *user = conn_share_user(&server->host.share, peer->uid);
     return user == NULL || user->connections < limits->connections_per_user;

@@ -242,6 +242,30 @@ static void quotas_count_users_and_all(void **state)
     graph_unref(graph);
 }
 
+static void claims_of_users_take_no_room_of_administrators(void **state)
+{
+    (void)state;
+    struct graph *graph = node();
+    struct claim_set set = {0};
+    static const struct { uid_t uid; bool is_admins; enum berth_code code; } cases[] = {
+        {1, false, BERTH_OK}, {2, false, BERTH_OK}, {3, false, BERTH_NOT_ENOUGH}, {0, true, BERTH_OK},
+        {0, true, BERTH_OK},  {0, true, BERTH_NOT_ENOUGH}, {4, false, BERTH_NOT_ENOUGH},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char id[8], place[8];
+        struct berth_err err = {0};
+        const struct claim *claim;
+        struct claim_limits limits = {1, 2, cases[i].is_admins};
+        snprintf(id, sizeof id, "c%zu", i);
+        snprintf(place, sizeof place, "core%zu", i);
+        struct claim spec = spec_of(id, cases[i].uid, NULL, place);
+        spec.is_admins = cases[i].is_admins;
+        assert_int_equal(claim_set_add(&set, graph, &spec, &limits, &claim, &err), cases[i].code);
+    }
+    claim_set_done(&set);
+    graph_unref(graph);
+}
+
 /* ---- the model ---- */
 
 #define MODEL_CLAIMS 24
@@ -389,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_key_renews_what_is_the_same),
         cmocka_unit_test(a_key_adds_places_and_an_owner),
         cmocka_unit_test(quotas_count_users_and_all),
+        cmocka_unit_test(claims_of_users_take_no_room_of_administrators),
         cmocka_unit_test(it_does_as_the_model_does),
         cmocka_unit_test(what_is_stored_goes_in_as_it_is),
     };

@@ -271,10 +271,11 @@ static void test_connection_limit(void **state)
 {
     struct daemon *d = *state;
     struct server_limits limits = server_default_limits;
-    limits.connections = 5;
+    limits.connections = 1; /* and what is kept for the daemon's user, as these are */
     restart(d, &limits);
-    struct client *first[5];
-    for (int i = 0; i < 5; i++) {
+    enum { ALL = 1 + SERVER_RESERVE };
+    struct client *first[ALL];
+    for (int i = 0; i < ALL; i++) {
         first[i] = client_new(d);
         say(first[i], STATUS);
         hears(first[i], NULL);
@@ -285,14 +286,32 @@ static void test_connection_limit(void **state)
         client_free(c);
     }
     say(first[4], STATUS);
-    hears(first[4], "{'parameters':{'calls':6}}");
+    hears(first[4], "{'parameters':{'calls':18}}");
     client_free(first[0]);
-    until_clients(d, 4);
+    until_clients(d, ALL - 1);
     first[0] = client_new(d);
     say(first[0], STATUS);
     hears(first[0], NULL);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < ALL; i++)
         client_free(first[i]);
+}
+
+static void test_room_is_kept_for_root(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    struct daemon *d = *state;
+    struct server_limits limits = server_default_limits;
+    limits.connections = 3;
+    restart(d, &limits);
+    struct client *clients[6];
+    for (int i = 0; i < 6; i++) {
+        clients[i] = i == 5 ? client_new(d) : client_as(d, i % 2 == 0 ? NOBODY : 4711, NOBODY, 0);
+        say(clients[i], STATUS);
+        i == 3 || i == 4 ? hears_the_end(clients[i]) : hears(clients[i], NULL);
+    }
+    for (int i = 0; i < 6; i++)
+        client_free(clients[i]);
 }
 
 static void test_no_descriptors(void **state)
@@ -473,7 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_unread_stream), TEST(test_unread_replies), TEST(test_unread_of_a_user), TEST(test_large_calls), TEST(test_unread_timeout),
         TEST(test_stream_keeps_no_message), TEST(test_queue), TEST(test_long_message),
-        TEST(test_connection_limit), TEST(test_no_descriptors), TEST(test_idle), TEST(test_idle_is_shortened), TEST(test_half_message),
+        TEST(test_connection_limit), TEST(test_room_is_kept_for_root), TEST(test_no_descriptors), TEST(test_idle), TEST(test_idle_is_shortened), TEST(test_half_message),
         TEST(test_access), TEST(test_user_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
