@@ -129,7 +129,7 @@ static void note_size(struct store *store, int64_t before)
 {
     int64_t bytes = file_bytes(store->path);
     store->bytes = bytes > before ? bytes : before;
-    store->frames = 0;
+    store->log = (struct store_log){0};
 }
 
 /* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
@@ -318,7 +318,7 @@ void store_file_mend(struct store *store)
         return; /* gone, which the next call sees */
     if (bytes == 0 || bytes < store->bytes || (has_log && bytes < store_index_database_bytes(store->db)))
         mend_file(store, bytes);
-    else if (has_log && store_index_log_is_cut(store->db, &store->frames))
+    else if (has_log && store_index_log_is_cut(store->db, &store->log))
         mend_log(store);
     else
         store->bytes = bytes;

@@ -150,27 +150,88 @@ static bool read_header(sqlite3 *db, struct header *ret)
 
 static int64_t page_bytes(const struct header *header) { return header->page_bytes == 1 ? 65536 : header->page_bytes; }
 
-/* What is written behind the end of a log that was truncated leaves zeroes before it, where a frame would begin with the log's salt. */
-static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame)
+enum { LOG_HEADER = 32, FRAME_HEADER = 24, SALT_AT = 8, SUM_AT = 16, LOG_SUM_AT = 24 };
+
+static uint32_t number(const uint8_t *bytes, bool is_big_endian)
 {
-    enum { LOG_HEADER = 32, FRAME_HEADER = 24, SALT_AT = 8 };
-    uint8_t salt[sizeof header->salt];
-    sqlite3_int64 bytes = 0, begin = LOG_HEADER + (frame - 1) * (FRAME_HEADER + page_bytes(header));
-    return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK && bytes >= begin + FRAME_HEADER + page_bytes(header) &&
-           log->pMethods->xRead(log, salt, sizeof salt, begin + SALT_AT) == SQLITE_OK && memcmp(salt, header->salt, sizeof salt) == 0;
+    return is_big_endian ? (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]
+                         : (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-/* From the last one that was looked at before to the newest. */
-static bool has_frames(sqlite3_file *log, const struct header *header, uint32_t from)
+/* fileformat2.html, 4.2. bytes is a multiple of 8. */
+static void add_to_sum(const struct header *header, uint32_t sum[2], const uint8_t *text, int bytes)
 {
-    uint32_t frame = from > 0 && from <= header->frames ? from : 1;
-    while (frame <= header->frames && has_frame(log, header, frame))
+    for (int i = 0; i < bytes; i += 8) {
+        sum[0] += number(text + i, header->is_big_endian) + sum[1];
+        sum[1] += number(text + i + 4, header->is_big_endian) + sum[0];
+    }
+}
+
+static bool has_sum(const uint8_t *text, const uint32_t sum[2])
+{
+    return number(text, true) == sum[0] && number(text + 4, true) == sum[1];
+}
+
+static bool read_log(sqlite3_file *log, void *ret, int bytes, int64_t at)
+{
+    return log->pMethods->xRead(log, ret, bytes, at) == SQLITE_OK; /* what is short is an error */
+}
+
+static int64_t frame_begin(const struct header *header, uint32_t frame)
+{
+    return LOG_HEADER + (int64_t)(frame - 1) * (FRAME_HEADER + page_bytes(header));
+}
+
+/* fileformat2.html, 4.1. */
+static bool has_log_header(sqlite3_file *log, const struct header *header)
+{
+    uint8_t text[LOG_HEADER];
+    uint32_t sum[2] = {0};
+    if (!read_log(log, text, LOG_HEADER, 0) || number(text, true) != (header->is_big_endian ? 0x377f0683 : 0x377f0682) ||
+        memcmp(text + 16, header->salt, sizeof header->salt) != 0)
+        return false;
+    add_to_sum(header, sum, text, LOG_SUM_AT);
+    return has_sum(text + LOG_SUM_AT, sum);
+}
+
+/* sum is that of the frame before, and then of this one. */
+static bool has_frame(sqlite3_file *log, const struct header *header, uint32_t frame, uint32_t sum[2])
+{
+    enum { CHUNK = 4096 };
+    uint8_t head[FRAME_HEADER], text[CHUNK];
+    int64_t begin = frame_begin(header, frame), page = page_bytes(header);
+    int chunk = page < CHUNK ? (int)page : CHUNK;
+    if (!read_log(log, head, FRAME_HEADER, begin) || memcmp(head + SALT_AT, header->salt, sizeof header->salt) != 0)
+        return false;
+    add_to_sum(header, sum, head, SALT_AT);
+    for (int64_t at = 0; at < page; at += chunk) {
+        if (!read_log(log, text, chunk, begin + FRAME_HEADER + at))
+            return false;
+        add_to_sum(header, sum, text, chunk);
+    }
+    return has_sum(head + SUM_AT, sum);
+}
+
+/* From the last one that was looked at before to the newest, as SQLite reads them after a kill. A cut takes an end away,
+ * so what lies before that one is whole when it is. */
+static bool has_frames(sqlite3_file *log, const struct header *header, const struct store_log *seen)
+{
+    bool is_same = memcmp(seen->salt, header->salt, sizeof seen->salt) == 0 && seen->frames <= header->frames;
+    uint32_t frame = is_same && seen->frames > 0 ? seen->frames : 1;
+    uint8_t text[8];
+    if (header->frames == 0)
+        return true;
+    if (!has_log_header(log, header) ||
+        !read_log(log, text, sizeof text, frame == 1 ? LOG_SUM_AT : frame_begin(header, frame - 1) + SUM_AT))
+        return false;
+    uint32_t sum[2] = {number(text, true), number(text + 4, true)};
+    while (frame <= header->frames && has_frame(log, header, frame, sum))
         frame++;
-    return frame > header->frames;
+    return frame > header->frames && memcmp(sum, header->sum, sizeof sum) == 0;
 }
 
 /* Another process may be writing or emptying the log just now, so a log that looks cut is looked at again. */
-bool store_index_log_is_cut(sqlite3 *db, uint32_t *frames)
+bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
 {
     enum { TRIES = 3 };
     struct header header;
@@ -180,8 +241,9 @@ bool store_index_log_is_cut(sqlite3 *db, uint32_t *frames)
     for (int i = 0; i < TRIES; i++) {
         if (!read_header(db, &header))
             return false;
-        if (has_frames(log, &header, *frames)) {
-            *frames = header.frames;
+        if (has_frames(log, &header, seen)) {
+            seen->frames = header.frames;
+            memcpy(seen->salt, header.salt, sizeof seen->salt);
             return false;
         }
     }

@@ -38,9 +38,16 @@ void store_index_lose(void);
 /* Whether there is an index beside the database at path that is shorter than SQLite ever makes it, so that it was truncated. */
 bool store_index_is_cut(const char *path);
 
-/* Whether the log lacks something that its index has, so that somebody truncated it. frames is how many it had when this was
- * last asked, 0 at first, and then how many it has. db has read from the database, in WAL mode. */
-bool store_index_log_is_cut(sqlite3 *db, uint32_t *frames);
+/* What a log had when it was last looked at; zeroes at first. */
+struct store_log {
+    uint32_t frames;
+    uint8_t salt[8]; /* another one when the log has begun anew */
+};
+
+/* Whether the log lacks something that its index has, so that somebody truncated it: what SQLite would not find in it after
+ * a kill, by its header and the sums of the frames since seen. seen is then what it has. db has read from the database, in
+ * WAL mode. */
+bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen);
 
 /* The size in bytes that the database has by its index; 0 while a part of it is in the log alone, or not known. */
 int64_t store_index_database_bytes(sqlite3 *db);

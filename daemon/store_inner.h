@@ -33,7 +33,7 @@ struct store {
     struct note note; /* code "" when all is well */
     uint64_t files; /* how often db became another one */
     int64_t bytes;  /* of the file when it was last looked at; not in use while db is in memory */
-    uint32_t frames; /* that its log had then; 0 none, or not known */
+    struct store_log log; /* likewise; zeroes while not known */
     struct {        /* for those who do not wait: written with the lock held, read without */
         enum store_state state;
         uint64_t changes, files;

@@ -232,6 +232,54 @@ static void test_while_it_is_read(void **state)
     assert_whole(world, store, RUNS);
 }
 
+/* How the log is truncated in the middle of a commit: to bytes, once so many were written at some place. */
+static struct {
+    sqlite3_syscall_ptr next;
+    size_t written;
+    off_t from; /* the first place that counts */
+    int64_t bytes; /* behind that place; -1 then: the whole log */
+    bool is_armed;
+} cut;
+
+static ssize_t write_and_cut(int fd, const void *text, size_t bytes, off_t at)
+{
+    ssize_t written = ((ssize_t(*)(int, const void *, size_t, off_t))cut.next)(fd, text, bytes, at);
+    if (cut.is_armed && bytes == cut.written && at >= cut.from) {
+        cut.is_armed = false;
+        assert_int_equal(ftruncate(fd, cut.bytes < 0 ? 0 : at + cut.bytes), 0);
+    }
+    return written;
+}
+
+/* What is then written behind the gap is not found after a kill: the store notices at once. */
+static void test_log_cut_within_a_commit(void **state)
+{
+    enum { HEADER = 32, PAGE = 4096 };
+    static const struct {
+        size_t written;
+        off_t from;
+        int64_t bytes;
+        bool is_new; /* the log begins anew with that commit */
+    } cuts[] = {{HEADER, 0, -1, true}, {PAGE, 0, 100, true}, {PAGE, HEADER, 100, false}, {PAGE, HEADER, -1, false}};
+    struct world *world = *state;
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    const char *name = vfs->xGetSystemCall(vfs, "pwrite64") != NULL ? "pwrite64" : "pwrite";
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        struct store *store = with_runs(world);
+        if (cuts[i].is_new)
+            assert_int_equal(query(world, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
+        cut.next = vfs->xGetSystemCall(vfs, name);
+        cut.written = cuts[i].written, cut.from = cuts[i].from, cut.bytes = cuts[i].bytes, cut.is_armed = true;
+        assert_int_equal(vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_and_cut), SQLITE_OK);
+        enum berth_code code = write_once(store, &(struct writing){.world = world}, &(struct berth_err){0});
+        assert_int_equal(vfs->xSetSystemCall(vfs, name, cut.next), SQLITE_OK);
+        assert_false(cut.is_armed);
+        if (code != BERTH_OK || strcmp(noted(store).code, "store-cut") != 0)
+            fail_msg("cut %zu: %d, \"%s\"", i, code, noted(store).code);
+        store_close(store);
+    }
+}
+
 /* The rest of the process is none of ours. */
 enum elsewhere { OUTSIDE, NOT_SHARED, SENT, ANOTHER_THREAD };
 
@@ -286,7 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_between_calls),        TEST(test_deleted),                TEST(test_that_another_has_open),
         TEST(test_within_a_transaction), TEST(test_before_it_is_committed), TEST(test_while_it_is_read),
-        TEST(test_elsewhere),
+        TEST(test_elsewhere),            TEST(test_log_cut_within_a_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
