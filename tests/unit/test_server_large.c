@@ -48,6 +48,30 @@ static void test_items(void **state)
     until_clients(d, 0);
 }
 
+/* What is too heavy to be parsed gets no answer when it wants none, and one when it says that it does. */
+static void test_oneway_items(void **state)
+{
+    struct daemon *d = *state;
+    static const struct { const char *flag; bool answered; } cases[] = {
+        {"\"oneway\":true", false}, {"\"oneway\" \n:\t true", false}, {"\"x\":\"oneway\",\"oneway\":true", false},
+        {"\"oneway\":false", true}, {"\"x\":\"oneway\"", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size;
+        char *items = with_items(MESSAGE_WEIGHT_MAX, "0", &size), *text = malloc(size + 64);
+        int length = sprintf(text, "{%s,%s", cases[i].flag, items + 1);
+        struct client *c = client_new(d);
+        send_bytes(c, text, (size_t)length + 1);
+        if (cases[i].answered)
+            hears(c, REFUSED);
+        hears_the_end(c);
+        client_free(c);
+        free(items);
+        free(text);
+    }
+    until_clients(d, 0);
+}
+
 /* A parameter that is wrong, and JSON that is none, are found there as well. */
 static void test_wrong(void **state)
 {
@@ -195,6 +219,6 @@ static void test_budget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_items), TEST(test_wrong), TEST(test_leaves), TEST(test_left_unopened), TEST(test_budget)};
+    const struct CMUnitTest tests[] = {TEST(test_items), TEST(test_oneway_items), TEST(test_wrong), TEST(test_leaves), TEST(test_left_unopened), TEST(test_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
