@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "claim_jobs.h"
 #include "claim_owner.h"
 #include "claim_watch.h"
 #include "log.h"
@@ -381,7 +382,11 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *aske
         claim_unref(before);
         return code;
     }
-    code = has_owner(before) ? BERTH_OK : watch_owner(keep, claim, err);
+    /* Last, as it looks at every process of the machine. */
+    if (before == NULL || strcmp(before->places, claim->places) != 0)
+        code = claim_jobs_check(keep->env.io, sched_snapshot(keep->env.sched)->graph, claim, err);
+    if (code == BERTH_OK && !has_owner(before))
+        code = watch_owner(keep, claim, err);
     if (code != BERTH_OK && before != NULL) { /* nobody has seen it */
         claim_set_put_back(&keep->claims, claim, before);
         return code;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "answer.h"
-#include "claim_jobs.h"
 #include "claim_keep.h"
 #include "claim_owner.h"
 #include "claim_right.h"
@@ -143,10 +142,7 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
     enum berth_code code = read_claim(call, &spec, &ttl_s, err);
     if (code == BERTH_OK)
         code = claim_right(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
-    const struct claim *stands = code == BERTH_OK && spec.key != NULL ? claim_set_find_key(claim_keep_claims(keep), spec.uid, spec.key) : NULL;
-    bool is_new = stands == NULL, is_same = !is_new && spec.places != NULL && strcmp(stands->places, spec.places) == 0;
-    if (code == BERTH_OK && !is_same)
-        code = claim_jobs_check(&call->daemon->io, call->snap->graph, &spec, err);
+    bool is_new = spec.key == NULL || claim_set_find_key(claim_keep_claims(keep), spec.uid, spec.key) == NULL;
     if (code == BERTH_OK)
         code = claim_keep_add(keep, &spec, ttl_s, &claim, err);
     free(spec.places);

@@ -69,10 +69,15 @@ def what_another_users_job_runs_on_is_not_claimed():
             renewed, more, machine, free = as_user(1001, asking(daemon, "core0", key="mine"), asking(daemon, "core0", "core1", key="mine"), asking(daemon, "machine0"),
                                                    asking(daemon, "core1"))
             assert renewed[0] is None, renewed
-            for (error, reply), place in ((more, "core0"), (machine, "machine0")):
-                assert (error, reply.get("place"), reply.get("by")) == (PLACEMENT + "AlreadyClaimed", place, f"process {job.pid} of uid 1002"), (error, reply)
+            error, reply = more
+            assert (error, reply.get("place"), reply.get("by")) == (PLACEMENT + "AlreadyClaimed", "core0", f"process {job.pid} of uid 1002"), more
+            assert machine[0] == PLACEMENT + "AlreadyClaimed" and "(key mine)" in machine[1]["by"], f"claims refuse before processes: {machine}"
             assert free[0] is None, free
+            by_ttl, = as_user(1003, asking(daemon, "core0", ttl_s=86400))
+            assert by_ttl[0] == INVALID, f"what needs no look at the machine's processes refuses first: {by_ttl}"
             assert claimed(daemon, "machine0"), "an administrator may"
+            by_claim, = as_user(1003, asking(daemon, "core0"))
+            assert by_claim[0] == PLACEMENT + "AlreadyClaimed" and "process" not in by_claim[1]["by"], by_claim
         finally:
             for process in others:
                 process.kill()
