@@ -30,7 +30,7 @@
 #define HOST_BYTES   ((size_t)32 << 20) /* for each device, of each host buffer, and no less than twice that */
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
-#define WARM_NS      40000000
+#define WARM_NS      50000000
 #define CLOSE_NS     INT64_C(150000000) /* that CUDA takes for a device, at most: about 100 ms for an H200 */
 #define LAST_NS      INT64_C(20000000)  /* that the last cell takes longer than there is time */
 #define ENDS_SHARE   0.22               /* of the time, for opening and closing devices, at most */
