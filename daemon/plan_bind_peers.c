@@ -355,9 +355,10 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
 enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct plan_warnings *warnings,
                                      struct berth_err *err)
 {
-    size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), *size = joined + peers->tasks, most = 0, room = 0;
+    size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), most = 0, room = 0;
     if (joined == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+    size_t *size = joined + peers->tasks;
     plan_bind_peers_join(peers->traffic, peers->tasks, joined);
     for (size_t t = 0; t < peers->tasks; t++)
         most = ++size[joined[t]] > size[joined[most]] ? t : most;
