@@ -127,8 +127,8 @@ static enum berth_code check_size(const char *xml, const char *name, struct bert
 {
     enum { OBJECTS_MAX = 32768 };
     size_t count = 0;
-    for (const char *at = xml; (at = strstr(at, "<object")) != NULL; at++)
-        count++;
+    for (const char *at = xml; (at = strchr(at, '<')) != NULL; at++)
+        count += strncmp(at, "<object", strlen("<object")) == 0;
     return count <= OBJECTS_MAX ? BERTH_OK : err_set(err, BERTH_BAD_DATA, "%s has %zu objects; at most %d are read", name, count, OBJECTS_MAX);
 }
 

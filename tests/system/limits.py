@@ -13,8 +13,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES, RUN, Daemon, alive, fake_probe, until  # noqa: E402
-from tap import run_tests  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 from varlink import call  # noqa: E402
+
+SANITIZED = any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
 def serves_or_says_why(limit, value, word):
@@ -43,6 +45,8 @@ def few_descriptors():
 
 
 def little_address_space():
+    if SANITIZED:
+        raise LeftOut("a sanitizer takes terabytes of addresses")
     assert not serves_or_says_why(resource.RLIMIT_AS, 20_000_000, "RLIMIT_AS")
     for megabytes in (16, 30, 50, 70, 90, 110, 150, 200):
         serves_or_says_why(resource.RLIMIT_AS, megabytes << 20, "RLIMIT_AS")
@@ -78,10 +82,14 @@ def a_log_that_nobody_reads():
                 time.sleep(0.1)
                 assert call(folder + "/s", "io.berth.Fabric.GetStatus")[0] is None
             os.set_blocking(reader, False)
-            while len(os.read(reader, 1 << 20)) == 1 << 20:
-                pass
+            said = [os.read(reader, 1 << 20)]
             process.send_signal(signal.SIGHUP)
-            assert until(lambda: b"were lost" in os.read(reader, 1 << 20), 5)
+
+            def tells_of_the_lost():
+                with contextlib.suppress(BlockingIOError):
+                    said.append(os.read(reader, 1 << 20))
+                return b"were lost" in b"".join(said)
+            assert until(tells_of_the_lost, 5)
         finally:
             process.kill()
             process.wait(10)
