@@ -89,7 +89,8 @@ BERTH_PUBLIC void berth_set_timeout(struct berth *berth, int timeout_ms);
 BERTH_PUBLIC const char *berth_error_name(const struct berth *berth);
 BERTH_PUBLIC const char *berth_error_detail(const struct berth *berth);
 
-/* What the daemon sent with that error: a JSON object as text. NULL for an error found on this side. Valid as long as the others. */
+/* Parameters of that error as the daemon sent them: a JSON object as text. NULL for an error found on this side.
+ * Valid as long as the others. */
 BERTH_PUBLIC const char *berth_error_parameters(const struct berth *berth);
 
 /* ---- any method ---- */

@@ -75,7 +75,7 @@ static void find_place(struct cmd *cmd, const char *word, char meant[64])
     free(text);
 }
 
-/* What was probably meant by a metric or place that is not there; "" where nothing is near. A place is asked for unless its kind is right:
+/* The nearest name to an unknown metric or place; "" where nothing is near. A place is asked for unless its kind is right:
  * the daemon has said then which of that kind there are. */
 static void find_meant(struct cmd *cmd, int status, char meant[64])
 {

@@ -1,4 +1,4 @@
-/* What goes to standard output. */
+/* Writes to standard output. */
 #include "cmd.h"
 
 #include <errno.h>

@@ -236,7 +236,7 @@ static void put_group(struct view *view, const struct ui_group *group)
     put_precision(view->ui, group);
 }
 
-/* What a paper or a vendor gives lies between two figures that nobody repeated. */
+/* Ranges of a paper or a vendor are two stated figures, no confidence interval. */
 static bool has_stated(const struct ui_cells *cells)
 {
     for (size_t g = 0; g < cells->count; g++)

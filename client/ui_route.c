@@ -140,7 +140,7 @@ static void put_sizes(struct ui *ui, const json_t *reply)
         ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "", ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
-/* What would be faster, if what it rests on were measured. */
+/* Options that may be faster, once their numbers are measured; with the command that measures them. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;

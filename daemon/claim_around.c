@@ -114,7 +114,7 @@ static void warn(struct plan_warnings *warnings, const struct claim *claim, cons
     plan_warn(warnings, "left out: %.110s, by claim %.60s", what, by);
 }
 
-/* Whether it covers anything that is allowed. */
+/* Tells whether the claim covers any allowed place. */
 static bool covers_allowed(const struct graph *graph, const struct claim *claim, const struct allowed *allowed)
 {
     char name[CLAIM_PLACE_SIZE];
