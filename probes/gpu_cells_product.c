@@ -1,5 +1,7 @@
 #include "gpu_cells_product.h"
 
+#include <math.h>
+
 #include "gpu_blas.h"
 #include "gpu_call.h"
 #include "gpu_kernels.h"
@@ -124,7 +126,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
     ok = ok &&
          (!(cell->variant & BY_BLAS) || (gpu_blas_new(run->node, cell->from, &job.blas, &why) && warm_up(&job, &fault, &why)));
-    ok = ok && gpu_work_times(run->trial, &work, 1, &run->random, budget_ns, &ns, &fault, &why);
+    size_t one = 1;
+    ok = ok && gpu_work_times(run->trial, &work, &one, INFINITY, &run->random, budget_ns, &ns, &fault, &why);
     gpu_blas_free(job.blas);
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, fault, &why);
 }

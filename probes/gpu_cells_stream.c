@@ -1,8 +1,10 @@
 #include "gpu_cells_stream.h"
 
-#define LEAST       (UINT64_C(4) << 10)
-#define MOST        (UINT64_C(2) << 30)
-#define QUICK_LEAST 6 /* sizes that a curve needs */
+#include <math.h>
+
+#define LEAST    (UINT64_C(4) << 10)
+#define MOST     (UINT64_C(2) << 30)
+#define QUICK_NS 150e3 /* the first size that takes so long is quick's last: the largest two take three quarters of the time */
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                   struct gpu_bs *ret_bs)
@@ -50,8 +52,6 @@ static size_t make_works(const struct gpu_run *run, int device, int test, const 
 {
     struct gpu_bs sizes[GPU_WORKS_MAX];
     size_t count = gpu_cells_stream_sizes(test, a, b, sizes);
-    if (run->wanted.profile != GPU_FULL && count > QUICK_LEAST)
-        count--; /* the largest takes half of the time */
     for (size_t i = 0; i < count; i++) {
         ret_jobs[i] = (struct job){run->node, device, sizes[i]};
         ret_works[i] = (struct gpu_work){.device = device, .prepare = prepare, .enqueue = enqueue, .arg = &ret_jobs[i]};
@@ -87,7 +87,8 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
                                                                  : "no such kernel");
         return gpu_run_failed(run, cell, &axes, fault, &why);
     }
-    if (!gpu_work_times(run->trial, works, count, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
+    double longest_ns = run->wanted.profile == GPU_FULL ? INFINITY : QUICK_NS;
+    if (!gpu_work_times(run->trial, works, &count, longest_ns, &run->random, budget_ns * 9 / 10, ns, &fault, &why) ||
         !gpu_work_call(run->trial, &works[0], gpu_run_seats(run, cell->from), budget_ns / 10, &call, &fault, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     for (size_t i = 0; i < count; i++)

@@ -64,29 +64,32 @@ static bool time_once(struct gpu_trial *trial, const struct course *course, doub
     return true;
 }
 
-/* The first look may have waited for anything. */
-static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course, enum gpu_fault *ret_fault,
-                  struct probe_why *why)
+/* *ret_ns: about what one takes. The first look may have waited for anything. */
+static bool begin(struct gpu_trial *trial, const struct gpu_work *work, struct course *ret_course, double *ret_ns,
+                  enum gpu_fault *ret_fault, struct probe_why *why)
 {
     double ns, again;
     *ret_course = (struct course){.work = work, .most = FIRST};
     if (!time_once(trial, ret_course, &ns, ret_fault, why) || !time_once(trial, ret_course, &again, ret_fault, why))
         return false;
-    double fit = SPREAD_NS / fmax(fmin(ns, again), 1);
+    *ret_ns = fmin(ns, again);
+    double fit = SPREAD_NS / fmax(*ret_ns, 1);
     ret_course->most = 1 + (fit > SPREAD_MAX ? SPREAD_MAX : fit < 1 ? 1 : (unsigned)fit);
     return true;
 }
 
-bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t count, struct probe_random *random,
-                    int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_t *ret_count, double longest_ns,
+                    struct probe_random *random, int64_t budget_ns, struct probe_summary *ret_ns, enum gpu_fault *ret_fault,
+                    struct probe_why *why)
 {
     struct course courses[GPU_WORKS_MAX];
+    size_t count = 0;
     int64_t end_ns = probe_clock_ns() + budget_ns;
     *ret_fault = GPU_FAULT_OTHER;
-    if (count > GPU_WORKS_MAX)
+    if (*ret_count > GPU_WORKS_MAX)
         return probe_why_set(why, "too many to be timed together");
-    for (size_t i = 0; i < count; i++)
-        if (!begin(trial, &works[i], &courses[i], ret_fault, why))
+    for (double ns = 0; count < *ret_count && ns < longest_ns; count++)
+        if (!begin(trial, &works[count], &courses[count], &ns, ret_fault, why))
             return false;
     for (size_t left = count; left > 0;) {
         for (size_t i = count; i > 1; i--) {
@@ -114,6 +117,7 @@ bool gpu_work_times(struct gpu_trial *trial, const struct gpu_work *works, size_
             ns.low = ns.high = NAN;
         ret_ns[courses[i].work - works] = ns;
     }
+    *ret_count = count;
     return true;
 }
 

@@ -206,12 +206,9 @@ def test_mi300a():
 
 def test_quick():
     """All of the quick profile within its five seconds, also of eight GCDs: every rate, every set, a curve of each kind for each; only the latencies of pairs
-    that another stands for are as many as there is time for, and of eight GCDs, whose kernels get no more than their paper states, one pageable copy may not be reached."""
+    that another stands for are as many as there is time for."""
     for name, devices in (("mi250x", 8), ("h200x4", 4), ("gh200-quad", 4), ("mi300a", 4)):
-        records = measured(NODES / f"{name}.node")
-        unreached = [record for record in records if record["record"] == "skip" and record["why"] == "time budget" and record["metric"] != "memory_latency"]
-        ended(records, "budget" if unreached else "complete")
-        assert len(unreached) <= (devices > 4) and all(record["axes"] == {"kind": "pageable"} for record in unreached), unreached
+        records = ended(measured(NODES / f"{name}.node"))
         spent = records[-1]["statistics"]
         took_ns = records[-1]["elapsed_ns"] - spent["driver_ns"]
         assert took_ns <= 5e9, (name, records[-1])
@@ -222,7 +219,7 @@ def test_quick():
         assert abs(sum(spent["metric_ns"].values()) / in_phases - 1) < 0.001 and spent["metric_ns"]["gpu_gpu_kernel"] > spent["metric_ns"]["copy_latency"] > 0, spent
         assert spent["rates_cells"] >= 100 * devices / 4 and spent["paths_verified"] > devices, spent
         late = {record["metric"] for record in records if record["record"] == "skip" and record["why"] == "time budget"}
-        assert late <= ({"memory_latency", "host_gpu_copy_engine"} if devices > 4 else set()), (name, late)
+        assert late <= ({"memory_latency"} if devices > 4 else set()), (name, late)
         assert any(record["record"] == "value" and record["metric"] == "memory_latency" and record["to"] == to for record in records for to in ("numa3", "numa0")), name
         curves = {}
         for record in records:
