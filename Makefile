@@ -47,8 +47,9 @@ ALL_PKGS    := $(DAEMON_PKGS) numa $(if $(filter unit units fault faults,$(MAKEC
 DAEMON_MAIN := daemon/berthd.c
 DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(wildcard daemon/*.c))
 LIB_SRC     := $(wildcard client/lib_*.c)
-SPANK_SRC   := $(wildcard client/spank_*.c)
-CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_SRC),$(wildcard client/*.c))
+SPANK_MAIN  := client/spank_berth.c
+SPANK_SRC   := $(wildcard client/slurm_*.c client/spank_*.c)
+CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN),$(wildcard client/*.c))
 PROBE_SRC   := $(wildcard probes/probe_*.c)
 CPU_SRC     := $(wildcard probes/cpu_*.c)
 GPU_MAIN    := $(wildcard probes/gpu_main.c)
@@ -151,10 +152,8 @@ $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.
-SPANK_PARTS := $(SPANK_SRC) $(addprefix client/,exec_once.c exec_together.c exec_visible.c slurm_call.c slurm_cores.c slurm_gres.c slurm_job.c slurm_list.c slurm_scontrol.c slurm_share.c slurm_step.c \
-                slurm_visible.c cmd_size.c)
-$(BUILD)/obj/client/spank_berth.o: ALL_CFLAGS += -fvisibility=default
-$(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_PARTS)) $(BUILD)/lib/libberth.a
+$(call obj,$(SPANK_MAIN)): ALL_CFLAGS += -fvisibility=default
+$(BUILD)/lib/spank_berth.so: $(call obj,$(SPANK_SRC)) $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg_libs,jansson numa) -lm
@@ -257,8 +256,6 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
-# The words of the plugin, which is no part of the command.
-$(addprefix $(BUILD)/unit/test_spank_,options setting): $(addprefix $(BUILD)/obj/client/,spank_options.o spank_setting.o cmd_size.o)
 $(addprefix $(BUILD)/obj/tests/unit/test_standin_,driver.o faults.o): DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
 $(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "berth.h"
+#include "lib_size.h"
 #include "ui.h"
 
 enum cmd_exit { CMD_DONE = 0, CMD_USAGE = 64, CMD_DATA = 65, CMD_NO_DAEMON = 69, CMD_BUG = 70, CMD_SYSTEM = 71, CMD_IO = 74, CMD_AGAIN = 75 };
@@ -113,12 +114,6 @@ int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, c
 bool cmd_wants_json(const struct cmd *cmd);
 int cmd_print(struct ui *ui);           /* to standard output; frees the ui */
 int cmd_print_json(const char *text);   /* one line */
-
-/* cmd_size.c */
-bool cmd_parse_size(const char *text, int64_t *ret_bytes);                      /* 4G, 512KiB, 10MB, 4096 */
-#define CMD_DOUBT_SIZE 128
-const char *cmd_size_doubt(const char *text, char doubt[CMD_DOUBT_SIZE]);       /* ": E is no unit; ..." of what is no size for that, else "" */
-bool cmd_parse_count(const char *text, long least, long most, long *ret_count);
 
 /* cmd_number.c */
 int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option, long least, long most);

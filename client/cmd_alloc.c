@@ -23,11 +23,11 @@ static bool parse_word(json_t *access, const char *word)
     long cores;
     if (strcmp(word, "random") == 0)
         return json_object_set_new(access, "how", json_string("random")) == 0;
-    if (strncmp(word, "reads=", 6) == 0 && cmd_parse_size(word + 6, &bytes))
+    if (strncmp(word, "reads=", 6) == 0 && lib_parse_size(word + 6, &bytes))
         return json_object_set_new(access, "reads_bytes", json_integer(bytes)) == 0;
-    if (strncmp(word, "writes=", 7) == 0 && cmd_parse_size(word + 7, &bytes))
+    if (strncmp(word, "writes=", 7) == 0 && lib_parse_size(word + 7, &bytes))
         return json_object_set_new(access, "writes_bytes", json_integer(bytes)) == 0;
-    if (strncmp(word, "cores=", 6) == 0 && cmd_parse_count(word + 6, 1, 1 << 20, &cores))
+    if (strncmp(word, "cores=", 6) == 0 && lib_parse_count(word + 6, 1, 1 << 20, &cores))
         return json_object_set_new(access, "cores", json_integer(cores)) == 0;
     return false;
 }
@@ -52,9 +52,10 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
         const char *said = json_string_value(word);
         if (status != CMD_DONE || parse_word(access, said))
             continue;
-        char doubt[CMD_DOUBT_SIZE];
+        char doubt[LIB_DOUBT_SIZE];
         if (isdigit((unsigned char)*amount_of(said)) != 0) /* too large, or of no unit */
-            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", said, cmd_size_doubt(amount_of(said), doubt));
+            status = cmd_usage(cmd, "--by takes sizes such as 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", said,
+                               lib_size_doubt(amount_of(said), doubt));
         else
             status = cmd_usage(cmd, "--by takes reads=SIZE, writes=SIZE, random and cores=N behind the place, not %.40s", said);
     }
@@ -67,12 +68,13 @@ static int add_access(struct cmd *cmd, json_t *accesses, const char *text)
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
-    char doubt[CMD_DOUBT_SIZE];
+    char doubt[LIB_DOUBT_SIZE];
     int64_t bytes;
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "how much? for example berth alloc 4G");
-    if (!cmd_parse_size(cmd->operand[0], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[0], cmd_size_doubt(cmd->operand[0], doubt));
+    if (!lib_parse_size(cmd->operand[0], &bytes) || bytes < 1)
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[0],
+                         lib_size_doubt(cmd->operand[0], doubt));
     if (json_object_set_new(request, "bytes", json_integer(bytes)) != 0)
         return cmd_fail_memory();
     const char *text;

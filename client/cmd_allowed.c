@@ -31,7 +31,8 @@ static bool parse_range(const char *text, size_t length, long most, long *ret_fi
     char *dash = strchr(first, '-');
     if (dash != NULL)
         *dash = '\0';
-    return cmd_parse_count(first, 0, most - 1, ret_first) && cmd_parse_count(dash == NULL ? first : dash + 1, *ret_first, most - 1, ret_last);
+    return lib_parse_count(first, 0, most - 1, ret_first) &&
+           lib_parse_count(dash == NULL ? first : dash + 1, *ret_first, most - 1, ret_last);
 }
 
 static bool is_cpu_list(const char *text)

@@ -93,7 +93,7 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     long most = (long)json_array_size(tasks) - 1, task = 0;
     if (text == NULL && most > 0)
         return cmd_usage(cmd, "--format env is for one task: --task 0 to %ld", most);
-    if (text != NULL && !cmd_parse_count(text, 0, most, &task))
+    if (text != NULL && !lib_parse_count(text, 0, most, &task))
         return cmd_usage(cmd, "--task takes a number from 0 to %ld, not %.40s", most, text);
     struct ui ui = {0};
     const json_t *its = json_array_get(tasks, (size_t)task);

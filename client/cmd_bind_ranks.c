@@ -21,7 +21,8 @@ static bool parse_flow(char *text, json_t **ret_flow)
     if (size == NULL)
         return false;
     *to++ = *size++ = '\0';
-    if (!cmd_parse_count(text, 0, RANK_MOST, &from_rank) || !cmd_parse_count(to, 0, RANK_MOST, &to_rank) || !cmd_parse_size(size, &bytes))
+    if (!lib_parse_count(text, 0, RANK_MOST, &from_rank) || !lib_parse_count(to, 0, RANK_MOST, &to_rank) ||
+        !lib_parse_size(size, &bytes))
         return false;
     *ret_flow = json_pack("{s:I,s:I,s:I}", "from", (json_int_t)from_rank, "to", (json_int_t)to_rank, "bytes", (json_int_t)bytes);
     return true;
@@ -104,7 +105,8 @@ static bool add_range(json_t *ranks, const char *text, size_t length, bool *ret_
     char *dash = strchr(range, '-');
     if (dash != NULL)
         *dash++ = '\0';
-    if (!cmd_parse_count(range, 0, RANK_MOST, &first) || !cmd_parse_count(dash == NULL ? range : dash, first, RANK_MOST, &last) || last - first >= RANKS_MOST)
+    if (!lib_parse_count(range, 0, RANK_MOST, &first) || !lib_parse_count(dash == NULL ? range : dash, first, RANK_MOST, &last) ||
+        last - first >= RANKS_MOST)
         return false;
     for (long rank = first; rank <= last && !*ret_failed; rank++)
         *ret_failed = json_array_append_new(ranks, json_integer(rank)) != 0;

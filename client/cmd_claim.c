@@ -49,7 +49,7 @@ static int set_owner(struct cmd *cmd, json_t *request)
     long pid;
     if (text == NULL || *text == '/')
         return cmd_set_text(cmd, request, "owner_cgroup", &options[OWNER]);
-    if (!cmd_parse_count(text, 1, INT32_MAX, &pid))
+    if (!lib_parse_count(text, 1, INT32_MAX, &pid))
         return cmd_usage(cmd, "--owner takes a process number or a path below /sys/fs/cgroup, not %.40s", text);
     return json_object_set_new(request, "owner_pid", json_integer(pid)) == 0 ? CMD_DONE : cmd_fail_memory();
 }

@@ -8,9 +8,9 @@
 #include "cmd.h"
 #include "cmd_bind.h"
 #include "cmd_closed.h"
-#include "exec_once.h"
 #include "exec_plan.h"
 #include "lib_launcher.h"
+#include "lib_once.h"
 
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600
@@ -24,7 +24,7 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
 {
     const char *text = cmd_value(cmd, &cmd_bind_options[CMD_EXEC_TIMEOUT]);
     long seconds = TIMEOUT_S;
-    if (text != NULL && !cmd_parse_count(text, 1, TIMEOUT_S_MOST, &seconds))
+    if (text != NULL && !lib_parse_count(text, 1, TIMEOUT_S_MOST, &seconds))
         return cmd_usage(cmd, "--timeout takes seconds from 1 to %d, not %.40s", TIMEOUT_S_MOST, text);
     *ret_ms = (int)seconds * 1000;
     return CMD_DONE;
@@ -33,14 +33,17 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
 /* Whether this task has others beside it that a launcher has started: who is started by hand says everything, as often as it is started. */
 static bool has_others(const struct exec_plan *plan) { return plan->said->name != NULL && plan->who.tasks != 1; }
 
-static enum exec_once once(const struct exec_plan *plan, const char *line)
+static enum lib_once once(const struct exec_plan *plan, const char *line)
 {
     const char *name = lib_launcher_rank_name(plan->said);
-    return exec_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
+    return lib_once("/dev/shm", name, name != NULL ? getenv(name) : NULL, plan->said->key, line);
 }
 
 /* Whether this task is to say what others may say too. */
-static bool is_sayer(const struct exec_plan *plan, const char *line) { return !has_others(plan) || once(plan, line) != EXEC_ONCE_SAID; }
+static bool is_sayer(const struct exec_plan *plan, const char *line)
+{
+    return !has_others(plan) || once(plan, line) != LIB_ONCE_SAID;
+}
 
 /* The command has no berth: with --strict it is not run, else it is, and this says so, once for all tasks here; by each with --verbose. */
 static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status, const char *why)
@@ -49,9 +52,9 @@ static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit
     if (has(cmd, CMD_EXEC_STRICT))
         return cmd_fail(exit_status, "%s: %.80s is not run (--strict)", why, cmd->operand[0]);
     snprintf(line, sizeof line, "%s: %.80s runs without a berth", why, cmd->operand[0]);
-    const enum exec_once said = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? EXEC_ONCE_UNKNOWN : once(plan, line);
-    if (said != EXEC_ONCE_SAID)
-        cmd_warn("%s%s", line, said == EXEC_ONCE_FIRST ? " (said once for all tasks here of which it is true)" : "");
+    const enum lib_once said = has(cmd, CMD_EXEC_VERBOSE) || !has_others(plan) ? LIB_ONCE_UNKNOWN : once(plan, line);
+    if (said != LIB_ONCE_SAID)
+        cmd_warn("%s%s", line, said == LIB_ONCE_FIRST ? " (said once for all tasks here of which it is true)" : "");
     return CMD_DONE;
 }
 

@@ -27,7 +27,7 @@ static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
         return cmd_fail_memory();
     const char *size = json_string_value(json_array_get(parts, 2));
     int status = CMD_DONE;
-    if (json_array_size(parts) != 3 || size == NULL || !cmd_parse_size(size, &bytes))
+    if (json_array_size(parts) != 3 || size == NULL || !lib_parse_size(size, &bytes))
         status = cmd_usage(cmd, "--meanwhile takes FROM:TO:SIZE, such as gpu1:numa0:64M, not %.60s", text);
     else if (json_array_append_new(transfers, json_pack("{s:O,s:O,s:I}", "from", json_array_get(parts, 0), "to", json_array_get(parts, 1), "bytes",
                                                         (json_int_t)bytes)) != 0)
@@ -49,12 +49,13 @@ static int set_meanwhile(struct cmd *cmd, json_t *request)
 
 static int make_request(struct cmd *cmd, json_t *request)
 {
-    char doubt[CMD_DOUBT_SIZE];
+    char doubt[LIB_DOUBT_SIZE];
     int64_t bytes;
     if (cmd->operand_count < 3)
         return cmd_usage(cmd, "from where, to where, how much? for example berth route gpu0 gpu1 64M");
-    if (!cmd_parse_size(cmd->operand[2], &bytes) || bytes < 1)
-        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[2], cmd_size_doubt(cmd->operand[2], doubt));
+    if (!lib_parse_size(cmd->operand[2], &bytes) || bytes < 1)
+        return cmd_usage(cmd, "a size is for example 4096, 64K, 1.5G or 100MB, less than 4 EiB, not %.40s%s", cmd->operand[2],
+                         lib_size_doubt(cmd->operand[2], doubt));
     if (json_object_set_new(request, "from", json_string(cmd->operand[0])) != 0 ||
         json_object_set_new(request, "to", json_string(cmd->operand[1])) != 0 || json_object_set_new(request, "bytes", json_integer(bytes)) != 0 ||
         json_object_set_new(request, "overlap", json_boolean(cmd_has(cmd, &options[OVERLAP]))) != 0 ||

@@ -47,7 +47,7 @@ static int run_health(struct cmd *cmd)
     const char *node = getenv("SLURMD_NODENAME"), *resume = cmd_value(cmd, &options[RESUME]), *state = cmd_value(cmd, &options[STATE]);
     struct slurm_health health = {.node = node, .state = state != NULL ? state : "/run/berth-slurm-health"};
     struct slurm_call call;
-    if (resume != NULL && !cmd_parse_count(resume, 1, 1000000, &health.resume_after))
+    if (resume != NULL && !lib_parse_count(resume, 1, 1000000, &health.resume_after))
         return cmd_usage(cmd, "--resume takes a number of checks, not %.40s", resume);
     if (node == NULL)
         return cmd_usage(cmd, "SLURMD_NODENAME, which slurmd sets for its health check, names no node");

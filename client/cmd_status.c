@@ -73,7 +73,7 @@ static int run_wait(struct cmd *cmd)
 {
     const char *text = cmd_value(cmd, &options[TIMEOUT]);
     long timeout_s = -1;
-    if (text != NULL && !cmd_parse_count(text, 0, 1000000, &timeout_s))
+    if (text != NULL && !lib_parse_count(text, 0, 1000000, &timeout_s))
         return cmd_usage(cmd, "--timeout takes seconds, not %.40s", text);
     int status = CMD_DONE;
     if (cmd_has(cmd, &cmd_globals[CMD_NODE]))

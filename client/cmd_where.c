@@ -12,7 +12,7 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
     json_t *where = json_object();
     size_t position = 0;
     const char *text;
-    char doubt[CMD_DOUBT_SIZE];
+    char doubt[LIB_DOUBT_SIZE];
     int64_t bytes;
     if (json_object_set_new(object, "where", where) != 0)
         return cmd_fail_memory();
@@ -30,7 +30,8 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
         return CMD_DONE;
     if (strcmp(text, "large") == 0 || strcmp(text, "memory") == 0) /* what metrics call a size that no longer matters */
         return json_object_set_new(where, "bytes", json_string(text)) == 0 ? CMD_DONE : cmd_fail_memory();
-    if (!cmd_parse_size(text, &bytes))
-        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, or large, not %.40s%s", text, cmd_size_doubt(text, doubt));
+    if (!lib_parse_size(text, &bytes))
+        return cmd_usage(cmd, "--size takes a size such as 4096, 64K or 16M, or large, not %.40s%s", text,
+                         lib_size_doubt(text, doubt));
     return json_object_set_new(where, "bytes", json_sprintf("%lld", (long long)bytes)) == 0 ? CMD_DONE : cmd_fail_memory();
 }

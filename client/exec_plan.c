@@ -18,7 +18,7 @@ static int override(const struct cmd *cmd, const struct cmd_option *option, long
     long given;
     if (text == NULL)
         return CMD_DONE;
-    if (!cmd_parse_count(text, least, CMD_TASKS_MOST, &given))
+    if (!lib_parse_count(text, least, CMD_TASKS_MOST, &given))
         return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", option->name, least, CMD_TASKS_MOST, text);
     *number = (int)given;
     return CMD_DONE;
@@ -195,7 +195,7 @@ static int ask_for_bound(struct cmd *cmd, struct exec_plan *plan, int64_t end_ms
         leave_time(cmd, end_ms);
         status = ask(cmd, plan, of_job, ret_usage);
     }
-    if (status == BERTH_DONE && exec_together(plan->binding, &plan->step->gpus, &plan->together)) {
+    if (status == BERTH_DONE && lib_merge(plan->binding, &plan->step->gpus, &plan->together)) {
         plan->task = &plan->together.task;
         plan->parts = BERTH_PART_ALL & ~(unsigned)BERTH_PART_GPUS;
         return BERTH_DONE;
@@ -209,10 +209,10 @@ static int show_gpus(struct cmd *cmd, struct exec_plan *plan)
     const struct berth_texts *allowed = &plan->step->allowed.gpus;
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = allowed->item, .count = (int)allowed->count};
     json_t *node = NULL;
-    if (!exec_visible_lacks(plan->task))
+    if (!slurm_visible_lacks(plan->task))
         return BERTH_DONE;
     int status = lib_call(cmd->berth, "io.berth.Fabric.GetNode", json_object(), &node);
-    if (node != NULL && exec_visible_make(node, &job, plan->task, plan->sees_all ? allowed : NULL, &plan->visible))
+    if (node != NULL && slurm_visible_make(node, &job, plan->task, plan->sees_all ? allowed : NULL, &plan->visible))
         plan->task = &plan->visible.task;
     json_decref(node);
     return status;
@@ -253,8 +253,8 @@ int exec_plan_ask(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *
 
 void exec_plan_done(struct exec_plan *plan)
 {
-    exec_visible_done(&plan->visible);
-    exec_together_done(&plan->together);
+    slurm_visible_done(&plan->visible);
+    lib_merge_done(&plan->together);
     berth_binding_free(plan->binding);
     berth_step_free(plan->step);
     berth_launcher_free(plan->said);

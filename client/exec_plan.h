@@ -3,16 +3,16 @@
  */
 #pragma once
 #include "cmd.h"
-#include "exec_together.h"
-#include "exec_visible.h"
+#include "lib_merge.h"
+#include "slurm_visible.h"
 
 struct exec_plan {
     struct berth_launcher *said;   /* by the launcher's variables */
     struct berth_launcher who;     /* the same with what the options say instead; its pointers are said's */
     struct berth_step *step;       /* NULL before it is known */
     struct berth_binding *binding; /* NULL: none was asked for or given */
-    struct exec_together together; /* the berths of the gpus that the launcher has bound the task to */
-    struct exec_visible visible;   /* the berth with its gpus counted as they are here */
+    struct lib_merge together;     /* the berths of the gpus that the launcher has bound the task to */
+    struct slurm_visible visible;  /* the berth with its gpus counted as they are here */
     bool sees_all;                 /* each task sees all gpus of the step */
     const struct berth_task *task; /* this task's berth, of binding, together or visible; NULL none */
     unsigned parts;                /* of it that are to be taken; enum berth_part */

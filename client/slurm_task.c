@@ -5,7 +5,6 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "exec_visible.h"
 #include "lib_ancestor.h"
 #include "lib_apply.h"
 #include "lib_dealt.h"
@@ -13,6 +12,7 @@
 #include "slurm_gres.h"
 #include "slurm_list.h"
 #include "slurm_share.h"
+#include "slurm_visible.h"
 
 #define ANCESTORS_MOST 8 /* shells and scripts of a site between a task and its prolog */
 
@@ -25,7 +25,7 @@ struct task {
     const char *gpus[SLURM_GPUS_MOST];
     int gpu_count;
     enum berth_visible visible; /* as was asked */
-    struct exec_visible shown;
+    struct slurm_visible shown;
     char why[320];
 };
 
@@ -126,7 +126,7 @@ static const struct berth_task *show_gpus(struct task *task, const struct berth_
 {
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"), .numbers = getenv("SLURM_STEP_GPUS"), .gpus = task->gpus, .count = task->gpu_count};
     const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
-    if (!exec_visible_lacks(berth) || !exec_visible_make(task->node, &job, berth, others, &task->shown))
+    if (!slurm_visible_lacks(berth) || !slurm_visible_make(task->node, &job, berth, others, &task->shown))
         return berth;
     return &task->shown.task;
 }
@@ -192,7 +192,7 @@ void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, 
         return;
     if (!run(task, socket, budget_ms, gres_conf, numbers, output))
         say(task);
-    exec_visible_done(&task->shown);
+    slurm_visible_done(&task->shown);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

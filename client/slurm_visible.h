@@ -24,3 +24,22 @@ struct slurm_visible_job {
  * step's gpus where Slurm's variables say so, and else among those whose device nodes this process may open: --gpu-bind=none leaves no variables, and the device cgroup still
  * stands. False when one of them is no gpu of AMD's without a UUID, or nothing tells how they are counted here. */
 bool slurm_visible_value(const json_t *node, const struct slurm_visible_job *job, const struct berth_texts *own, const struct berth_texts *others, char *ret, size_t size);
+
+/* A berth with the variables that show a task its gpus, for a plan that leaves them out: AMD gpus without a UUID are named by
+ * numbers, and the daemon cannot see which ones count here. */
+struct slurm_visible {
+    struct berth_task task; /* its texts are the plan's and this one's */
+    struct berth_pair *pairs;
+    const char **unset;
+    char value[1024];
+};
+
+/* Whether the berth has gpus, and no variable that shows them. */
+bool slurm_visible_lacks(const struct berth_task *task);
+
+/* The berth with them, as this process's runtime counts: ROCR_VISIBLE_DEVICES set, what would narrow it further unset. others:
+ * what the task is to see beside its own gpus; NULL nothing. False when that cannot be told, or memory is short: ret is then
+ * untouched. The caller ends it with slurm_visible_done, before the plan. */
+bool slurm_visible_make(const json_t *node, const struct slurm_visible_job *job, const struct berth_task *task,
+                        const struct berth_texts *others, struct slurm_visible *ret);
+void slurm_visible_done(struct slurm_visible *visible); /* one of zeros is fine */

@@ -13,17 +13,17 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "exec_once.h"
-#include "exec_together.h"
-#include "exec_visible.h"
+#include "berth.h"
 #include "lib_apply.h"
+#include "lib_merge.h"
+#include "lib_once.h"
 #include "slurm_call.h"
 #include "slurm_cores.h"
 #include "slurm_gres.h"
 #include "slurm_share.h"
 #include "slurm_step.h"
 #include "slurm_task.h"
+#include "slurm_visible.h"
 #include "spank_options.h"
 #include "spank_setting.h"
 
@@ -100,8 +100,8 @@ struct task {
     struct berth_step *step;
     struct berth_binding *binding;
     enum berth_visible visible;    /* as was asked */
-    struct exec_visible shown;
-    struct exec_together together; /* cpus NULL: the berth is one of the binding's */
+    struct slurm_visible shown;
+    struct lib_merge together; /* cpus NULL: the berth is one of the binding's */
     json_t *node;
     const char *gpus[SLURM_GPUS_MOST], *own_gpus[SLURM_GPUS_MOST]; /* of the step, and of these what Slurm has bound the task to */
     bool is_gpu_bound;
@@ -208,7 +208,7 @@ static bool ask_by_gpu(struct task *task)
         request.cores_per_task = (task->options.cores_per_task + task->own_count - 1) / task->own_count;
     int status = berth_bind(slurm_call_left(&task->call), &request, &task->binding);
     if (status == BERTH_DONE)
-        return exec_together(task->binding, &task->step->gpus, &task->together) || fail(task, "out of memory");
+        return lib_merge(task->binding, &task->step->gpus, &task->together) || fail(task, "out of memory");
     if (status == BERTH_ERROR_NOT_ENOUGH)
         snprintf(task->why, sizeof task->why, "Slurm has bound the tasks to gpus, and there is no berth for each of the step's %d: %s", request.tasks, slurm_call_why(&task->call));
     else
@@ -271,7 +271,8 @@ static const struct berth_task *show_gpus(struct task *task, const struct berth_
                                           .gpus = task->gpus,
                                           .count = (int)task->step->allowed.gpus.count};
     const struct berth_texts *others = task->visible == BERTH_VISIBLE_ALL ? &task->step->allowed.gpus : NULL;
-    if (!(parts & BERTH_PART_GPUS) || !exec_visible_lacks(berth) || !exec_visible_make(task->node, &job, berth, others, &task->shown))
+    if (!(parts & BERTH_PART_GPUS) || !slurm_visible_lacks(berth) ||
+        !slurm_visible_make(task->node, &job, berth, others, &task->shown))
         return berth;
     return &task->shown.task;
 }
@@ -311,7 +312,7 @@ static bool take(struct task *task)
 }
 
 /* Whether this task of the step here is the first to say something of this kind: all are children of one slurmstepd. */
-static bool is_first(const char *kind) { return exec_once("/dev/shm", NULL, NULL, NULL, kind) != EXEC_ONCE_SAID; }
+static bool is_first(const char *kind) { return lib_once("/dev/shm", NULL, NULL, NULL, kind) != LIB_ONCE_SAID; }
 
 /* Any task may be the one that has no berth; the job hears of it once, the administrator of each. */
 static void say(const struct task *task, int number, bool is_placed)
@@ -361,8 +362,8 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         number = 0;
     say(task, number, is_placed);
     spank_unsetenv(spank, STEP_GPUS);
-    exec_visible_done(&task->shown);
-    exec_together_done(&task->together);
+    slurm_visible_done(&task->shown);
+    lib_merge_done(&task->together);
     berth_binding_free(task->binding);
     berth_step_free(task->step);
     berth_launcher_free(task->launcher);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "lib_size.h"
 
 struct word {
     const char *name;
@@ -40,7 +40,7 @@ static bool take_word(const struct word *words, const char *value, int *ret, con
 
 static bool take_size(const char *value, int64_t *ret, const char *key, char *why, size_t size)
 {
-    if (cmd_parse_size(value, ret))
+    if (lib_parse_size(value, ret))
         return true;
     snprintf(why, size, "%s takes a size such as 64M or 1G, not \"%.40s\"", key, value);
     return false;
@@ -49,7 +49,7 @@ static bool take_size(const char *value, int64_t *ret, const char *key, char *wh
 static bool take_count(const char *value, long least, int *ret, const char *key, char *why, size_t size)
 {
     long count;
-    if (cmd_parse_count(value, least, 4096, &count)) {
+    if (lib_parse_count(value, least, 4096, &count)) {
         *ret = (int)count;
         return true;
     }

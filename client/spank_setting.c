@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "lib_size.h"
 
 #define TIMEOUT_MS      1000
 #define TIMEOUT_MS_MOST 60000
@@ -32,7 +32,7 @@ static bool take(const char *word, struct spank_setting *setting, char *why, siz
         return true;
     } else if ((value = value_of(word, "timeout_ms=")) == NULL)
         snprintf(why, size, "plugstack.conf: there is no \"%.60s\"; there are socket=, gres_conf=, timeout_ms= and default=", word);
-    else if (!cmd_parse_count(value, 1, TIMEOUT_MS_MOST, &setting->timeout_ms))
+    else if (!lib_parse_count(value, 1, TIMEOUT_MS_MOST, &setting->timeout_ms))
         snprintf(why, size, "plugstack.conf: timeout_ms takes 1 to %d, not \"%.60s\"", TIMEOUT_MS_MOST, value);
     return false;
 }

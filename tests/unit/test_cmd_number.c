@@ -22,13 +22,13 @@ static void sizes(void **state)
                                       "1111111111111111111111111111111111111111", "nan", "inf"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         int64_t bytes = -1;
-        if (!cmd_parse_size(good[i].text, &bytes))
+        if (!lib_parse_size(good[i].text, &bytes))
             fail_msg("%s is a size", good[i].text);
         assert_int_equal(bytes, good[i].bytes);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int64_t bytes = -1;
-        if (cmd_parse_size(bad[i], &bytes))
+        if (lib_parse_size(bad[i], &bytes))
             fail_msg("%s is no size", bad[i]);
         assert_int_equal(bytes, -1);
     }
@@ -38,22 +38,26 @@ static void sizes(void **state)
 static void units(void **state)
 {
     (void)state;
-    char doubt[CMD_DOUBT_SIZE];
-    assert_string_equal(cmd_size_doubt("2E", doubt), ": E is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
-    assert_string_equal(cmd_size_doubt("1.5GiBs", doubt), ": GiBs is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
-    assert_non_null(strstr(cmd_size_doubt("4a-unit-that-is-far-too-long-for-anything", doubt), "is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)"));
+    char doubt[LIB_DOUBT_SIZE];
+    assert_string_equal(lib_size_doubt("2E", doubt),
+                        ": E is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
+    assert_string_equal(lib_size_doubt("1.5GiBs", doubt),
+                        ": GiBs is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)");
+    assert_non_null(strstr(lib_size_doubt("4a-unit-that-is-far-too-long-for-anything", doubt),
+                           "is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)"));
     static const char *const other[] = {"", "K", "-1", "99999999T", "1.2.3", "4gib", "nan"};
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
-        assert_string_equal(cmd_size_doubt(other[i], doubt), "");
+        assert_string_equal(lib_size_doubt(other[i], doubt), "");
 }
 
 static void counts(void **state)
 {
     (void)state;
     long count = -1;
-    assert_true(cmd_parse_count("8", 1, 8, &count) && count == 8);
-    assert_false(cmd_parse_count("9", 1, 8, &count) || cmd_parse_count("0", 1, 8, &count) || cmd_parse_count("-1", -5, 8, &count) ||
-                 cmd_parse_count("", 0, 8, &count) || cmd_parse_count("1x", 0, 8, &count) || cmd_parse_count("99999999999999999999", 0, 8, &count));
+    assert_true(lib_parse_count("8", 1, 8, &count) && count == 8);
+    assert_false(lib_parse_count("9", 1, 8, &count) || lib_parse_count("0", 1, 8, &count) ||
+                 lib_parse_count("-1", -5, 8, &count) || lib_parse_count("", 0, 8, &count) ||
+                 lib_parse_count("1x", 0, 8, &count) || lib_parse_count("99999999999999999999", 0, 8, &count));
 }
 
 static void lists(void **state)

@@ -1,4 +1,4 @@
-#include "exec_together.h"
+#include "lib_merge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,15 +25,15 @@ static void a_task_has_the_berths_of_all_of_its_gpus(void **state)
     (void)state;
     static const char *const names[] = {"gpu2", "gpu1"};
     const struct berth_texts gpus = TEXTS(names);
-    struct exec_together together;
-    assert_true(exec_together(&binding, &gpus, &together));
+    struct lib_merge together;
+    assert_true(lib_merge(&binding, &gpus, &together));
     assert_string_equal(together.task.cpus, "4-7,16");
     assert_int_equal(together.task.memory.count, 2);
     assert_string_equal(together.task.memory.item[0], "numa1");
     assert_string_equal(together.task.memory.item[1], "numa0");
     assert_int_equal(together.task.gpus.count, 2);
     assert_int_equal(together.task.memory_policy, BERTH_POLICY_PREFERRED);
-    exec_together_done(&together);
+    lib_merge_done(&together);
 }
 
 static void memory_is_named_once(void **state)
@@ -41,11 +41,11 @@ static void memory_is_named_once(void **state)
     (void)state;
     static const char *const names[] = {"gpu0", "gpu1"};
     const struct berth_texts gpus = TEXTS(names);
-    struct exec_together together;
-    assert_true(exec_together(&binding, &gpus, &together));
+    struct lib_merge together;
+    assert_true(lib_merge(&binding, &gpus, &together));
     assert_string_equal(together.task.cpus, "0-11");
     assert_int_equal(together.task.memory.count, 1);
-    exec_together_done(&together);
+    lib_merge_done(&together);
 }
 
 /* A nic that is one gpu's is not chosen for all; what all have stays. */
@@ -57,16 +57,16 @@ static void variables_of_nics_are_those_of_all(void **state)
     const struct berth_task pair[] = {{.gpus = TEXTS(gpu0), .cpus = "0", .environment = {of_one, 3}}, {.gpus = TEXTS(gpu1), .cpus = "1", .environment = {of_other, 2}}};
     const struct berth_binding two = {.tasks = pair, .task_count = 2};
     struct berth_texts gpus = TEXTS(names);
-    struct exec_together together;
-    assert_true(exec_together(&two, &gpus, &together));
+    struct lib_merge together;
+    assert_true(lib_merge(&two, &gpus, &together));
     assert_int_equal(together.task.environment.count, 2);
     assert_string_equal(together.task.environment.item[0].name, "NCCL_IB_HCA");
     assert_string_equal(together.task.environment.item[1].name, "HSA_ENABLE_SDMA");
-    exec_together_done(&together);
+    lib_merge_done(&together);
     gpus.count = 1;
-    assert_true(exec_together(&two, &gpus, &together));
+    assert_true(lib_merge(&two, &gpus, &together));
     assert_int_equal(together.task.environment.count, 3);
-    exec_together_done(&together);
+    lib_merge_done(&together);
 }
 
 static void a_gpu_without_a_berth_of_its_own_has_none(void **state)
@@ -74,9 +74,9 @@ static void a_gpu_without_a_berth_of_its_own_has_none(void **state)
     (void)state;
     static const char *const unknown[] = {"gpu0", "gpu9"}, *const shared[] = {"gpu3"};
     const struct berth_texts sets[] = {TEXTS(unknown), TEXTS(shared), {.count = 0}};
-    struct exec_together together = {.cpus = NULL};
+    struct lib_merge together = {.cpus = NULL};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-        assert_false(exec_together(&binding, &sets[i], &together));
+        assert_false(lib_merge(&binding, &sets[i], &together));
         assert_null(together.cpus);
     }
 }

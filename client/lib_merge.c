@@ -1,4 +1,4 @@
-#include "exec_together.h"
+#include "lib_merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static bool has_pair(const struct berth_pairs *environment, const struct berth_p
 }
 
 /* Variables as they are in all of these berths: what chooses a nic for one gpu is not right for all. */
-static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus, struct berth_pairs *environment, struct berth_pair *item)
+static void keep_common(const struct berth_binding *binding, const struct berth_texts *gpus, struct berth_pairs *environment,
+                        struct berth_pair *item)
 {
     size_t kept = 0;
     for (size_t i = 0; i < environment->count; i++) {
@@ -71,7 +72,7 @@ static char *list_of(const struct lib_cpus *cpus)
     return text;
 }
 
-bool exec_together(const struct berth_binding *binding, const struct berth_texts *gpus, struct exec_together *ret)
+bool lib_merge(const struct berth_binding *binding, const struct berth_texts *gpus, struct lib_merge *ret)
 {
     struct lib_cpus cpus = {{0}};
     size_t memories = 0;
@@ -83,10 +84,11 @@ bool exec_together(const struct berth_binding *binding, const struct berth_texts
     }
     if (gpus->count == 0)
         return false;
-    struct exec_together together = {.task = *find(binding, gpus->item[0]), .cpus = list_of(&cpus), .memory = calloc(memories + 1, sizeof *together.memory)};
+    struct lib_merge together = {
+        .task = *find(binding, gpus->item[0]), .cpus = list_of(&cpus), .memory = calloc(memories + 1, sizeof *together.memory)};
     together.pairs = calloc(together.task.environment.count + 1, sizeof *together.pairs);
     if (together.cpus == NULL || together.memory == NULL || together.pairs == NULL) {
-        exec_together_done(&together);
+        lib_merge_done(&together);
         return false;
     }
     together.task.memory = (struct berth_texts){.item = together.memory};
@@ -100,10 +102,10 @@ bool exec_together(const struct berth_binding *binding, const struct berth_texts
     return true;
 }
 
-void exec_together_done(struct exec_together *together)
+void lib_merge_done(struct lib_merge *together)
 {
     free(together->cpus);
     free((void *)together->memory);
     free(together->pairs);
-    *together = (struct exec_together){.cpus = NULL};
+    *together = (struct lib_merge){.cpus = NULL};
 }

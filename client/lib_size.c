@@ -1,5 +1,4 @@
-/* Sizes and counts as people write them. */
-#include "cmd.h"
+#include "lib_size.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,12 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct unit { const char *name; double bytes; } units[] = {
-    {"", 1}, {"B", 1},
-    {"K", 0x1p10}, {"KiB", 0x1p10}, {"KB", 1e3},
-    {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},
-    {"G", 0x1p30}, {"GiB", 0x1p30}, {"GB", 1e9},
-    {"T", 0x1p40}, {"TiB", 0x1p40}, {"TB", 1e12},
+static const struct unit {
+    const char *name;
+    double bytes;
+} units[] = {
+    {"", 1},     {"B", 1},      {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},   {"M", 0x1p20},   {"MiB", 0x1p20},
+    {"MB", 1e6}, {"G", 0x1p30}, {"GiB", 0x1p30}, {"GB", 1e9},     {"T", 0x1p40}, {"TiB", 0x1p40}, {"TB", 1e12},
 };
 
 static const struct unit *find_unit(const char *name)
@@ -24,7 +23,7 @@ static const struct unit *find_unit(const char *name)
     return NULL;
 }
 
-bool cmd_parse_size(const char *text, int64_t *ret_bytes)
+bool lib_parse_size(const char *text, int64_t *ret_bytes)
 {
     size_t digits = strspn(text, "0123456789.");
     if (!isdigit((unsigned char)*text) || digits > 24)
@@ -42,16 +41,17 @@ bool cmd_parse_size(const char *text, int64_t *ret_bytes)
     return true;
 }
 
-const char *cmd_size_doubt(const char *text, char doubt[CMD_DOUBT_SIZE])
+const char *lib_size_doubt(const char *text, char doubt[LIB_DOUBT_SIZE])
 {
     const char *unit = text + strspn(text, "0123456789.");
     doubt[0] = '\0';
     if (isdigit((unsigned char)*text) && find_unit(unit) == NULL)
-        snprintf(doubt, CMD_DOUBT_SIZE, ": %.20s is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)", unit);
+        snprintf(doubt, LIB_DOUBT_SIZE,
+                 ": %.20s is no unit; B, K, M, G and T are (powers of 1024), and KB, MB, GB and TB (powers of 1000)", unit);
     return doubt;
 }
 
-bool cmd_parse_count(const char *text, long least, long most, long *ret_count)
+bool lib_parse_count(const char *text, long least, long most, long *ret_count)
 {
     char *end;
     size_t length = strlen(text);
