@@ -8,7 +8,7 @@
 
 #include "claim.h"
 #include "err.h"
-#include "method.h"
+#include "peer.h"
 #include "sysio.h"
 
 /* Process pid, which must be the peer's (root may name any). NO_SUCH_OWNER when there is none, or it is a thread; INVALID_PARAMETER owner_pid for

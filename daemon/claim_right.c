@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "claim_proc.h"
-#include "visible.h"
+#include "gpu.h"
 
 static enum berth_code denied(struct berth_err *err, const char *place, const char *why)
 {
@@ -27,7 +27,7 @@ static enum berth_code check_gpu(const struct sysio *io, const struct place *gpu
 {
     char node[64] = "";
     struct stat status;
-    if (visible_vendor(gpu) == VENDOR_NVIDIA && gpu->minor >= 0)
+    if (gpu_vendor(gpu) == VENDOR_NVIDIA && gpu->minor >= 0)
         snprintf(node, sizeof node, "/dev/nvidia%" PRId32, gpu->minor);
     else if (gpu->render_node != NULL)
         snprintf(node, sizeof node, "%s", gpu->render_node);

@@ -7,7 +7,7 @@
 #pragma once
 #include "claim.h"
 #include "err.h"
-#include "method.h"
+#include "peer.h"
 #include "sysio.h"
 
 /* Whether the peer may have this claim. For computing every cpu, NUMA node and gpu inside its places must be the peer's; for profiling

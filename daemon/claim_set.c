@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "grow.h"
-#include "visible.h"
 
 /* What a claim to be shares something with. */
 struct cover {
@@ -79,7 +79,7 @@ static enum berth_code check_compute(const struct graph *graph, const struct cov
 /* AMD's sampling is configured for the gpu as a whole; NVIDIA lets one process profile. What is not known is taken for the latter. */
 static bool may_share(const struct place *gpu, const struct claim *a, const struct claim *b)
 {
-    return visible_vendor(gpu) == VENDOR_AMD && a->configuration != NULL && b->configuration != NULL &&
+    return gpu_vendor(gpu) == VENDOR_AMD && a->configuration != NULL && b->configuration != NULL &&
            strcmp(a->configuration, b->configuration) == 0;
 }
 

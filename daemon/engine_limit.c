@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "visible.h"
+#include "gpu.h"
 
 /* A gpu of AMD copies by its SDMA engines, each made for the width of PCIe: wide xGMI links they do not fill, which kernels do. The last row is for those of which no figure is published. */
 static const struct engine_limit limits[] = {
@@ -15,7 +15,7 @@ const struct engine_limit *engine_limit_of(const struct graph *graph, place_id g
 {
     const struct place *place = graph_place(graph, gpu);
     const char *gfx = place_detail(place, "gfx");
-    if (place->kind != PLACE_GPU || visible_vendor(place) != VENDOR_AMD)
+    if (place->kind != PLACE_GPU || gpu_vendor(place) != VENDOR_AMD)
         return NULL;
     const struct engine_limit *limit = limits;
     while (limit->gfx != NULL && (gfx == NULL || strcmp(limit->gfx, gfx) != 0))

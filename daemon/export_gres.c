@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "export_text.h"
-#include "plan_ends.h"
+#include "gpu.h"
 
 #define TYPE_SIZE 64
 
@@ -54,18 +54,12 @@ static const char *flags_of(const struct place *gpu)
     return is_of(gpu, "amd") ? " Flags=amd_gpu_env" : "";
 }
 
-static bool is_slice(const struct place *gpu)
-{
-    const char *partition = place_detail(gpu, "partition");
-    return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
-}
-
 /* "" where it is not known. */
 static void file_of(const struct graph *graph, place_id id, char *buffer, size_t size)
 {
     const struct place *gpu = &graph->places[id];
     buffer[0] = '\0';
-    if (is_slice(gpu) || plan_ends_is_cut(graph, id))
+    if (gpu_is_slice(gpu) || gpu_is_cut(graph, id))
         return;
     if (is_nvidia(gpu) && gpu->minor >= 0)
         snprintf(buffer, size, "/dev/nvidia%d", gpu->minor);
@@ -143,7 +137,7 @@ static void put_line(const struct export_input *input, place_id gpu, const char 
     const struct value *rate = place->numa == PLACE_NONE ? NULL : export_text_rate(input->snap, place->numa, gpu);
     if (rate != NULL)
         export_text(text, ", from %s %.1f GB/s %s", input->snap->graph->places[place->numa].name, rate->value / 1e9, value_source_name(rate->source));
-    const char *why_not = is_slice(place) || plan_ends_is_cut(input->snap->graph, gpu)
+    const char *why_not = gpu_is_slice(place) || gpu_is_cut(input->snap->graph, gpu)
                               ? "# cut into slices, whose device files Slurm finds with AutoDetect=nvml: "
                               : "# its device file is not known: ";
     export_text(text, "\n%sName=gpu", file[0] == '\0' ? why_not : "");

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "baseline.h"
 #include "export_text.h"
 
 static void put_help(struct print *text, const char *name, const char *help)

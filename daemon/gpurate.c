@@ -7,6 +7,7 @@
 #include "curve.h"
 #include "gpurate_start.h"
 #include "plan_pairs.h"
+#include "resource_model.h"
 #include "spread.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
@@ -168,7 +169,7 @@ static bool lacks_start(const struct gpurate *at, enum metric metric, double byt
 /* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
 static double deviation_of(const struct gpurate *at, enum metric metric)
 {
-    const struct resource_model *resources = snapshot_resources(at->snap);
+    const struct resource_model *resources = resource_model_of(at->snap);
     if (resources != NULL && (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM))
         return resources->own[metric == METRIC_GPU_STREAM];
     const struct agreement *alike = resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseline.h"
+
 #define CAUSES_LISTED 64   /* and one that counts the rest */
 #define CORE_SHARE    0.5  /* of its cells between cores that a core has out of line where it is to blame */
 #define EVERYWHERE    0.75 /* of the cells of a metric, at so many places: the machine is the cause */

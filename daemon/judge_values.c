@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseline.h"
 #include "judge_report.h"
 #include "judge_values.h"
 #include "plan.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "plan_bind_gpus.h"
 #include "plan_ends.h"
 
@@ -45,7 +46,7 @@ static enum berth_code has_whole_node(const struct graph *graph, const struct al
     unsigned *mine = all + graph->place_count, reserved = 0;
     bool whole = true;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        whole = whole && (plan_allows_gpu(allowed, g) || plan_ends_is_cut(graph, g));
+        whole = whole && (plan_allows_gpu(allowed, g) || gpu_is_cut(graph, g));
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
         place_id llc = plan_above(graph, c, PLACE_LLC);
         all[llc != PLACE_NONE ? llc : 0]++;
@@ -70,7 +71,7 @@ static unsigned gres_index(const struct graph *graph, place_id gpu)
     const struct place *mine = graph_place(graph, gpu);
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *other = graph_place(graph, g);
-        if (plan_ends_is_cut(graph, g)) /* its slices are counted in its place */
+        if (gpu_is_cut(graph, g)) /* its slices are counted in its place */
             continue;
         by_minor = by_minor && other->minor >= 0 && (g == gpu || other->minor != mine->minor);
         lower_minor += other->minor < mine->minor;

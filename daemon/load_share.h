@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "load_stream.h"
-#include "resource_fit.h"
 
 /* What several streams share. */
 struct load_limit {

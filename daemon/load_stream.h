@@ -9,6 +9,14 @@
 
 struct load_seen;
 
+/* What a limit lets through, from so many of its users on. */
+struct resource_step {
+    unsigned flows;     /* from so many users on */
+    double bytes_per_s;
+    double low, high;   /* what the runs allow; NAN: one run alone, without an interval, says it */
+    double spread;      /* half the 95 % interval of what one more run gets, relative; NAN: a run has no interval */
+};
+
 struct load_stream {
     double start_ns;      /* what starting it costs */
     double begin_ns;      /* of that, how long its caller starts others first */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "apu.h"
-#include "visible.h"
+#include "gpu.h"
 
 const char *const memkind_names[] = {"system", "pinned", "managed", "device", NULL};
 
@@ -193,9 +193,9 @@ static void pinned_call(const struct memkind_node *node, const struct memkind_pl
 {
     const struct graph *graph = node->graph;
     const struct place *gpu = graph_place(graph, place->gpu), *numa = graph_place(graph, place->memory);
-    if (visible_vendor(gpu) == VENDOR_AMD && plan_numa(graph, place->gpu) == place->memory)
+    if (gpu_vendor(gpu) == VENDOR_AMD && plan_numa(graph, place->gpu) == place->memory)
         snprintf(buffer, size, "hipHostMalloc(&p, %" PRId64 ", hipHostMallocDefault) on %s", bytes, gpu->name);
-    else if (visible_vendor(gpu) == VENDOR_AMD)
+    else if (gpu_vendor(gpu) == VENDOR_AMD)
         snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); hipHostMalloc(&p, %" PRId64 ", hipHostMallocNumaUser)", numa->number, bytes);
     else
         snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); cudaHostAlloc(&p, %" PRId64 ", cudaHostAllocDefault)", numa->number, bytes);
@@ -204,7 +204,7 @@ static void pinned_call(const struct memkind_node *node, const struct memkind_pl
 static void managed_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes, char *buffer, size_t size)
 {
     const struct graph *graph = node->graph;
-    const char *name = graph_place(graph, place->gpu)->name, *api = visible_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hip" : "cuda";
+    const char *name = graph_place(graph, place->gpu)->name, *api = gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hip" : "cuda";
     if (graph_place(graph, place->memory)->kind == PLACE_GPU)
         snprintf(buffer, size, "%sMallocManaged(&p, %" PRId64 "), advised to %s", api, bytes, name);
     else
@@ -226,7 +226,7 @@ void memkind_call(const struct memkind_node *node, const struct memkind_place *p
         managed_call(node, place, bytes, buffer, size);
         return;
     default:
-        snprintf(buffer, size, "%s(&p, %" PRId64 ") on %s", visible_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hipMalloc" : "cudaMalloc", bytes,
+        snprintf(buffer, size, "%s(&p, %" PRId64 ") on %s", gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hipMalloc" : "cudaMalloc", bytes,
                  graph_place(graph, place->gpu)->name);
     }
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "memlink.h"
 #include "plan_ends.h"
 #include "plan_text.h"
@@ -17,7 +18,7 @@ static enum berth_code gone(const struct snapshot *snap, place_id gpu, const cha
     const struct graph *graph = snap->graph;
     char there[120] = "";
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (!plan_ends_is_lost(snap, g) && !plan_ends_is_cut(graph, g) && strlen(there) + 24 < sizeof there)
+        if (!plan_ends_is_lost(snap, g) && !gpu_is_cut(graph, g) && strlen(there) + 24 < sizeof there)
             snprintf(there + strlen(there), sizeof there - strlen(there), "%s%s", there[0] == '\0' ? "" : ", ", graph_place(graph, g)->name);
     return err_set(err, BERTH_UNAVAILABLE, "%s %s; %s%s", graph_place(graph, gpu)->name, why, there[0] == '\0' ? "no gpu is left" : "these answer: ", there);
 }
@@ -29,7 +30,7 @@ static enum berth_code gpu_init(const struct memkind_node *node, const struct sn
         return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's", graph_place(graph, access->by)->name);
     if (plan_ends_is_lost(snap, access->by))
         return gone(snap, access->by, "stopped answering (gpu-lost)", err);
-    if (plan_ends_is_cut(graph, access->by))
+    if (gpu_is_cut(graph, access->by))
         return gone(snap, access->by, plan_ends_cut_text(graph, access->by), err);
     enum berth_code code = plan_ends_check_allowed(snap, allowed, access->by, err); /* whoever asks could not run on it, nor call its driver */
     if (code != BERTH_OK)

@@ -6,21 +6,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "err.h"
+#include "peer.h"
 #include "print.h"
-#include "snapshot.h"
 
-struct daemon; /* daemon.h; the server only passes it on */
-
-/* Who is at the other end, by SO_PEERCRED. */
-struct peer {
-    uid_t uid;
-    gid_t gid;
-    pid_t pid;
-    bool is_admin; /* root, the daemon's user, or in the configured group */
-};
+struct daemon;   /* daemon.h; the server only passes it on */
+struct snapshot; /* snapshot.h; likewise */
 
 enum method_access { ACCESS_ANY, ACCESS_ADMIN };
 

@@ -3,9 +3,17 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "err.h"
-#include "method.h"
+
+/* Who is at the other end, by SO_PEERCRED. */
+struct peer {
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+    bool is_admin; /* root, the daemon's user, or in the configured group */
+};
 
 /* Who besides root and the daemon's own user is one. */
 struct peer_admins {

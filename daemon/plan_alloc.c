@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "plan_alloc_order.h"
 #include "plan_alloc_say.h"
 #include "plan_ends.h"
@@ -93,7 +94,7 @@ static place_id find_allocator(const struct alloc_work *work)
     if (most != PLACE_NONE)
         return most;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (plan_allows_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !plan_ends_is_cut(graph, g))
+        if (plan_allows_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !gpu_is_cut(graph, g))
             return g;
     return PLACE_NONE;
 }
@@ -189,7 +190,7 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
         if (!allows_device(work, g) || (is_one && !plan_allows_memory(work->request->allowed, memory)))
             continue;
-        if (plan_ends_is_lost(work->snap, g) || plan_ends_is_cut(graph, g)) {
+        if (plan_ends_is_lost(work->snap, g) || gpu_is_cut(graph, g)) {
             const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)" : plan_ends_cut_text(graph, g);
             plan_warn(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
             continue;

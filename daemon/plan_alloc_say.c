@@ -8,6 +8,7 @@
 #include "plan_doubt.h"
 #include "plan_ends.h"
 #include "plan_text.h"
+#include "resource_structure.h"
 
 #define LIST_SIZE   112 /* of a warning, the names */
 #define NAME_SIZE   48

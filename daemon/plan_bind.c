@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu.h"
 #include "plan_bind_across.h"
 #include "plan_bind_away.h"
 #include "plan_bind_cores.h"
@@ -73,7 +74,7 @@ static void list_all(const struct graph *graph, char *text, size_t size)
 {
     const char *first = NULL, *last = NULL;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
-        last = plan_ends_is_cut(graph, g) ? last : graph_place(graph, g)->name;
+        last = gpu_is_cut(graph, g) ? last : graph_place(graph, g)->name;
         first = first == NULL ? last : first;
     }
     snprintf(text, size, "%s%s%s", first != NULL ? first : "none", first != last ? " to " : "", first != last ? last : "");
@@ -108,7 +109,7 @@ static enum berth_code find_gpus(struct work *work, struct berth_err *err)
     const struct graph *graph = work->snap->graph;
     size_t there = 0;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        there += !plan_ends_is_cut(graph, g);
+        there += !gpu_is_cut(graph, g);
     if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE && work->gpus.cut == PLACE_NONE)
         code = none_allowed(work, there, err);
     if (code != BERTH_OK)

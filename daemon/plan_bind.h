@@ -6,9 +6,9 @@
  */
 #pragma once
 #include "plan.h"
-#include "plan_call.h"
 #include "plan_load.h"
 #include "plan_traffic.h"
+#include "runtime_variables.h"
 
 struct bind_request {
     int64_t tasks;
@@ -27,8 +27,7 @@ struct bind_task {
     struct cpuset cpus;
     place_id memory;      /* PLACE_NONE: no memory of the node is allowed */
     size_t nics, nic_count; /* a range of the answer's nic pool */
-    struct call_variable variable[CALL_VARIABLES]; /* with which its runtime copies as is priced */
-    size_t variable_count;
+    struct runtime_variables variables; /* with which its runtime copies as is priced */
 };
 
 struct bind_answer {

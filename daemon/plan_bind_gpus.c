@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "plan_ends.h"
 
 struct work {
@@ -33,7 +34,7 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
         if (plan_ends_is_lost(snap, g)) {
             gpus.lost = g;
             plan_warn(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
-        } else if (plan_ends_is_cut(graph, g)) {
+        } else if (gpu_is_cut(graph, g)) {
             gpus.cut = g;
             plan_warn(warnings, "%s is left out: it %s", graph_place(graph, g)->name, plan_ends_cut_text(graph, g));
         } else {

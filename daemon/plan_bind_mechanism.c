@@ -75,11 +75,7 @@ static bool set_variables(const struct bind_price *price, const struct snapshot 
     struct mine mine = {0};
     bool ok = find_mine(price, snap->graph, answer->task_count, &mine);
     for (size_t t = 0; ok && t < answer->task_count; t++) {
-        struct plan_call call;
-        plan_call_variables(snap->graph, snap->values, mine.move + mine.begin[t], mine.begin[t + 1] - mine.begin[t], &call);
-        answer->task[t].variable_count = call.variable_count;
-        for (size_t i = 0; i < call.variable_count; i++)
-            answer->task[t].variable[i] = call.variable[i];
+        answer->task[t].variables = runtime_variables_of(snap->graph, snap->values, mine.move + mine.begin[t], mine.begin[t + 1] - mine.begin[t]);
     }
     free(mine.move);
     free(mine.begin);
@@ -92,8 +88,8 @@ static bool set_variables(const struct bind_price *price, const struct snapshot 
 static const char *variable_of(const struct bind_answer *answer, const char *name)
 {
     for (size_t t = 0; t < answer->task_count; t++)
-        for (size_t i = 0; i < answer->task[t].variable_count; i++)
-            if (strcmp(answer->task[t].variable[i].name, name) == 0 && strcmp(answer->task[t].variable[i].value, "0") == 0)
+        for (size_t i = 0; i < answer->task[t].variables.count; i++)
+            if (strcmp(answer->task[t].variables.variable[i].name, name) == 0 && strcmp(answer->task[t].variables.variable[i].value, "0") == 0)
                 return name;
     return "";
 }

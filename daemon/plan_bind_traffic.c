@@ -8,6 +8,7 @@
 #include "plan_bind_nics.h"
 #include "plan_bind_structure.h"
 #include "plan_ends.h"
+#include "plan_pairs.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
 #define OFF_SWITCHES 1000 /* the same of one whose links to switches are down: what is known of it may be from before */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "plan_ends.h"
-#include "visible.h"
 
 struct writer {
     const struct graph *graph;
@@ -13,10 +13,8 @@ struct writer {
     const char *shapes;
     struct plan_call *call;
     size_t used;
-    bool engines_between; /* some hop between gpus is one of AMD's copy engines, so that no variable may turn them off */
-    bool engines_to_host; /* the same of the host */
-    bool shares;          /* some gpu runs several kernels at once: the program's own, because the runtime's would fill it */
-    unsigned kernels;     /* that the gpu of this hop runs at once */
+    struct runtime_mix mix;
+    unsigned kernels; /* that the gpu of this hop runs at once */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
@@ -31,52 +29,6 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, con
 
 static bool is_gpu(const struct graph *graph, place_id id) { return graph_place(graph, id)->kind == PLACE_GPU; }
 static bool is_between_gpus(const struct graph *graph, const struct move *hop) { return is_gpu(graph, hop->from) && is_gpu(graph, hop->to); }
-
-/* Whether the rate was measured under that axis of the runtime's environment. */
-static bool was_under(const struct writer *writer, const struct move *hop, const char *key, const char *value)
-{
-    char text[48];
-    const char *is = hop->rate != NULL ? axes_get(hop->rate->metric, values_axes(writer->values, hop->rate), key, text, sizeof text) : NULL;
-    return is != NULL && strcmp(is, value) == 0;
-}
-
-static void set_variable(struct writer *writer, const char *name, const char *value, bool is_default)
-{
-    struct plan_call *call = writer->call;
-    call->needs_restart = call->needs_restart || !is_default;
-    for (size_t i = 0; i < call->variable_count; i++)
-        if (strcmp(call->variable[i].name, name) == 0)
-            return;
-    if (call->variable_count < CALL_VARIABLES)
-        call->variable[call->variable_count++] = (struct call_variable){name, value};
-}
-
-static void note_engine(struct writer *writer, const struct move *hop)
-{
-    bool between = is_between_gpus(writer->graph, hop), is_engine = hop->by == MOVE_COPY_ENGINE;
-    writer->engines_between = writer->engines_between || (is_engine && between);
-    writer->engines_to_host = writer->engines_to_host || (is_engine && !between);
-}
-
-/* What the runtime must be told. Whether the copy is then one call of the runtime's own. */
-static bool set_variables(struct writer *writer, const struct move *hop)
-{
-    bool between = is_between_gpus(writer->graph, hop), is_copy = hop->by == MOVE_COPY_ENGINE;
-    if (visible_vendor(graph_place(writer->graph, hop->driver)) != VENDOR_AMD)
-        return is_copy;
-    if (was_under(writer, hop, "xnack", "on"))
-        set_variable(writer, "HSA_XNACK", "1", false);
-    if (is_copy) {
-        set_variable(writer, between ? "HSA_ENABLE_PEER_SDMA" : "HSA_ENABLE_SDMA", "1", true);
-    } else if (was_under(writer, hop, "sdma", "off") && !writer->engines_between && !writer->engines_to_host) {
-        set_variable(writer, "HSA_ENABLE_SDMA", "0", false);
-        is_copy = true;
-    } else if (between && !writer->engines_between && !writer->shares) {
-        set_variable(writer, "HSA_ENABLE_PEER_SDMA", "0", false);
-        is_copy = true;
-    }
-    return is_copy;
-}
 
 /* " peer-copy 512x132u12" among the shapes of that model; false when there is none. */
 static bool find_shape(const char *shapes, const char *model, const char *target, unsigned *ret_block, unsigned *ret_grid, unsigned *ret_unroll)
@@ -121,9 +73,9 @@ static void put_part(struct writer *writer)
 static void put_hop(struct writer *writer, const struct move *hop)
 {
     const struct graph *graph = writer->graph;
-    enum gpu_vendor vendor = visible_vendor(graph_place(graph, hop->driver));
+    enum gpu_vendor vendor = gpu_vendor(graph_place(graph, hop->driver));
     const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda", *driver = graph_place(graph, hop->driver)->name;
-    bool between = is_between_gpus(graph, hop), is_copy = set_variables(writer, hop);
+    bool between = is_between_gpus(graph, hop), is_copy = runtime_variables_add(&writer->call->variables, &writer->mix, graph, writer->values, hop);
     if (vendor == VENDOR_UNKNOWN) {
         put(writer, "%s", hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
         if (hop->by == MOVE_KERNEL) {
@@ -163,12 +115,11 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     struct plan_call call;
     struct writer writer = {.graph = graph, .values = values, .shapes = shapes, .call = &call};
     call.text[0] = '\0';
-    call.variable_count = 0;
-    call.needs_restart = false;
+    call.variables = (struct runtime_variables){0};
     for (size_t w = 0; w < option->way_count; w++)
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
-            note_engine(&writer, &option->way[w].hop[i]);
-            writer.shares = writer.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i] > 1;
+            runtime_variables_mix(&writer.mix, graph, &option->way[w].hop[i]);
+            writer.mix.shares = writer.mix.shares || plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i] > 1;
         }
     for (size_t w = 0; w < option->way_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
@@ -179,19 +130,5 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
         }
     }
     put_between_vendors(&writer, option);
-    *ret = call;
-}
-
-void plan_call_variables(const struct graph *graph, const struct values *values, const struct move *const *move, size_t count, struct plan_call *ret)
-{
-    struct plan_call call;
-    struct writer writer = {.graph = graph, .values = values, .call = &call};
-    call.text[0] = '\0';
-    call.variable_count = 0;
-    call.needs_restart = false;
-    for (size_t i = 0; i < count; i++)
-        note_engine(&writer, move[i]);
-    for (size_t i = 0; i < count; i++)
-        (void)set_variables(&writer, move[i]);
     *ret = call;
 }

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "resource_model.h"
+
 static bool is_among(const place_id *places, size_t count, place_id place)
 {
     for (size_t i = 0; i < count; i++)
@@ -29,7 +31,7 @@ static bool is_told(const struct resource_model *model, size_t s)
 /* One line, which names the first of them: the smallest set comes first. */
 void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct plan_warnings *warnings)
 {
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     const struct contradiction *first = NULL;
     size_t first_set = 0, more = 0;
     char others[48] = "";

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "apu.h"
+#include "gpu.h"
 #include "plan_text.h"
-#include "visible.h"
 
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
 {
@@ -19,34 +19,9 @@ bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
     return false;
 }
 
-static bool is_slice(const struct place *gpu)
-{
-    const char *partition = place_detail(gpu, "partition");
-    return (partition != NULL && strncmp(partition, "mig", 3) == 0) || (gpu->uuid != NULL && strncmp(gpu->uuid, "MIG-", 4) == 0);
-}
-
-static bool has_slices(const struct graph *graph, const struct place *device)
-{
-    if (device->pci == NULL || is_slice(device))
-        return false;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct place *other = graph_place(graph, g);
-        if (other != device && other->pci != NULL && strcmp(other->pci, device->pci) == 0 && is_slice(other))
-            return true;
-    }
-    return false;
-}
-
-bool plan_ends_is_cut(const struct graph *graph, place_id gpu)
-{
-    const struct place *device = graph_place(graph, gpu);
-    const char *mig = place_detail(device, "mig");
-    return (mig != NULL && strcmp(mig, "on") == 0 && !is_slice(device)) || has_slices(graph, device);
-}
-
 const char *plan_ends_cut_text(const struct graph *graph, place_id gpu)
 {
-    return has_slices(graph, graph_place(graph, gpu)) ? "is cut into slices, which are gpus of their own" : "is in MIG mode and has no slices";
+    return gpu_has_slices(graph, graph_place(graph, gpu)) ? "is cut into slices, which are gpus of their own" : "is in MIG mode and has no slices";
 }
 
 place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
@@ -110,14 +85,14 @@ size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b,
 
 bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 {
-    enum gpu_vendor x = visible_vendor(graph_place(graph, a)), y = visible_vendor(graph_place(graph, b));
+    enum gpu_vendor x = gpu_vendor(graph_place(graph, a)), y = gpu_vendor(graph_place(graph, b));
     return x != y && x != VENDOR_UNKNOWN && y != VENDOR_UNKNOWN;
 }
 
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
     if (graph_place(snap->graph, id)->kind == PLACE_GPU)
-        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !plan_ends_is_cut(snap->graph, id);
+        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !gpu_is_cut(snap->graph, id);
     return plan_allows_memory(allowed, id);
 }
 
@@ -156,7 +131,7 @@ enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struc
     bool is_gpu = place->kind == PLACE_GPU;
     if (is_gpu && plan_ends_is_lost(snap, end))
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, "is lost: it must be reset, or the node started again; there are", err);
-    if (is_gpu && plan_ends_is_cut(snap->graph, end)) {
+    if (is_gpu && gpu_is_cut(snap->graph, end)) {
         char why[120];
         snprintf(why, sizeof why, "%s; there are", plan_ends_cut_text(snap->graph, end));
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, why, err);

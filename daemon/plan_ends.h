@@ -9,10 +9,7 @@
 /* Whether its driver lost the gpu, or a probe did: it answers nothing until it is reset. */
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu);
 
-/* A device (NVIDIA) in MIG mode: what runs on it runs on one of its slices, which are gpus of the node, and nothing where it has none. */
-bool plan_ends_is_cut(const struct graph *graph, place_id gpu);
-
-/* What such a device is, to be put behind its name: "is cut into slices, ..." or that it has none. */
+/* What a device in MIG mode is (gpu_is_cut), to be put behind its name: "is cut into slices, ..." or that it has none. */
 const char *plan_ends_cut_text(const struct graph *graph, place_id gpu);
 
 /* The gpu whose memory Linux shows as that NUMA node; PLACE_NONE: it is the host's. */

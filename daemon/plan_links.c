@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "apu.h"
+#include "gpu.h"
 #include "plan_ends.h"
 #include "plan_links_time.h"
 
@@ -21,7 +22,7 @@ static bool may_stop(const struct way_ends *ends, place_id via, enum place_kind 
     const struct graph *graph = ends->graph;
     if (via == ends->from || via == ends->to || graph_place(graph, via)->kind != kind || !plan_way_may_pass(ends, via))
         return false;
-    return kind == PLACE_GPU ? !plan_ends_is_lost(ends->snap, via) && !plan_ends_is_cut(graph, via) : apu_at(graph, via) == PLACE_NONE;
+    return kind == PLACE_GPU ? !plan_ends_is_lost(ends->snap, via) && !gpu_is_cut(graph, via) : apu_at(graph, via) == PLACE_NONE;
 }
 
 static bool may_copy(const struct graph *graph, place_id from, place_id to)

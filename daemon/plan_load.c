@@ -8,6 +8,7 @@
 #include "plan_load_table.h"
 #include "plan_load_unexplained.h"
 #include "plan_load_why.h"
+#include "resource_model.h"
 
 #define MEMO_MAX 16384
 
@@ -233,7 +234,7 @@ static struct prediction end_of(const struct load_table *table, const struct loa
 {
     const struct load_resource *shared = shared_of(table, stream);
     struct prediction alone = {0, 0, 0};
-    const struct agreement *drift = ride != NULL ? agree_of(snapshot_resources(table->snap)->agree, ride->kind) : NULL;
+    const struct agreement *drift = ride != NULL ? agree_of(resource_model_of(table->snap)->agree, ride->kind) : NULL;
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
     struct prediction end = load_interval_one(stream->end_ns, &alone, shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);

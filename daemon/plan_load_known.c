@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_alike.h"
+#include "resource_model.h"
 #include "spread.h"
 
 #define REPRODUCED 0.05 /* relative, as sets are said to be (resource_model.h) */
@@ -170,7 +171,7 @@ static bool list(const struct load_table *table, const struct resource_model *mo
 
 bool plan_load_known_find(struct load_table *table)
 {
-    const struct resource_model *model = snapshot_resources(table->snap);
+    const struct resource_model *model = resource_model_of(table->snap);
     struct taken taken = {0};
     size_t used = 0;
     bool ok = model != NULL && list(table, model, &taken);

@@ -7,6 +7,7 @@
 
 #include "plan_alike.h"
 #include "plan_step.h"
+#include "resource_model.h"
 #include "spread.h"
 
 /* Room for one more item; the room doubles. */
@@ -296,7 +297,7 @@ static bool make_limits(struct load_table *table)
 
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
 {
-    const struct resource_model *model = snapshot_resources(table->snap);
+    const struct resource_model *model = resource_model_of(table->snap);
     table->place = calloc(table->place_count + 1, sizeof *table->place);
     table->ride = calloc(2 * table->place_count * table->place_count + 1, sizeof *table->ride);
     table->pairs = plan_pairs_of(table->snap);

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "resource_model.h"
+
 /* The step's transfer that the set's flow is; count: none. */
 static size_t find_flow(const struct load_scratch *scratch, size_t count, unsigned kind, const struct set_flow *flow)
 {
@@ -67,7 +69,7 @@ static bool is_uneven(const struct set *set, const struct resource_set *explaine
 
 size_t plan_load_unexplained(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, bool uneven, size_t first)
 {
-    const struct resource_model *model = snapshot_resources(table->snap);
+    const struct resource_model *model = resource_model_of(table->snap);
     const struct sets *sets = table->snap->sets;
     for (size_t s = first; model != NULL && sets != NULL && s < model->set_count; s++) {
         const struct set *set = &sets->item[s];

@@ -6,6 +6,7 @@
 
 #include "plan_doubt.h"
 #include "plan_load_unexplained.h"
+#include "resource_model.h"
 #include "resource_rate.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
@@ -314,7 +315,7 @@ static size_t farthest(const struct set *set, const struct resource_set *explain
 static void warn_of_unexplained(const struct asked *asked, bool uneven)
 {
     struct snapshot *snap = asked->table->snap;
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     size_t s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
     for (size_t named = 0; named < UNEXPLAINED_MAX && s != LOAD_NO_SET; named++) {
         const struct set *set = &snap->sets->item[s];

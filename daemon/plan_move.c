@@ -6,6 +6,7 @@
 
 #include "plan_ends.h"
 #include "plan_like.h"
+#include "resource_model.h"
 #include "spread.h"
 
 static bool is_memory(const struct graph *graph, place_id id)
@@ -71,7 +72,7 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
 {
     const struct value *v = values_find(snap->values, metric, move->from, move->to, axes);
     if ((v == NULL || v->source == VALUE_NOMINAL) && *axes == '\0') {
-        const struct resource_model *model = snapshot_resources(snap);
+        const struct resource_model *model = resource_model_of(snap);
         const struct value *alone = model != NULL ? resource_model_alone(model, metric, move->from, move->to) : NULL;
         v = alone != NULL ? alone : v;
     }
@@ -81,7 +82,7 @@ static void consider(struct snapshot *snap, enum metric metric, const char *axes
     const struct curve *own = curves != NULL ? curve_find(curves, metric, move->from, move->to, axes) : NULL;
     if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
         return;
-    const struct resource_model *resources = snapshot_resources(snap);
+    const struct resource_model *resources = resource_model_of(snap);
     const struct agreement *alike = resources != NULL ? agree_of(resources->agree, resource_kind_of(metric)) : NULL;
     move->rate = v;
     move->one = alike != NULL ? alike->one : 0;
@@ -139,7 +140,7 @@ static bool is_pull_better(const struct move *push, const struct move *pull)
 
 enum berth_code plan_move_prepare(struct snapshot *snap, struct berth_err *err)
 {
-    return snapshot_curves(snap) != NULL && snapshot_resources(snap) != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+    return snapshot_curves(snap) != NULL && resource_model_of(snap) != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
 }
 
 /* Whether the places are two different memories of which one is a gpu's; then what is rated between them, rate NULL if nothing is. */
@@ -166,7 +167,7 @@ static bool look(struct snapshot *snap, place_id from, place_id to, enum move_by
         consider_setting(snap, METRIC_HOST_GPU_COPY_ENGINE, "sdma=off", &move);
         consider_setting(snap, METRIC_HOST_GPU_KERNEL, "xnack=on", &move);
     }
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     move.drift = model != NULL ? agree_of(model->agree, plan_move_kind(graph, &move)) : NULL;
     *ret = move;
     return true;
@@ -197,7 +198,7 @@ bool plan_move_find(struct snapshot *snap, place_id from, place_id to, enum move
     if (!look(snap, from, to, by, &move))
         return false;
     if (move.rate == NULL) {
-        const struct resource_model *model = snapshot_resources(snap);
+        const struct resource_model *model = resource_model_of(snap);
         move.bytes_per_s = model != NULL ? resource_structure_width(model->structure, from, to, NULL) : 0;
         move.most = model != NULL ? resource_structure_cores(model->structure, from, to) : NULL;
         bound_engine(snap->graph, &move);
@@ -220,7 +221,7 @@ bool plan_move_is_back(const struct move *move)
 void plan_move_why_not(struct snapshot *snap, place_id from, place_id to, char text[MOVE_WHY_SIZE])
 {
     const struct graph *graph = snap->graph;
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     uint32_t link = model != NULL ? resource_structure_unstated(model->structure, from, to) : LINK_PATH_STATED;
     *text = '\0';
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU && plan_ends_vendors_differ(graph, from, to))

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "apu.h"
+#include "gpu.h"
 #include "plan_ends.h"
 #include "plan_nominal.h"
 #include "plan_pairs_alike.h"
 #include "plan_step.h"
+#include "resource_model.h"
 
 #define BY_COUNT   2
 #define MANY_BYTES 1e12 /* so many that starting them is nothing */
@@ -206,7 +208,7 @@ static void find_most(const struct snapshot *snap, struct plan_pairs *pairs)
 /* Nothing goes there: it was lost, or its slices are gpus of their own. */
 static bool is_gone(const struct snapshot *snap, place_id id)
 {
-    return graph_place(snap->graph, id)->kind == PLACE_GPU && (plan_ends_is_lost(snap, id) || plan_ends_is_cut(snap->graph, id));
+    return graph_place(snap->graph, id)->kind == PLACE_GPU && (plan_ends_is_lost(snap, id) || gpu_is_cut(snap->graph, id));
 }
 
 /* Neither vendor's runtime opens the other's gpus. */
@@ -280,7 +282,7 @@ static struct plan_pairs *fill(struct snapshot *snap, const place_id *memory, si
         pairs->number[memory[m]] = (int32_t)m;
         pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU || plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     pairs->model = model;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];

@@ -1,6 +1,7 @@
 #include "plan_route_price.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "plan_ends.h"
 #include "plan_links_time.h"

@@ -64,7 +64,7 @@ static void look(struct snapshot *snap, const struct route_option *option, bool 
 
 struct route_shared plan_route_shared(struct snapshot *snap, const struct route_option *option, bool both)
 {
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     struct route_shared shared = {.set = NULL};
     for (size_t r = 0; model != NULL && r < model->found_count && shared.set == NULL; r++)
         if (strcmp(model->found[r].name, option->shared) == 0)

@@ -5,6 +5,7 @@
 
 #include "load_interval.h"
 #include "load_share.h"
+#include "resource_model.h"
 
 struct work {
     const struct snapshot *snap;
@@ -143,7 +144,7 @@ double plan_step_launch_ns(const struct move *move)
 
 enum berth_code plan_step(struct snapshot *snap, struct step_flow *flows, size_t count, struct berth_err *err)
 {
-    struct work work = {.snap = snap, .model = snapshot_resources(snap), .flow = flows, .count = count};
+    struct work work = {.snap = snap, .model = resource_model_of(snap), .flow = flows, .count = count};
     bool ok = work.model != NULL && make_room(&work);
     if (ok) {
         prepare(&work);

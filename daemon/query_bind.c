@@ -97,8 +97,8 @@ static bool put_environment(json_t *json, const struct bind_task *task, const st
     bool ok = set_text(environment, "ROCR_VISIBLE_DEVICES", visible->rocr) && set_text(environment, "CUDA_VISIBLE_DEVICES", visible->cuda) &&
               set_text(environment, "CUDA_DEVICE_ORDER", visible->cuda_order) && set_text(environment, "UCX_NET_DEVICES", its->ucx) &&
               set_text(environment, "NCCL_IB_HCA", its->nccl);
-    for (size_t i = 0; ok && i < task->variable_count; i++)
-        ok = set_text(environment, task->variable[i].name, task->variable[i].value);
+    for (size_t i = 0; ok && i < task->variables.count; i++)
+        ok = set_text(environment, task->variables.variable[i].name, task->variables.variable[i].value);
     for (size_t i = 0; ok && visible->unset[i] != NULL; i++)
         ok = answer_append(unset, json_string_nocheck(visible->unset[i]));
     ok = answer_set(json, "environment", environment) && ok;
@@ -249,8 +249,8 @@ static void warn_of_unseen(struct reply *reply)
 {
     struct bind_answer *answer = &reply->answer;
     for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count; t++)
-        for (size_t i = 0; i < answer->task[t].variable_count; i++)
-            if (strcmp(answer->task[t].variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
+        for (size_t i = 0; i < answer->task[t].variables.count; i++)
+            if (strcmp(answer->task[t].variables.variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
                 plan_warn(&answer->warnings, "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one (visible all shows them)");
                 return;
             }

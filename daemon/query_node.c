@@ -4,6 +4,7 @@
 
 #include "query.h"
 #include "jsonify.h"
+#include "resource_model.h"
 
 static json_t *place_json(const struct graph *graph, const struct place *place)
 {
@@ -81,7 +82,7 @@ static json_t *found_json(const struct graph *graph, const struct resource_found
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
 {
     struct snapshot *snap = state;
-    const struct resource_model *model = snapshot_resources(snap);
+    const struct resource_model *model = resource_model_of(snap);
     if (model == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     const struct graph *graph = snap->graph;

@@ -84,13 +84,13 @@ static void print_option(struct print *print, const struct reply *reply, const s
     print_close(print, ']');
     print_key(print, "environment");
     print_open(print, '{');
-    for (size_t i = 0; i < call.variable_count; i++) {
-        print_key(print, call.variable[i].name);
-        print_name(print, call.variable[i].value);
+    for (size_t i = 0; i < call.variables.count; i++) {
+        print_key(print, call.variables.variable[i].name);
+        print_name(print, call.variables.variable[i].value);
     }
     print_close(print, '}');
     print_key(print, "needs_restart");
-    print_json(print, call.needs_restart ? json_true() : json_false());
+    print_json(print, call.variables.needs_restart ? json_true() : json_false());
     print_key(print, "may_lead");
     print_json(print, option->may_lead ? json_true() : json_false());
     print_key(print, "worth_measuring");

@@ -4,6 +4,7 @@
 
 #include "jsonify.h"
 #include "query.h"
+#include "resource_model.h"
 #include "sets.h"
 
 /* Above this many sets to look at the reply is made on the thread pool; as well when it is still to be found out what they share. */
@@ -108,7 +109,7 @@ static enum berth_code print_sets(void *state, struct print *reply, struct berth
 {
     const struct listing *listing = state;
     const struct sets *sets = listing->snap->sets;
-    const struct resource_model *model = snapshot_resources(listing->snap);
+    const struct resource_model *model = resource_model_of(listing->snap);
     if (model == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     print_open(reply, '{');
@@ -143,7 +144,7 @@ enum berth_code query_get_sets(const struct call *call, struct outcome *ret, str
     if (listing == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     *listing = (struct listing){snapshot_ref(call->snap), name == NULL, metric};
-    bool many = call->snap->sets != NULL && (call->snap->sets->count > SETS_AT_ONCE || !snapshot_has_resources(call->snap));
+    bool many = call->snap->sets != NULL && (call->snap->sets->count > SETS_AT_ONCE || !resource_model_is_made(call->snap));
     *ret = (struct outcome){
         .kind = many ? OUTCOME_WORK : OUTCOME_RESULT, .state = listing, .write = print_sets, .free_state = listing_free};
     return BERTH_OK;

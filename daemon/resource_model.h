@@ -16,6 +16,7 @@
 #include "resource_role.h"
 #include "resource_structure.h"
 #include "sets.h"
+#include "snapshot.h"
 #include "values.h"
 
 /* One that limits. */
@@ -57,6 +58,11 @@ struct resource_model {
 /* sets NULL: none. NULL when out of memory. sets and values must outlive the model, which points into them. */
 struct resource_model *resource_model_new(const struct graph *graph, const struct sets *sets, const struct values *values);
 void resource_model_free(struct resource_model *model); /* NULL is fine */
+
+/* The model of a snapshot's sets: made by the first caller, in some ms for hundreds of sets; it
+ * belongs to the snapshot. Any thread. NULL when out of memory. */
+const struct resource_model *resource_model_of(struct snapshot *snapshot);
+bool resource_model_is_made(const struct snapshot *snapshot);
 
 /* What a set of one says of a transfer, all axes at their defaults, that has no number beside; NULL nothing. Its axes are 0, the empty text. */
 const struct value *resource_model_alone(const struct resource_model *model, enum metric metric, place_id from, place_id to);

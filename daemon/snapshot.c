@@ -50,21 +50,6 @@ const struct curves *snapshot_curves(struct snapshot *snapshot)
     return others;
 }
 
-bool snapshot_has_resources(const struct snapshot *snapshot) { return __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE) != NULL; }
-
-const struct resource_model *snapshot_resources(struct snapshot *snapshot)
-{
-    struct resource_model *resources = __atomic_load_n(&snapshot->resources, __ATOMIC_ACQUIRE), *others = NULL;
-    if (resources != NULL)
-        return resources;
-    resources = resource_model_new(snapshot->graph, snapshot->sets, snapshot->values);
-    if (resources == NULL ||
-        __atomic_compare_exchange_n(&snapshot->resources, &others, resources, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return resources;
-    resource_model_free(resources); /* somebody was faster */
-    return others;
-}
-
 void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take)
 {
     take->next = __atomic_load_n(&snapshot->kept, __ATOMIC_RELAXED);
@@ -88,7 +73,8 @@ void snapshot_unref(struct snapshot *snapshot)
     graph_unref(snapshot->graph);
     values_free((struct values *)snapshot->values);
     curve_free_all(snapshot->curves);
-    resource_model_free(snapshot->resources);
+    if (snapshot->resources != NULL)
+        snapshot->free_resources(snapshot->resources);
     sets_free(snapshot->sets);
     free(snapshot->pairs);
     for (struct snapshot_kept *kept = snapshot->kept, *next; kept != NULL; kept = next) {

@@ -6,12 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "baseline.h"
 #include "curve.h"
 #include "graph.h"
-#include "resource_model.h"
 #include "sets.h"
 #include "values.h"
+
+struct baseline;
+struct resource_model;
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
@@ -47,7 +48,8 @@ struct snapshot {
     const struct values *values; /* owned */
     struct curves *curves;       /* atomic, private: of values; NULL not made yet */
     struct sets *sets;           /* owned; NULL none */
-    struct resource_model *resources; /* atomic, private: of sets; NULL not made yet */
+    struct resource_model *resources; /* atomic; of sets (resource_model_of); NULL not made yet */
+    void (*free_resources)(struct resource_model *resources); /* atomic; frees them */
     void *pairs;                 /* atomic, private, one block: what planners know of each pair of memories (plan_pairs.h); NULL not made yet */
     struct snapshot_kept *kept;  /* atomic, private, owned */
     struct note *notes;          /* owned */
@@ -78,10 +80,6 @@ uint64_t snapshot_claims(const struct snapshot *snapshot);
  * when it is published. Any thread. NULL when out of memory. */
 const struct curves *snapshot_curves(struct snapshot *snapshot);
 bool snapshot_has_curves(const struct snapshot *snapshot);
-
-/* What transfers share, as the sets show it; likewise, in some ms for hundreds of sets. */
-const struct resource_model *snapshot_resources(struct snapshot *snapshot);
-bool snapshot_has_resources(const struct snapshot *snapshot);
 
 /* From then on the block, which malloc gave, is the snapshot's, and ends with it. Any thread. */
 void snapshot_keep(struct snapshot *snapshot, struct snapshot_kept *take);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "pci.h"
 
 #define NAME_SIZE 64
@@ -13,23 +14,6 @@ static bool is_hex(const char *text, size_t least, size_t most)
 {
     size_t length = strspn(text, "0123456789abcdefABCDEF");
     return text[length] == '\0' && length >= least && length <= most;
-}
-
-enum gpu_vendor visible_vendor(const struct place *gpu)
-{
-    const char *vendor = place_detail(gpu, "vendor"), *uuid = gpu->uuid, *model = gpu->model;
-    if (vendor != NULL)
-        return strcmp(vendor, "amd") == 0 ? VENDOR_AMD : strcmp(vendor, "nvidia") == 0 ? VENDOR_NVIDIA : VENDOR_UNKNOWN;
-    /* Both write "GPU-"; AMD 16 hexadecimal digits behind it, NVIDIA a uuid with dashes. */
-    if (uuid != NULL && strncmp(uuid, "GPU-", 4) == 0)
-        return strchr(uuid + 4, '-') != NULL ? VENDOR_NVIDIA : is_hex(uuid + 4, 1, 16) ? VENDOR_AMD : VENDOR_UNKNOWN;
-    if (uuid != NULL && strncmp(uuid, "MIG-", 4) == 0)
-        return VENDOR_NVIDIA;
-    if (model != NULL && (strstr(model, "AMD") != NULL || strstr(model, "Instinct") != NULL || strstr(model, "Radeon") != NULL))
-        return VENDOR_AMD;
-    if (model != NULL && (strstr(model, "NVIDIA") != NULL || strstr(model, "Tesla") != NULL || strstr(model, "GeForce") != NULL))
-        return VENDOR_NVIDIA;
-    return VENDOR_UNKNOWN;
 }
 
 /* Partitions of one device share its uuid. */
@@ -60,7 +44,7 @@ static bool rocr_index(const struct graph *graph, const struct allowed *allowed,
     if (!kfd_node(graph_place(graph, gpu), &mine))
         return false;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
-        if (visible_vendor(graph_place(graph, g)) != VENDOR_AMD)
+        if (gpu_vendor(graph_place(graph, g)) != VENDOR_AMD)
             continue;
         if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) || (other < mine && !plan_allows_gpu(allowed, g)))
             return false;
@@ -94,7 +78,7 @@ static bool cuda_index(const struct graph *graph, const struct allowed *allowed,
     unsigned index = 0;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         const struct place *other = graph_place(graph, g);
-        if (visible_vendor(other) != VENDOR_NVIDIA)
+        if (gpu_vendor(other) != VENDOR_NVIDIA)
             continue;
         uint64_t pci = other->pci != NULL ? pci_parse(other->pci) : PCI_NONE;
         if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) || (pci < mine && !plan_allows_gpu(allowed, g)))
@@ -139,7 +123,7 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
         return err_set(err, BERTH_NO_MEMORY, "no memory for device names");
     for (size_t i = 0; i < count; i++) {
         char name[NAME_SIZE];
-        if (visible_vendor(graph_place(graph, gpus[i])) != vendor)
+        if (gpu_vendor(graph_place(graph, gpus[i])) != vendor)
             continue;
         if (!gpu_name(graph, allowed, gpus[i], naming, name)) {
             *ret_unnamed = gpus[i];
@@ -183,7 +167,7 @@ enum berth_code visible_make(const struct graph *graph, const struct allowed *al
         return code;
     }
     for (size_t i = 0; i < count; i++)
-        if (visible_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
+        if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
             plan_warn(warnings, "the vendor of %s is not known, or has no variable for visible devices: they are not set for tasks that see it", graph_place(graph, gpus[i])->name);
     size_t n = 0;
     if (visible.rocr != NULL) {

@@ -9,8 +9,6 @@
 #pragma once
 #include "plan.h"
 
-enum gpu_vendor { VENDOR_UNKNOWN, VENDOR_AMD, VENDOR_NVIDIA };
-
 #define VISIBLE_UNSET 3
 
 struct visible {
@@ -18,9 +16,6 @@ struct visible {
     const char *cuda_order;            /* of CUDA_DEVICE_ORDER; static; NULL: not set */
     const char *unset[VISIBLE_UNSET + 1]; /* variables to remove, NULL-terminated; static strings */
 };
-
-/* From its "vendor" detail, else its uuid, else its model. */
-enum gpu_vendor visible_vendor(const struct place *gpu);
 
 /* The variables for these gpus in this order. allowed: what else of the node may be visible. What cannot be named surely is left out with a warning. NO_MEMORY. */
 enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,

@@ -1,4 +1,5 @@
 /* Judging values alone: likes, what is stated, notes and links. */
+#include "baseline.h"
 #include "judge_rig.h"
 
 static void nothing_measured_is_unknown(void **state)

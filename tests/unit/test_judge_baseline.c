@@ -1,4 +1,5 @@
 /* Judging values against their past. */
+#include "baseline.h"
 #include "judge_rig.h"
 
 /* Gives each of the measured rates a baseline of 100 GB/s and 16 values. */

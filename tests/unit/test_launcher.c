@@ -1,5 +1,6 @@
 #include "bind_answer.h"
 
+#include "gpu.h"
 #include "launcher.h"
 #include "visible.h"
 
@@ -230,7 +231,7 @@ static void vendors(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detail detail = {"vendor", cases[i].detail};
         struct place gpu = {.kind = PLACE_GPU, .uuid = cases[i].uuid, .model = cases[i].model, .details = &detail, .detail_count = cases[i].detail != NULL};
-        assert_int_equal(visible_vendor(&gpu), cases[i].vendor);
+        assert_int_equal(gpu_vendor(&gpu), cases[i].vendor);
     }
 }
 

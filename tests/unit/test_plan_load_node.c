@@ -4,6 +4,7 @@
 #include "discover.h"
 #include "plan_load.h"
 #include "resource_make.h"
+#include "resource_model.h"
 
 #define GB 1e9
 
@@ -221,7 +222,7 @@ static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
-    const struct resource_structure *structure = snapshot_resources(f.snap)->structure;
+    const struct resource_structure *structure = resource_model_of(f.snap)->structure;
     size_t links = 0;
     for (size_t i = 0; i < structure->count; i++) {
         const struct resource_nominal *item = &structure->item[i];

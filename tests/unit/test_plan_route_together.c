@@ -74,7 +74,7 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     assert_true(says(&f.answer.reasons, "2 kernels of gpu0 copy at the same time: that many share the blocks that it holds"));
     struct plan_call call;
     plan_call_make(f.graph, f.values, NULL, best, &call);
-    assert_int_equal(call.variable_count, 0);
+    assert_int_equal(call.variables.count, 0);
     assert_non_null(strstr(call.text, "a copy kernel with 1/2 of the blocks that fill the gpu on gpu0"));
     end(&f);
 }

@@ -226,9 +226,9 @@ static void engines_and_kernels_are_not_mixed(void **state)
 
 static const char *variable(const struct plan_call *call, const char *name)
 {
-    for (size_t i = 0; i < call->variable_count; i++)
-        if (strcmp(call->variable[i].name, name) == 0)
-            return call->variable[i].value;
+    for (size_t i = 0; i < call->variables.count; i++)
+        if (strcmp(call->variables.variable[i].name, name) == 0)
+            return call->variables.variable[i].value;
     return "";
 }
 
@@ -254,11 +254,11 @@ static void amds_runtime_is_told_at_its_start(void **state)
     const char *shapes = "NVIDIA H200/13000: peer-copy 512x132u12; AMD Instinct MI250X/507: copy 256x880u4 peer-copy 128x440u2 host-copy 64x220u1";
     struct plan_call by_kernel = call_of(&f, 0, shapes), by_engine = call_of(&f, 1, shapes);
     assert_string_equal(variable(&by_kernel, "HSA_ENABLE_PEER_SDMA"), "0");
-    assert_true(by_kernel.needs_restart);
+    assert_true(by_kernel.variables.needs_restart);
     assert_non_null(strstr(by_kernel.text, "hipMemcpyPeerAsync on a stream of gpu0"));
     assert_non_null(strstr(by_kernel.text, "of 440 blocks of 128 threads, 2 accesses of 16 bytes each"));
     assert_string_equal(variable(&by_engine, "HSA_ENABLE_PEER_SDMA"), "1");
-    assert_false(by_engine.needs_restart); /* it is what the runtime does without */
+    assert_false(by_engine.variables.needs_restart); /* it is what the runtime does without */
     by_kernel = call_of(&f, 0, NULL);
     assert_null(strstr(by_kernel.text, "threads"));
 
@@ -266,13 +266,13 @@ static void amds_runtime_is_told_at_its_start(void **state)
     assert_int_equal(f.answer.option[1].way[0].hop[0].by, MOVE_KERNEL);
     by_kernel = call_of(&f, 1, shapes);
     assert_string_equal(variable(&by_kernel, "HSA_ENABLE_SDMA"), "0"); /* what was measured under it is more than 5 % faster than the program's own */
-    assert_true(by_kernel.needs_restart);
+    assert_true(by_kernel.variables.needs_restart);
     by_engine = call_of(&f, 0, shapes);
     assert_string_equal(variable(&by_engine, "HSA_ENABLE_SDMA"), "1");
     assert_int_equal(ask(&f, of(numa(&f, 2), gpu(&f, 0), 1024 * MIB)), BERTH_OK);
     by_kernel = call_of(&f, 0, shapes);
     assert_string_equal(variable(&by_kernel, "HSA_XNACK"), "1");
-    assert_true(by_kernel.needs_restart);
+    assert_true(by_kernel.variables.needs_restart);
     end(&f);
 }
 
@@ -289,8 +289,8 @@ static void with_cuda_the_call_decides(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
     for (size_t i = 0; i < 2; i++) {
         struct plan_call call = call_of(&f, i, "NVIDIA H200/13000: peer-copy 512x132u12");
-        assert_int_equal(call.variable_count, 0);
-        assert_false(call.needs_restart);
+        assert_int_equal(call.variables.count, 0);
+        assert_false(call.variables.needs_restart);
         assert_non_null(strstr(call.text, i == 0 ? "a copy kernel of 132 blocks of 512 threads" : "cudaMemcpyPeerAsync on a stream of gpu0"));
     }
     end(&f);
