@@ -86,17 +86,21 @@ def about(text, value, tell=""):
 
 
 def best_is_never_worse_than_one_way_of_copying():
-    compared = 0
-    with on(WITH_GPUS) as nodes:
-        for node in nodes:
+    """But of MI250X, where only links tell of kernels: what was published goes before them, however fast they might be."""
+    compared, passed_over = 0, set()
+    for name in WITH_GPUS:
+        with Node(name) as node:
             for request in requests_for(node):
-                best = time_of(answer := node.bind(**request))
-                for mechanism in ("copy_engine", "kernel"):
-                    other = node.bind(**request, mechanism=mechanism)
-                    single = None if has_links_alone(other) and not has_links_alone(answer) else time_of(other)  # what links say goes before nothing else
-                    assert single is None or best is not None and best <= single * (1 + 1e-9), (request, mechanism, best, single)
-                    compared += single is not None
-    assert compared > 300, compared
+                best = node.bind(**request)
+                ways = [node.bind(**request, mechanism=mechanism) for mechanism in ("copy_engine", "kernel")]
+                for way, other in zip(ways, reversed(ways)):
+                    if time_of(way) is not None and time_of(best) > time_of(way) * (1 + 1e-9):
+                        assert has_links_alone(way) and not has_links_alone(other) and not has_links_alone(best), (name, request, way["why"])
+                        assert abs(time_of(best) / time_of(other) - 1) < 1e-9 and way is ways[1], (name, request, best, other)
+                        passed_over.add(name)
+                    assert time_of(way) is None or time_of(best) is not None, (name, request)
+                    compared += time_of(way) is not None
+    assert compared > 300 and passed_over == {"mi250x"}, (compared, passed_over)
 
 
 def the_environment_has_the_runtime_copy_as_was_priced():

@@ -153,10 +153,15 @@ def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
         flows = [{"from": a, "to": b, "bytes": MIB + 1000 * (9 * a + b)} for a in range(9) for b in range(9) if a != b]
         many = node.bind({"allowed": {}, "tasks": 9, "tasks_per_gpu": 2, "flows": flows})
         assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in many["reasons"], many["reasons"]
-        # Where they do decide, none takes less than what gpus send each other.
-        part = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "host_bytes": 256 * KIB, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})
-        alone = node.bind({"allowed": {}, "tasks": 3, "gpus_per_task": 2, "flows": [{"from": 1, "to": 2, "bytes": MIB}]})
-        assert 0 <= part["gap"] < time_of(part) / time_of(alone) - 1 + 1e-3, (part["gap"], part["predicted"], alone["predicted"])
+        # Where they do decide, none takes less than what gpus send each other, nor than a gpu's own share at 28.3 GB/s.
+        few = with_places({"tasks": 2, "gpus_per_task": 3, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, node.gpus,
+                          [node.cores[core] for core in (0, 1, 16, 32, 48)])
+        alone = node.bind(few)
+        for size in (128 * KIB, 256 * KIB, 512 * KIB):
+            part = node.bind({**few, "host_bytes": size})
+            least = max(time_of(alone), size / 3 / 28.3)
+            assert not part["proven_optimal"] and any("a task has other memory than" in line for line in part["reasons"]), part["reasons"]
+            assert abs(part["gap"] - (time_of(part) / least - 1)) < 1e-6, (size, part["gap"], part["predicted"], alone["predicted"])
 
 
 def twice_the_bytes_leave_the_choice():

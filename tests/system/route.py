@@ -87,7 +87,8 @@ def on_mi250x_from_boot():
         # Several kernels of one gpu at once nobody measured: they stand behind the one that was, with what measures them
         assert answer["options"][0] == kernel and kernel["worth_measuring"] is None, answer["options"][0]
         split = next(option for option in answer["options"] if len(option["segments"]) > 1)
-        assert split["predicted"]["time_ns"] < kernel["predicted"]["time_ns"] and not split["may_lead"] and not split["predicted"]["measured"] and split["worth_measuring"] == "berth probe --full gpu_gpu_kernel_concurrent", split
+        assert 200 < rate(split) < 152 + 2 * 38, split["predicted"]
+        assert not split["may_lead"] and not split["predicted"]["measured"] and split["worth_measuring"] == "berth probe --full gpu_gpu_kernel_concurrent", split
         assert any("not measured together" in line for line in answer["warnings"]) and any("nobody measured what its transfers get at the same time" in line for line in answer["reasons"]), answer
         far = ask(daemon, "gpu1", "gpu7", 256 << 20)["options"]
         assert [(s["mechanism"], s["via"]) for s in far[0]["segments"]] == [("kernel", [])] and far[0]["predicted"]["measured"] and far[1]["worth_measuring"], far
@@ -200,7 +201,8 @@ def what_a_kernel_has_of_a_reconstructed_mi250x():
 def what_was_published_goes_before_links():
     """The reconstructed MI250X has copies by engine as published: neither what links are said to carry nor ways that nobody measured together go before them, and a command says what would measure those."""
     with Daemon("--node", NODES / "mi250x") as daemon:
-        for target, gb_per_s, command, times in (("gpu7", 50, "berth probe gpu_gpu_kernel", 50 / 75), ("gpu2", 37.5, "berth probe --full gpu_gpu_copy_engine gpu_gpu_copy_engine_concurrent", 0.46)):
+        for target, gb_per_s, command, perhaps in (("gpu7", 50, "berth probe gpu_gpu_kernel", 75),
+                                                   ("gpu2", 37.5, "berth probe --full gpu_gpu_copy_engine gpu_gpu_copy_engine_concurrent", 81.8)):
             first, *others = ask(daemon, "gpu0", target, 64 << 20)["options"]
             assert [(s["mechanism"], s["via"]) for s in first["segments"]] == [("copy_engine", [])] and near(rate(first, 64 << 20), gb_per_s) and first["why"][0]["source"] == "published", first
             assert first["may_lead"] and first["worth_measuring"] is None, first
@@ -208,7 +210,7 @@ def what_was_published_goes_before_links():
             faster = [option for option in others if option["predicted"]["time_ns"] < first["predicted"]["time_ns"]]
             assert all(option["worth_measuring"] and not option["may_lead"] for option in faster), faster
             found = next(option for option in faster if option["worth_measuring"] == command)
-            assert near(found["predicted"]["time_ns"] / first["predicted"]["time_ns"], times), found
+            assert near(rate(found, 64 << 20), perhaps, 0.005), found
 
 
 def on_recorded_nodes():
