@@ -128,8 +128,6 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
 
 /* cmd_allowed.c: the member "allowed": from where the command runs, or from --cpus and --gpus alone for a recorded node. */
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus, const char *gpus);
-/* The same: names as a list, unless there are none to tell (item NULL). False when out of memory. */
-bool cmd_set_texts(json_t *object, const char *key, const struct berth_texts *texts);
 int cmd_check_cpus(const struct cmd *cmd, const char *cpus);                 /* that it is a list; NULL is fine */
 int cmd_check_cpus_there(struct cmd *cmd, const char *cpus);                  /* connected: that this node has each of them; NULL is fine */
 int cmd_parse_gpus(struct cmd *cmd, const char *text, json_t **ret_gpus);    /* 0-3 and 5 as gpu0..gpu3 and gpu5, an array of names */

@@ -9,7 +9,8 @@
 #define CPUS_MOST 4096 /* as many as the daemon numbers */
 #define GPUS_MOST 4096
 
-bool cmd_set_texts(json_t *object, const char *key, const struct berth_texts *texts)
+/* Names as a list, unless there are none to tell (item NULL). False when out of memory. */
+static bool set_texts(json_t *object, const char *key, const struct berth_texts *texts)
 {
     if (texts->item == NULL)
         return true;
@@ -186,7 +187,7 @@ int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char 
     json_t *allowed = json_object();
     bool fine = json_object_set_new(object, "allowed", allowed) == 0 &&
                 (given.cpus == NULL || json_object_set_new(allowed, "cpus", json_string(given.cpus)) == 0) &&
-                cmd_set_texts(allowed, "memory", &given.memory) && cmd_set_texts(allowed, "gpus", &given.gpus) &&
+                set_texts(allowed, "memory", &given.memory) && set_texts(allowed, "gpus", &given.gpus) &&
                 (array == NULL || json_object_set(allowed, "gpus", array) == 0);
     json_decref(array);
     berth_allowed_free(here);

@@ -20,6 +20,97 @@
 
 static bool has(const struct cmd *cmd, int option) { return cmd_has(cmd, &cmd_bind_options[option]); }
 
+/* A count that an option gives; stays as it is where none is given. */
+static int read_count(const struct cmd *cmd, int option, long least, int *number)
+{
+    const char *text = cmd_value(cmd, &cmd_bind_options[option]);
+    long given;
+    if (text == NULL)
+        return CMD_DONE;
+    if (!lib_parse_count(text, least, CMD_TASKS_MOST, &given))
+        return cmd_usage(cmd, "--%s takes a number from %ld to %ld, not %.40s", cmd_bind_options[option].name, least,
+                         CMD_TASKS_MOST, text);
+    *number = (int)given;
+    return CMD_DONE;
+}
+
+/* Which task this is, by the options and the launcher's variables. CMD_DONE also where a launcher does not say enough. */
+static int find_who(struct cmd *cmd, struct exec_plan *plan)
+{
+    int tasks = -1, task = -1, status = read_count(cmd, CMD_BIND_TASKS, 1, &tasks);
+    if (status == CMD_DONE)
+        status = read_count(cmd, CMD_EXEC_TASK, 0, &task);
+    if (status != CMD_DONE)
+        return status;
+    if (exec_plan_who(plan, tasks, task) < 0)
+        return cmd_fail_memory();
+    const struct berth_launcher *who = &plan->who;
+    if ((who->task < 0 || who->tasks < 0) && (tasks >= 0 || task >= 0))
+        return cmd_usage(cmd, "which task is this, and of how many? %s: give both -n TASKS and -t TASK", who->missing);
+    if (who->task >= who->tasks && who->tasks >= 0)
+        return cmd_usage(cmd, "there is no task %d of %d: they count from 0", who->task, who->tasks);
+    return CMD_DONE;
+}
+
+/* The names of --gpus as texts, that stay the array's. NULL when out of memory. */
+static const char **list_texts(const json_t *array)
+{
+    const char **item = calloc(json_array_size(array) + 1, sizeof *item);
+    for (size_t i = 0; item != NULL && i < json_array_size(array); i++)
+        item[i] = json_string_value(json_array_get(array, i));
+    return item;
+}
+
+/* --gpus as an array; NULL where it is not given. */
+static int read_gpus(struct cmd *cmd, json_t **ret_array)
+{
+    const char *gpus = cmd_value(cmd, &cmd_bind_options[CMD_BIND_GPUS]);
+    *ret_array = NULL;
+    return gpus != NULL ? cmd_parse_gpus(cmd, gpus, ret_array) : CMD_DONE;
+}
+
+/* Connected: what the step may use. *ret_usage: the exit status where the options are wrong, else CMD_DONE. */
+static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+{
+    struct berth_allowed given = {.cpus = cmd_value(cmd, &cmd_bind_options[CMD_BIND_CPUS])};
+    json_t *array = NULL;
+    int status = BERTH_ERROR_BAD_ARGUMENT;
+    *ret_usage = cmd_check_cpus(cmd, given.cpus);
+    if (*ret_usage == CMD_DONE)
+        *ret_usage = read_gpus(cmd, &array);
+    if (*ret_usage == CMD_DONE && array != NULL) {
+        given.gpus = (struct berth_texts){.item = list_texts(array), .count = json_array_size(array)};
+        *ret_usage = given.gpus.item != NULL ? CMD_DONE : cmd_fail_memory();
+    }
+    if (*ret_usage == CMD_DONE)
+        *ret_usage = cmd_check_cpus_there(cmd, given.cpus);
+    if (*ret_usage == CMD_DONE)
+        status = exec_plan_step(plan, &given);
+    free((void *)given.gpus.item);
+    json_decref(array);
+    return status;
+}
+
+static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+{
+    json_t *options = json_object();
+    int status = BERTH_ERROR_BAD_ARGUMENT;
+    *ret_usage = options == NULL ? cmd_fail_memory() : cmd_bind_request(cmd, options);
+    if (*ret_usage == CMD_DONE)
+        status = exec_plan_ask(plan, options, cmd_value(cmd, &cmd_bind_options[CMD_BIND_KEY]));
+    json_decref(options);
+    return status;
+}
+
+/* Fills in the plan. *ret_usage as of find_step. */
+static int plan_all(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
+{
+    int status = exec_plan_connect(plan, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), timeout_ms);
+    if (status == BERTH_DONE)
+        status = find_step(cmd, plan, ret_usage);
+    return status < 0 || exec_plan_is_bound(plan) ? status : ask(cmd, plan, ret_usage);
+}
+
 static int read_timeout(const struct cmd *cmd, int *ret_ms)
 {
     const char *text = cmd_value(cmd, &cmd_bind_options[CMD_EXEC_TIMEOUT]);
@@ -118,7 +209,7 @@ static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
 {
     if (plan->who.task < 0 || plan->who.tasks < 0)
         return without(cmd, plan, CMD_USAGE, plan->who.missing);
-    int usage = CMD_DONE, status = exec_plan_ask(cmd, plan, timeout_ms, &usage);
+    int usage = CMD_DONE, status = plan_all(cmd, plan, timeout_ms, &usage);
     if (usage != CMD_DONE)
         return usage;
     if (status < 0)
@@ -157,7 +248,8 @@ static int run(struct cmd *cmd)
     cmd->berth = berth_new();
     if (cmd->berth == NULL)
         return cmd_fail_memory();
-    status = exec_plan_who(cmd, &plan);
+    plan.berth = cmd->berth;
+    status = find_who(cmd, &plan);
     if (status == CMD_DONE)
         status = take(cmd, &plan, timeout_ms);
     exec_plan_done(&plan);
