@@ -66,8 +66,6 @@ enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *gra
 {
     char **names = NULL;
     struct claim_proc first;
-    if (claim->is_admins || claim->purpose != CLAIM_COMPUTE || graph->origin != ORIGIN_LIVE)
-        return BERTH_OK;
     enum berth_code code = claim_proc_read(io, 1, &first, NULL);
     if (code == BERTH_OK)
         code = sysio_list(io, "/proc", &names, NULL);

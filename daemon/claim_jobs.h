@@ -7,7 +7,14 @@
 #include "err.h"
 #include "sysio.h"
 
-/* ALREADY_CLAIMED when a job of another user may run on a cpu that the claim for computing covers: place is the claimed one, by the process. Looks at the affinity of each
- * process' first thread. What the system hides (hidepid) counts for nothing, and so do claims for profiling, and nodes that are not this machine. NO_MEMORY.
- * Takes some 8 us for each process of the machine, most of it to list them. */
+/* Whether processes may refuse the claim: an ordinary user's, for computing, on this machine. */
+static inline bool claim_jobs_matter(const struct graph *graph, const struct claim *claim)
+{
+    return !claim->is_admins && claim->purpose == CLAIM_COMPUTE && graph->origin == ORIGIN_LIVE;
+}
+
+/* ALREADY_CLAIMED when a job of another user may run on a cpu that the claim for computing covers:
+ * place is the claimed one, by the process. Looks at the affinity of each process' first thread.
+ * What the system hides (hidepid) counts for nothing. NO_MEMORY. Takes 4 us to 10 us for each
+ * process of the machine, most of it to list them: not for the loop. */
 enum berth_code claim_jobs_check(const struct sysio *io, const struct graph *graph, const struct claim *claim, struct berth_err *err);

@@ -364,42 +364,77 @@ static void end_overridden(struct claim_keep *keep, const struct claim *claim, c
     }
 }
 
-enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s, const struct claim **ret_claim, struct berth_err *err)
+/* One that is put into the set, and what stood under its key; nobody has seen it. */
+struct attempt {
+    const struct claim *claim;
+    struct claim *before; /* NULL nothing; a reference */
+};
+
+static enum berth_code try(struct claim_keep *keep, const struct claim *asked, int64_t ttl_s,
+                           struct attempt *ret, struct berth_err *err)
 {
     const struct config *config = keep->env.config;
     struct claim spec = *asked;
     struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, asked->is_admins};
-    const struct claim *claim, *stands = asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
-    struct claim *before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
+    const struct claim *stands =
+        asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
+    struct attempt attempt = {.before = stands != NULL ? claim_ref((struct claim *)stands) : NULL};
     if (ttl_s > config->claim_ttl_max_s)
         ttl_s = config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
     make_id(keep, spec.id);
-    enum berth_code code = check_ttl(keep, asked, before, ttl_s, err);
+    enum berth_code code = check_ttl(keep, asked, attempt.before, ttl_s, err);
     if (code == BERTH_OK)
-        code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits, &claim, err);
+        code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits,
+                             &attempt.claim, err);
+    if (code == BERTH_OK)
+        *ret = attempt;
+    else
+        claim_unref(attempt.before);
+    return code;
+}
+
+static void undo(struct claim_keep *keep, struct attempt *attempt)
+{
+    if (attempt->before != NULL)
+        claim_set_put_back(&keep->claims, attempt->claim, attempt->before);
+    else
+        claim_set_take_back(&keep->claims, attempt->claim);
+}
+
+enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                                 bool *ret_jobs_matter, struct berth_err *err)
+{
+    struct attempt attempt;
+    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    if (code != BERTH_OK)
+        return code;
+    bool is_more =
+        attempt.before == NULL || strcmp(attempt.before->places, attempt.claim->places) != 0;
+    *ret_jobs_matter =
+        is_more && claim_jobs_matter(sched_snapshot(keep->env.sched)->graph, attempt.claim);
+    undo(keep, &attempt);
+    return BERTH_OK;
+}
+
+enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                               const struct claim **ret_claim, struct berth_err *err)
+{
+    struct attempt attempt;
+    enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
+    if (code != BERTH_OK)
+        return code;
+    if (!has_owner(attempt.before))
+        code = watch_owner(keep, attempt.claim, err);
     if (code != BERTH_OK) {
-        claim_unref(before);
+        undo(keep, &attempt);
         return code;
     }
-    /* Last, as it looks at every process of the machine. */
-    if (before == NULL || strcmp(before->places, claim->places) != 0)
-        code = claim_jobs_check(keep->env.io, sched_snapshot(keep->env.sched)->graph, claim, err);
-    if (code == BERTH_OK && !has_owner(before))
-        code = watch_owner(keep, claim, err);
-    if (code != BERTH_OK && before != NULL) { /* nobody has seen it */
-        claim_set_put_back(&keep->claims, claim, before);
-        return code;
-    }
-    if (code != BERTH_OK) {
-        claim_set_take_back(&keep->claims, claim);
-        return code;
-    }
-    tell(keep, claim, before);
-    end_overridden(keep, claim, before);
-    claim_unref(before);
+    tell(keep, attempt.claim, attempt.before);
+    end_overridden(keep, attempt.claim, attempt.before);
+    claim_unref(attempt.before);
     changed(keep);
-    *ret_claim = claim;
+    *ret_claim = attempt.claim;
     return BERTH_OK;
 }
 

@@ -40,9 +40,17 @@ void claim_keep_free(struct claim_keep *keep);
 const struct claim_set *claim_keep_claims(const struct claim_keep *keep); /* borrowed; as they are now */
 int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct claim *claim); /* its deadline by the wall clock of now */
 
-/* Makes the claim that spec describes, whose id and deadline are filled in here, or renews one: claim_set_add. ttl_s is cut to the configured
- * one; over that of an ordinary user's claim without an owner it is INVALID_PARAMETER. An administrator's ends what claim_set_overridden tells. Fails as
- * claim_set_add, claim_jobs_check and claim_watch_add do, in this order, and nothing has changed then; an owner that has ended meanwhile is NO_SUCH_OWNER. */
+/* Whether claim_keep_add would take it now, an owner that has ended meanwhile apart; fails as that
+ * does, and nothing has changed. ret_jobs_matter: claim_jobs_check is to pass before it is added.
+ */
+enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                                 bool *ret_jobs_matter, struct berth_err *err);
+
+/* Makes the claim that spec describes, whose id and deadline are filled in here, or renews one:
+ * claim_set_add. ttl_s is cut to the configured one; over that of an ordinary user's claim without
+ * an owner it is INVALID_PARAMETER. An administrator's ends what claim_set_overridden tells. Fails
+ * as claim_set_add and claim_watch_add do, in this order, and nothing has changed then; an owner
+ * that has ended meanwhile is NO_SUCH_OWNER. */
 enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s, const struct claim **ret_claim, struct berth_err *err);
 
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim);

@@ -15,9 +15,11 @@
  * what is no process number; PERMISSION_DENIED. */
 enum berth_code claim_owner_process(const struct sysio *io, const struct peer *peer, int64_t pid, struct claim_owner *ret, struct berth_err *err);
 
-/* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it now: its claim ends when it has
- * none any more. An administrator may name any; others one that the peer is in, or that itself has a process of the peer's user. path is borrowed. NO_SUCH_OWNER when
- * there is none, or none with a process; INVALID_PARAMETER owner_cgroup for what is no such path; PERMISSION_DENIED. */
+/* The cgroup of version 2 at path, which must begin with /sys/fs/cgroup/ and have a process in it
+ * now: its claim ends when it has none any more. An administrator may name any; others one that the
+ * peer is in, or that itself has a process of the peer's user among its first 64. path is borrowed.
+ * NO_SUCH_OWNER when there is none, or none with a process; INVALID_PARAMETER owner_cgroup for what
+ * is no such path; PERMISSION_DENIED. */
 enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer, const char *path, struct claim_owner *ret, struct berth_err *err);
 
 /* Whether the claim still has what it ends with; true when it ends with nothing but its time. */

@@ -46,7 +46,9 @@ static bool peer_is_gone(const struct conn *conn)
 /* Whether the peer of the call under way left, so that its answer has no reader. A message is opened first: it may be oneway. */
 static bool is_abandoned(const struct conn *conn)
 {
-    return (conn->state == QUEUED || conn->state == WORKING || conn->state == STREAMING) && peer_is_gone(conn);
+    bool acts_unread = conn->call.oneway && conn->outcome.acts;
+    return (conn->state == QUEUED || conn->state == WORKING || conn->state == STREAMING) &&
+           !acts_unread && peer_is_gone(conn);
 }
 
 /* Closes it if the end of the input was read and nobody waits for the answer. Returns whether it is closing. */

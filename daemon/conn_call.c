@@ -178,7 +178,7 @@ static void run_call(struct conn *conn, bool is_large)
         conn_end_call(conn);
         return;
     }
-    if (outcome.kind == OUTCOME_STREAM && conn->call.oneway) {
+    if (outcome.kind == OUTCOME_STREAM && conn->call.oneway && !outcome.acts) {
         conn_end_call(conn); /* nobody would see what it yields */
     } else if (outcome.kind == OUTCOME_WORK || outcome.work != NULL) {
         ask_for_room(conn, QUEUED);

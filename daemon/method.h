@@ -46,6 +46,7 @@ struct outcome {
     /* STREAM: called on the loop whenever the hub was woken and the peer has room; gives at most one reply a call.
      * A caller without more gets the one reply of STREAM_LAST only. */
     enum stream_step (*next)(void *state, json_t **ret_reply, struct berth_err *err);
+    bool acts; /* next has the call's effect: it is called for a oneway call, too */
 
     void (*free_state)(void *state); /* always called in the end, on the loop */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "claim_jobs.h"
 #include "claim_keep.h"
 #include "claim_owner.h"
 #include "claim_right.h"
@@ -133,26 +134,102 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
     return code;
 }
 
+/* Makes the claim and its answer. */
+static enum berth_code make(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
+                            struct outcome *ret, struct berth_err *err)
+{
+    const struct claim *claim = NULL;
+    bool is_new = spec->key == NULL ||
+                  claim_set_find_key(claim_keep_claims(keep), spec->uid, spec->key) == NULL;
+    enum berth_code code = claim_keep_add(keep, spec, ttl_s, &claim, err);
+    if (code != BERTH_OK)
+        return code;
+    json_t *json = claim_json(keep, claim),
+           *result = json != NULL ? json_pack("{s:o}", "claim", json) : NULL;
+    bool is_nameless =
+        is_new && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
+    code = claim_keep_answer(keep, result, true, is_nameless ? claim : NULL, ret, err);
+    if (code != BERTH_OK && is_new) /* nobody would know of it */
+        claim_keep_release(keep, claim);
+    return code;
+}
+
+/* ---- a claim that others' processes may refuse ---- */
+
+/* The thread pool looks at them. The loop then checks all else again: it may have changed. */
+struct claiming {
+    struct claim_keep *keep;
+    struct snapshot *snap;
+    struct sysio io;
+    struct claim *spec;
+    int64_t ttl_s;
+    struct outcome made; /* its next is NULL before the claim is made */
+};
+
+static enum berth_code look_at_jobs(void *state, json_t **ret, struct berth_err *err)
+{
+    const struct claiming *claiming = state;
+    (void)ret;
+    return claim_jobs_check(&claiming->io, claiming->snap->graph, claiming->spec, err);
+}
+
+static enum stream_step next(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct claiming *claiming = state;
+    if (claiming->made.next == NULL &&
+        make(claiming->keep, claiming->spec, claiming->ttl_s, &claiming->made, err) != BERTH_OK)
+        return STREAM_ERROR;
+    return claiming->made.next(claiming->made.state, ret_reply, err);
+}
+
+static void claiming_free(void *state)
+{
+    struct claiming *claiming = state;
+    if (claiming->made.free_state != NULL)
+        claiming->made.free_state(claiming->made.state);
+    snapshot_unref(claiming->snap);
+    claim_unref(claiming->spec);
+    free(claiming);
+}
+
+static enum berth_code make_later(const struct call *call, const struct claim *spec, int64_t ttl_s,
+                                  struct outcome *ret, struct berth_err *err)
+{
+    struct claiming *claiming = malloc(sizeof *claiming);
+    struct claim *copy = claiming != NULL ? claim_new(spec) : NULL;
+    if (copy == NULL) {
+        free(claiming);
+        return no_memory(err);
+    }
+    *claiming = (struct claiming){.keep = call->daemon->claims,
+                                  .snap = snapshot_ref(call->snap),
+                                  .io = call->daemon->io,
+                                  .spec = copy,
+                                  .ttl_s = ttl_s};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = claiming,
+                            .work = look_at_jobs,
+                            .next = next,
+                            .acts = true,
+                            .free_state = claiming_free};
+    return BERTH_OK;
+}
+
 enum berth_code query_claim(const struct call *call, struct outcome *ret, struct berth_err *err)
 {
     struct claim_keep *keep = call->daemon->claims;
     struct claim spec = {.uid = call->peer->uid, .is_admins = call->peer->is_admin};
-    const struct claim *claim = NULL;
     int64_t ttl_s = 0;
+    bool jobs_matter = false;
     enum berth_code code = read_claim(call, &spec, &ttl_s, err);
     if (code == BERTH_OK)
         code = claim_right(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
-    bool is_new = spec.key == NULL || claim_set_find_key(claim_keep_claims(keep), spec.uid, spec.key) == NULL;
     if (code == BERTH_OK)
-        code = claim_keep_add(keep, &spec, ttl_s, &claim, err);
+        code = claim_keep_check(keep, &spec, ttl_s, &jobs_matter, err);
+    if (code == BERTH_OK)
+        code = jobs_matter ? make_later(call, &spec, ttl_s, ret, err)
+                           : make(keep, &spec, ttl_s, ret, err);
     free(spec.places);
-    if (code != BERTH_OK)
-        return code;
-    json_t *json = claim_json(keep, claim), *result = json != NULL ? json_pack("{s:o}", "claim", json) : NULL;
-    bool is_nameless = is_new && claim->key == NULL && claim->owner.pid == 0 && claim->owner.cgroup == NULL;
-    code = claim_keep_answer(keep, result, true, is_nameless ? claim : NULL, ret, err);
-    if (code != BERTH_OK && is_new) /* nobody would know of it */
-        claim_keep_release(keep, claim);
     return code;
 }
 

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 
 from berthd import BIN
@@ -34,6 +35,28 @@ def listed(daemon):
 
 def bind(daemon, **request):
     return call(daemon.socket, PLACEMENT + "Bind", {"tasks": 1, **request})
+
+
+@contextlib.contextmanager
+def acting(uid, act):
+    """A process of that user, in which act runs until the end."""
+    if os.geteuid() != 0:
+        raise LeftOut("only root can be two users")
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        try:
+            act()
+        finally:
+            os._exit(0)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def as_nobody(*calls, uid=65534):

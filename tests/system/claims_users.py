@@ -1,13 +1,16 @@
 """What ordinary users may claim, and what gives way to administrators. Two users become so by setuid. Prints TAP."""
+import concurrent.futures
+import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, until  # noqa: E402
-from claiming import INVALID, PLACEMENT, as_nobody, claim, claimed, listed  # noqa: E402
+from claiming import INVALID, PLACEMENT, acting, as_nobody, claim, claimed, listed  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -84,6 +87,42 @@ def what_another_users_job_runs_on_is_not_claimed():
                 process.wait()
 
 
+def a_oneway_claim_is_made_though_its_caller_hangs_up():
+    with Daemon("--no-probe") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        _, method, parameters = asking(daemon, "core0", key="k")
+        message = json.dumps({"method": method, "oneway": True, "parameters": parameters})
+
+        def send():
+            with socket.socket(socket.AF_UNIX) as peer:
+                peer.connect(daemon.socket)
+                peer.sendall(message.encode() + b"\0")
+            time.sleep(100)
+
+        with acting(1001, send):
+            (claim,) = until(lambda: listed(daemon).values(), 5)
+        assert (claim["uid"], claim["key"], claim["places"]) == (1001, "k", ["core0"]), claim
+
+
+def of_two_users_who_claim_at_once_one_gets_it():
+    """Others may have claimed while the machine's processes were looked at."""
+    with Daemon("--no-probe") as daemon:
+        os.chmod(daemon.directory, 0o755)
+        as_user(1001)
+        calls = [asking(daemon, "core0", key="k"), [daemon.socket, PLACEMENT + "ListClaims", {}],
+                 [daemon.socket, PLACEMENT + "Release", {"key": "k"}]]
+        with concurrent.futures.ThreadPoolExecutor() as both:
+            replies = list(both.map(lambda uid: as_user(uid, *(40 * calls)), (1001, 1002)))
+        got = 0
+        turns = [turn for user in replies for turn in zip(user[::3], user[1::3])]
+        for (error, reply), (_, now) in turns:
+            assert error in (None, PLACEMENT + "AlreadyClaimed"), (error, reply)
+            if error is None:
+                got += 1
+                assert [c["claim"] for c in now["claims"]] == [reply["claim"]["claim"]], now
+        assert got > 0 and not listed(daemon)
+
+
 def a_claim_of_roots_ends_those_of_users():
     with Daemon("--no-probe") as daemon:
         os.chmod(daemon.directory, 0o755)
@@ -109,6 +148,8 @@ def a_claim_of_roots_ends_those_of_users():
 TESTS = [
     an_ordinary_user_claims_for_an_hour_or_with_an_owner,
     what_another_users_job_runs_on_is_not_claimed,
+    a_oneway_claim_is_made_though_its_caller_hangs_up,
+    of_two_users_who_claim_at_once_one_gets_it,
     a_claim_of_roots_ends_those_of_users,
 ]
 

@@ -7,11 +7,14 @@ import re
 import selectors
 import signal
 import socket
+import statistics
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES, Daemon, until  # noqa: E402
+from claiming import acting  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -25,28 +28,6 @@ BIND = b'{"method":"io.berth.Placement.Bind","parameters":{"tasks":4}}\0'
 NODE = b'{"method":"io.berth.Fabric.GetNode"}\0'
 ARRAY = b'{"method":"io.berth.Fabric.GetMatrix","parameters":{"metric":"numa_distance","from":[0' + 520000 * b",0" + b"]}}\0"
 DEEP = b'{"method":"io.berth.Fabric.GetStatus","x":[0' + 3 * (b"," + 1900 * b'{"a":' + b"0" + 1900 * b"}") + b"]}\0"
-
-
-@contextlib.contextmanager
-def as_user(uid, act):
-    """A process of that user, in which act runs until the end."""
-    if os.geteuid() != 0:
-        raise LeftOut("only root can be two users")
-    pid = os.fork()
-    if pid == 0:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.setgroups([])
-        os.setgid(uid)
-        os.setuid(uid)
-        try:
-            act()
-        finally:
-            os._exit(0)
-    try:
-        yield pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def flood(path, message, connections, reads):
@@ -87,27 +68,36 @@ def open_to_all(*arguments):
     return daemon
 
 
+def waits(daemon):
+    """How long a good peer waits for GetStatus, each time, in s."""
+    report, tell = os.pipe()
+
+    def ask():
+        took, end = [], time.monotonic() + SECONDS
+        with Connection(daemon.socket, timeout=20) as good:
+            while (begin := time.monotonic()) < end:
+                assert good.call("io.berth.Fabric.GetStatus")[0] is None
+                took.append(time.monotonic() - begin)
+        with open(tell, "w") as report:
+            print(*took, file=report)
+
+    with acting(GOOD, ask):
+        os.close(tell)
+        with open(report) as told:
+            took = list(map(float, told.read().split()))
+    assert daemon.process.poll() is None, daemon.said()
+    assert took, "no answer"
+    return took
+
+
 def worst_beside(message, connections, reads):
-    """The longest that a good peer waits for GetStatus, in s, while a user floods the daemon."""
-    with open_to_all() as daemon, as_user(HOSTILE, lambda: flood(daemon.socket, message, connections, reads)):
+    """The longest that a good peer waits while a user floods the daemon."""
+    def hostile():
+        flood(daemon.socket, message, connections, reads)
+
+    with open_to_all() as daemon, acting(HOSTILE, hostile):
         time.sleep(0.3)
-        report, tell = os.pipe()
-
-        def ask():
-            worst, end = 0, time.monotonic() + SECONDS
-            with Connection(daemon.socket, timeout=20) as good:
-                while (begin := time.monotonic()) < end:
-                    assert good.call("io.berth.Fabric.GetStatus")[0] is None
-                    worst = max(worst, time.monotonic() - begin)
-            os.write(tell, str(worst).encode())
-
-        with as_user(GOOD, ask) as pid:
-            os.close(tell)
-            with open(report) as told:
-                worst = told.read()
-        assert daemon.process.poll() is None, daemon.said()
-        assert worst, "no answer"
-        return float(worst)
+        return max(waits(daemon))
 
 
 def nobody_waits_beside_answers_that_are_never_read():
@@ -130,12 +120,71 @@ def nobody_waits_beside_many_small_calls():
     assert worst_beside(STATUS, 400, True) < LIMIT_S
 
 
+@contextlib.contextmanager
+def bound_processes(count, uid):
+    """So many processes of the user that sleep, bound to cpu 0: a shell's, without a program.
+
+    They end with the pipe that they read.
+    """
+    sleeps, wakes = os.pipe()
+    script = f"""i=0
+        while [ $i -lt {count} ]; do read -r _ <&{sleeps} & i=$((i + 1)); done
+        echo all; wait"""
+    shell = subprocess.Popen(["sh", "-c", script], user=uid, group=uid, extra_groups=[],
+                             pass_fds=(sleeps,), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+    os.close(sleeps)
+    try:
+        if shell.stdout.read(4) != b"all\n":
+            raise LeftOut(f"no {count} processes here")
+        yield
+    finally:
+        os.close(wakes)
+        shell.wait()
+
+
+def nobody_waits_beside_claims_that_look_at_many_processes():
+    """A claim that nothing else refuses looks at the machine's processes, on the thread pool.
+
+    3,000 take it 10 ms or more.
+    """
+    if sorted(os.sched_getaffinity(0))[:2] != [0, 1]:
+        raise LeftOut("it takes cpus 0 and 1")
+    with open_to_all("--no-probe") as daemon, bound_processes(3000, HOSTILE):
+        report, tell = os.pipe()
+        asked = {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"}
+
+        def claim():
+            with Connection(daemon.socket, timeout=20) as peer:
+                while True:
+                    begin = time.monotonic()
+                    error, reply = peer.call("io.berth.Placement.Claim", asked)
+                    assert error is None, (error, reply)
+                    os.write(tell, f"{time.monotonic() - begin}\n".encode())
+                    assert peer.call("io.berth.Placement.Release", {"key": "k"})[0] is None
+
+        alone, beside, times = waits(daemon), [], b""
+        with acting(HOSTILE, claim):
+            os.close(tell)
+            while times.count(b"\n") < 3:
+                beside += waits(daemon)
+                times += os.read(report, 1 << 16)
+        os.close(report)
+        claims = list(map(float, times.split()))
+        long = statistics.median(claims) / 2
+        longer, usual = (sum(wait > long for wait in took) for took in (beside, alone))
+        print(f"# {len(claims)} claims, of {2e3 * long:.1f} ms in the middle; the longest wait beside "
+              f"them {1e3 * max(beside):.1f} ms, alone {1e3 * max(alone):.1f} ms; of more than half a "
+              f"claim {longer} and {usual}")
+        assert longer < usual + max(5, len(claims) / 2), "a call waits for each claim"
+
+
 def a_plan_goes_before_a_users_hundredth():
     """The thread pool is shared by user, too: a good peer's Bind does not wait behind those that others asked for before."""
     with open_to_all() as daemon:
         def hostile():
             flood(daemon.socket, BIND, 200, False)
-        with as_user(HOSTILE, hostile), as_user(HOSTILE + 1, hostile), as_user(HOSTILE + 2, hostile):
+        with acting(HOSTILE, hostile), acting(HOSTILE + 1, hostile), acting(HOSTILE + 2, hostile):
             time.sleep(0.3)
             for _ in range(5):
                 begin = time.monotonic()
@@ -154,7 +203,7 @@ def log_lines_are_counted_after_ten():
                     peer.sendall(b"x\0")
                     assert peer.recv(1) == b""
         for uid in (HOSTILE, HOSTILE + 1):
-            with as_user(uid, break_it) as pid:
+            with acting(uid, break_it) as pid:
                 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         daemon.stop()
         log = daemon.said()
@@ -171,7 +220,7 @@ def claims_are_lines_of_their_user():
                     error, reply = peer.call("io.berth.Placement.Claim", {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"})
                     assert error is None, (error, reply)
                     peer.call("io.berth.Placement.Release", {"key": "k"})
-        with as_user(HOSTILE, claim) as pid:
+        with acting(HOSTILE, claim) as pid:
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         daemon.stop()
         log = daemon.said()
@@ -223,7 +272,7 @@ def unfinished_messages_keep_to_a_budget():
                         one[1] += one[0].send(text[one[1]:one[1] + 65536])
                 time.sleep(0.01)
 
-        with as_user(HOSTILE, send):
+        with acting(HOSTILE, send):
             until(lambda: resident(daemon) > before + 14 * MIB, 10)
             most = 0
             for _ in range(100):
@@ -238,5 +287,7 @@ def unfinished_messages_keep_to_a_budget():
 if __name__ == "__main__":
     sys.exit(run_tests([nobody_waits_beside_answers_that_are_never_read, nobody_waits_beside_plans_that_are_never_read,
                         nobody_waits_beside_arrays_that_no_method_takes, nobody_waits_beside_deep_messages,
-                        nobody_waits_beside_many_small_calls, a_plan_goes_before_a_users_hundredth, log_lines_are_counted_after_ten,
+                        nobody_waits_beside_many_small_calls,
+                        nobody_waits_beside_claims_that_look_at_many_processes,
+                        a_plan_goes_before_a_users_hundredth, log_lines_are_counted_after_ten,
                         claims_are_lines_of_their_user, the_log_shows_what_was_written, unfinished_messages_keep_to_a_budget]) > 0)
