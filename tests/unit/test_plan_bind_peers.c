@@ -1,31 +1,6 @@
-/* Tasks without GPUs that send each other bytes: their time, their cores; and cores of one NUMA node each. */
-#include "plan_nodes.h"
-
-#include "plan_bind.h"
-#include "plan_traffic.h"
-
-#define GB  1e9
-#define GIB (INT64_C(1) << 30)
-#define MIB (INT64_C(1) << 20)
-
-/* Like a Zen 2 desktop: one NUMA node, two L3s of four cores; or two of those. */
-struct fixture {
-    struct graph *graph;
-    struct values *values;
-    struct snapshot *snap;
-    struct allowed allowed;
-    struct traffic traffic;
-    struct bind_answer answer;
-};
-
-static struct fixture begin(int numas, int llcs, int cores)
-{
-    struct fixture f = {.graph = nodes_cpu(&(struct shape){1, numas, llcs, cores, 1, 256 * GIB}), .values = values_new()};
-    assert_non_null(f.values);
-    f.allowed.given = true;
-    plan_node_cpus(f.graph, &f.allowed.cpus);
-    return f;
-}
+/* Tasks without GPUs that send each other bytes: their time, their cores; and cores of one NUMA node each. Most are on a node
+ * like a Zen 2 desktop: one NUMA node, two L3s of four cores. */
+#include "bind_cores.h"
 
 static void number(struct fixture *f, enum metric metric, const char *axes, int from, int to, double value)
 {
@@ -50,41 +25,18 @@ static void all_pairs(struct fixture *f, int cores)
 
 static void ask(struct fixture *f, int64_t tasks, int64_t cores, int64_t host_bytes, const struct traffic_exact *exact, size_t count)
 {
-    struct berth_err err = {0};
-    struct traffic_request moved = {.tasks = tasks, .bytes = -1, .host_bytes = host_bytes, .exact = exact, .exact_count = count};
-    if (f->snap == NULL)
-        f->snap = nodes_snapshot(f->graph, f->values);
-    plan_traffic_done(&f->traffic);
-    plan_bind_done(&f->answer);
-    assert_int_equal(plan_traffic(&moved, &f->traffic, &err), BERTH_OK);
-    struct bind_request request = {.tasks = tasks, .cores_per_task = cores, .traffic = &f->traffic, .allowed = &f->allowed};
-    assert_int_equal(plan_bind(f->snap, &request, &f->answer, &err), BERTH_OK);
-}
-
-static void end(struct fixture *f)
-{
-    plan_bind_done(&f->answer);
-    plan_traffic_done(&f->traffic);
-    plan_allowed_done(&f->allowed);
-    snapshot_unref(f->snap);
-}
-
-static bool says(const struct plan_warnings *lines, const char *part)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (strstr(lines->line[i], part) != NULL)
-            return true;
-    return false;
+    const struct traffic_request moved = {
+        .tasks = tasks, .bytes = -1, .host_bytes = host_bytes, .exact = exact, .exact_count = count};
+    ask_moved(f, cores, &moved);
 }
 
 static int core_of(const struct fixture *f, size_t task) { return cpuset_next(&f->answer.task[task].cpus, 0); }
 static bool share_l3(const struct fixture *f, size_t a, size_t b) { return core_of(f, a) / 4 == core_of(f, b) / 4; }
-static void assert_near(double value, double expected) { assert_true(fabs(value - expected) <= 1e-9 * expected); }
 
 static void two_that_talk_share_an_l3(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     all_pairs(&f, 8);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1));
@@ -99,7 +51,7 @@ static void two_that_talk_share_an_l3(void **state)
 static void partners_far_apart_in_rank_share_an_l3(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     all_pairs(&f, 8);
     ask(&f, 8, 1, 0, (struct traffic_exact[]){{0, 7, MIB}, {1, 6, MIB}, {2, 5, MIB}, {3, 4, MIB}}, 4);
     for (size_t t = 0; t < 4; t++)
@@ -115,7 +67,7 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
 static void how_many_cores_let_them_share_an_l3_is_said(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     all_pairs(&f, 8);
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
@@ -131,7 +83,7 @@ static void how_many_cores_let_them_share_an_l3_is_said(void **state)
 static void structure_decides_where_nothing_is_measured(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && isnan(f.answer.predicted.time_ns));
     assert_true(says(&f.answer.warnings, "nothing says what tasks without gpus take for what they send each other"));
@@ -142,7 +94,7 @@ static void structure_decides_where_nothing_is_measured(void **state)
 static void one_pair_stands_for_two_l3s(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     number(&f, METRIC_CPU_PINGPONG, "", 0, 1, 48);
     number(&f, METRIC_CPU_PINGPONG, "", 4, 5, 50);
     number(&f, METRIC_CPU_PINGPONG, "", 0, 4, 197);
@@ -161,7 +113,7 @@ static void one_pair_stands_for_two_l3s(void **state)
 static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
 {
     (void)state;
-    struct fixture f = begin(1, 2, 4);
+    struct fixture f = begin(1, 1, 2, 4);
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++)
             if (a != b)
@@ -175,7 +127,7 @@ static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
 static void memory_bandwidth_goes_before_a_shared_l3(void **state)
 {
     (void)state;
-    struct fixture f = begin(2, 1, 4);
+    struct fixture f = begin(1, 2, 1, 4);
     all_pairs(&f, 8);
     for (int n = 0; n < 2; n++)
         for (int how = 0; how < 4; how++) {
@@ -197,7 +149,7 @@ static void memory_bandwidth_goes_before_a_shared_l3(void **state)
 static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **state)
 {
     (void)state;
-    struct fixture f = begin(4, 1, 18);
+    struct fixture f = begin(1, 4, 1, 18);
     for (unsigned cpu = 52; cpu < 72; cpu++)
         if (cpu == 52 || cpu == 53 || cpu >= 70)
             cpuset_remove(&f.allowed.cpus, cpu);
