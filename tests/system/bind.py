@@ -91,13 +91,12 @@ def best_is_never_worse_than_one_way_of_copying():
     for name in WITH_GPUS:
         with Node(name) as node:
             for request in requests_for(node):
-                best, engine, kernel = (node.bind(**request, mechanism=mechanism) for mechanism in ("best", "copy_engine", "kernel"))
-                for way in (engine, kernel):
-                    if time_of(way) is not None and time_of(best) > time_of(way) * (1 + 1e-9):
-                        assert way is kernel and [has_links_alone(of) for of in (best, engine, kernel)] == [False, False, True], (name, request)
-                        assert abs(time_of(best) / time_of(engine) - 1) < 1e-9, (name, request, best, engine)
-                        passed_over.add(name)
-                    compared += time_of(way) is not None
+                best, engine, _ = told = [node.bind(**request, mechanism=mechanism) for mechanism in ("best", "copy_engine", "kernel")]
+                ways = [time_of(way) for way in told[1:] if time_of(way) is not None]
+                if ways and time_of(best) > min(ways) * (1 + 1e-9):
+                    assert [has_links_alone(way) for way in told] == [False, False, True] and abs(time_of(best) / time_of(engine) - 1) < 1e-9, (name, request)
+                    passed_over.add(name)
+                compared += len(ways)
     assert compared > 300 and passed_over == {"mi250x"}, (compared, passed_over)
 
 
