@@ -333,11 +333,21 @@ BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
 enum berth_verdict { BERTH_VERDICT_UNKNOWN, BERTH_VERDICT_HEALTHY, BERTH_VERDICT_DEGRADED, BERTH_VERDICT_UNHEALTHY };
 enum berth_severity { BERTH_SEVERITY_UNKNOWN, BERTH_SEVERITY_INFO, BERTH_SEVERITY_WARNING, BERTH_SEVERITY_CRITICAL };
 
+struct berth_slow_value {
+    const char *series; /* metric, from, to and the axes that are not at their defaults */
+    const char *unit;
+    double value, expected;
+};
+
 struct berth_finding {
     enum berth_severity severity;
     const char *place, *code, *text, *unit;
     double value, expected;
     int64_t since_s;
+    size_t
+        explains; /* slow values that have no finding of their own, because this is their cause */
+    const struct berth_slow_value *slow; /* the worst of them, at most 16 */
+    size_t slow_count;
 };
 
 struct berth_health {

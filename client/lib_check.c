@@ -6,6 +6,23 @@
 static const char *const verdict_names[] = {"", "healthy", "degraded", "unhealthy", NULL};
 static const char *const severity_names[] = {"", "info", "warning", "critical", NULL};
 
+static void read_slow(struct lib_read *read, const json_t *item, struct berth_finding *finding)
+{
+    const json_t *array;
+    struct berth_slow_value *slow =
+        lib_read_array(read, item, "slow", sizeof *slow, &array, &finding->slow_count);
+    for (size_t i = 0; i < finding->slow_count; i++) {
+        const json_t *one = json_array_get(array, i);
+        slow[i] = (struct berth_slow_value){
+            .series = lib_read_text(read, one, "series"),
+            .unit = lib_read_text(read, one, "unit"),
+            .value = lib_read_maybe_number(read, one, "value"),
+            .expected = lib_read_maybe_number(read, one, "expected"),
+        };
+    }
+    finding->slow = slow;
+}
+
 static int read_health(struct berth *berth, json_t *take_reply, struct berth_health **ret_health)
 {
     struct lib_read read;
@@ -28,7 +45,9 @@ static int read_health(struct berth *berth, json_t *take_reply, struct berth_hea
             .value = lib_read_maybe_number(&read, item, "value"),
             .expected = lib_read_maybe_number(&read, item, "expected"),
             .since_s = lib_read_maybe_integer(&read, item, "since_s"),
+            .explains = (size_t)lib_read_integer(&read, item, "explains"),
         };
+        read_slow(&read, item, &findings[i]);
     }
     health->findings = findings;
     health->last_probe_at_s = lib_read_maybe_integer(&read, take_reply, "last_probe_at_s");

@@ -14,6 +14,30 @@ static enum ui_style style_of(const char *word)
     return UI_PLAIN;
 }
 
+#define SLOW_SHOWN 4
+
+/* The worst of the slow values that a fact stands for. */
+static void put_slow(struct ui *ui, const json_t *finding)
+{
+    const json_t *slow = json_object_get(finding, "slow");
+    size_t all = (size_t)json_integer_value(json_object_get(finding, "explains")),
+           count = json_array_size(slow);
+    char number[UI_NUMBER], other[UI_NUMBER];
+    for (size_t i = 0; i < count && i < SLOW_SHOWN; i++) {
+        const json_t *one = json_array_get(slow, i);
+        const char *unit = ui_member(one, "unit");
+        ui_pad(ui, 12);
+        ui_text(ui, ui_member(one, "series"));
+        ui_put(ui, ": %s, expected %s\n",
+               ui_value(ui, number, json_number_value(json_object_get(one, "value")), unit),
+               ui_value(ui, other, json_number_value(json_object_get(one, "expected")), unit));
+    }
+    if (all > SLOW_SHOWN && count > 0) {
+        ui_pad(ui, 12);
+        ui_put(ui, "and %zu more\n", all - (count < SLOW_SHOWN ? count : SLOW_SHOWN));
+    }
+}
+
 static void put_finding(struct ui *ui, const json_t *finding)
 {
     const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
@@ -36,6 +60,7 @@ static void put_finding(struct ui *ui, const json_t *finding)
     ui_style(ui, UI_PLAIN);
     ui_pad(ui, 10 - ui_columns(severity));
     ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
+    put_slow(ui, finding);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }

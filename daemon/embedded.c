@@ -32,4 +32,5 @@ ARRAY("embedded_migrations",
       ROW("0003_set.sql")
       ROW("0004_baseline.sql")
       ROW("0005_claim.sql")
-      ROW("0006_finding.sql"));
+      ROW("0006_finding.sql")
+      ROW("0007_finding.sql"));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge_explain.h"
 #include "judge_facts.h"
 #include "judge_part.h"
 #include "judge_values.h"
@@ -33,6 +34,7 @@ static enum berth_code judge_links(struct judge_work *work, struct berth_err *er
         if (finding == NULL)
             return no_memory(err);
         finding->drain = link->state == LINK_DOWN && !is_cable;
+        judge_explain_link(graph, link, finding);
         snprintf(finding->subject, sizeof finding->subject, "%s %s", link_kind_name(link->kind), graph_place(graph, link->to)->name);
         snprintf(finding->text, sizeof finding->text, "the %s link from %s to %s is %s, says %s", link_kind_name(link->kind),
                  graph_place(graph, link->from)->name, graph_place(graph, link->to)->name, link_state_name(link->state), link->source);
@@ -184,6 +186,8 @@ enum berth_code judge(const struct snapshot *snap, const bool *selected, const s
         code = judge_notes(&work, err);
     if (code == BERTH_OK)
         code = judge_values(&work, err);
+    if (code == BERTH_OK)
+        code = judge_explain(&work, err);
     if (code != BERTH_OK) {
         free(work.finding);
         return code;

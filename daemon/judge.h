@@ -21,6 +21,14 @@ const char *judge_verdict_name(enum verdict verdict);
 
 #define JUDGE_REASON_SIZE 121 /* a scheduler's drain reason: 120 characters */
 
+/* Which transfers go over the links that a finding is about. */
+enum judge_over {
+    OVER_NOTHING, /* it is about no link */
+    OVER_PAIR,    /* those between first and second, or what is within them */
+    OVER_PEERS,   /* those between the gpu first and other gpus */
+    OVER_HOST,    /* those that leave the gpu first for the host */
+};
+
 struct finding {
     enum severity severity;
     char place[20];
@@ -29,6 +37,14 @@ struct finding {
     place_id cause;         /* the place that the values out of line have in common; PLACE_NONE when it is about no value */
     bool is_unlisted;       /* another finding stands for it, or it is one cause more than anybody would read: kept, not shown */
     unsigned stands_for;    /* how many others of its cause and since_s it is shown for */
+    enum judge_over over;   /* of a fact about links; first, second and left belong to it */
+    place_id first, second;
+    double left; /* the share of the links' rate that is left; 0 when that is not known, or none */
+    size_t explains;     /* slow values over these links, for which the fact stands */
+    size_t number;       /* from 1, as they were found */
+    size_t explained_by; /* the number of the fact that stands for this one, which is not shown; 0
+                            none */
+    const struct value *of; /* the value that it is about, of the snapshot; NULL none */
     char text[256];
     double value, expected; /* NAN: none; of unit */
     const char *unit;       /* static; NULL none */

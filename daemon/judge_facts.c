@@ -46,6 +46,16 @@ __attribute__((format(printf, 6, 7))) static bool add(struct judge_work *work, e
 
 static void drain(struct judge_work *work) { work->finding[work->count - 1].drain = true; }
 
+/* What was added last is about links of the gpu, of which that share is left. Returns true. */
+static bool is_about(struct judge_work *work, enum judge_over over, place_id gpu, double left)
+{
+    struct finding *finding = &work->finding[work->count - 1];
+    finding->over = over;
+    finding->first = gpu;
+    finding->left = left;
+    return true;
+}
+
 static bool goes_to_switch(const struct graph *graph, place_id gpu)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
@@ -79,7 +89,7 @@ static bool judge_nvlinks(struct judge_work *work, place_id id)
         return false;
     if (is_cut_off)
         drain(work);
-    return true;
+    return is_about(work, OVER_PEERS, id, (double)up / (double)most);
 }
 
 /* Links to other gpus in all; 0 where they belong to a module. */
@@ -112,8 +122,11 @@ static bool judge_xgmi(struct judge_work *work, place_id id)
             same += is_like && xgmi_links(graph, n) == links;
         }
         if (2 * same > all)
-            return add(work, SEVERITY_WARNING, "link-degraded", graph_place(graph, id), "xgmi count",
-                       "it has %d xGMI links to other gpus; %zu of %zu like it have %d", own, same, all, links);
+            return add(work, SEVERITY_WARNING, "link-degraded", graph_place(graph, id),
+                       "xgmi count",
+                       "it has %d xGMI links to other gpus; %zu of %zu like it have %d", own, same,
+                       all, links) &&
+                   is_about(work, OVER_PEERS, id, (double)own / links);
     }
     return true;
 }
@@ -147,6 +160,20 @@ static bool judge_clocks(struct judge_work *work, const struct place *gpu)
     return true;
 }
 
+/* A gpu whose memory the host reaches over other links uses PCIe for commands alone. */
+static bool has_other_host_link(const struct graph *graph, place_id gpu)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        place_id far = link->from == gpu ? link->to : link->to == gpu ? link->from : PLACE_NONE;
+        bool is_peer = far != PLACE_NONE && (graph_place(graph, far)->kind == PLACE_GPU ||
+                                             graph_place(graph, far)->kind == PLACE_SWITCH);
+        if (far != PLACE_NONE && !is_peer && link->kind != LINK_PCIE && link->state != LINK_DOWN)
+            return true;
+    }
+    return false;
+}
+
 /* Where all of them are like that it is the slots, or what a virtual machine is shown. */
 static bool judge_pcie(struct judge_work *work, place_id id)
 {
@@ -164,8 +191,11 @@ static bool judge_pcie(struct judge_work *work, place_id id)
         narrow += number_of(other, "pcie_width") <= width;
     }
     bool are_all = others > 0 && narrow == others;
-    return add(work, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "", "its PCIe link is %lld lanes wide, of %lld%s", width, most,
-               are_all ? ", as of all gpus like it" : "");
+    return add(work, are_all ? SEVERITY_INFO : SEVERITY_WARNING, "pcie-narrow", gpu, "",
+               "its PCIe link is %lld lanes wide, of %lld%s", width, most,
+               are_all ? ", as of all gpus like it" : "") &&
+           (has_other_host_link(graph, id) ||
+            is_about(work, OVER_HOST, id, (double)width / (double)most));
 }
 
 /* The last probe run has said so already, and later. */

@@ -29,7 +29,13 @@ struct finding *judge_part_add(struct judge_work *work, enum severity severity, 
         work->room = room;
     }
     struct finding *finding = &work->finding[work->count++];
-    *finding = (struct finding){.severity = severity, .value = NAN, .expected = NAN, .cause = PLACE_NONE};
+    *finding = (struct finding){.severity = severity,
+                                .value = NAN,
+                                .expected = NAN,
+                                .cause = PLACE_NONE,
+                                .first = PLACE_NONE,
+                                .second = PLACE_NONE};
+    finding->number = work->count;
     snprintf(finding->code, sizeof finding->code, "%s", code);
     snprintf(finding->place, sizeof finding->place, "%s", place);
     return finding;

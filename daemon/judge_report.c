@@ -86,6 +86,7 @@ static enum berth_code report(struct judge_work *work, const struct suspect *sus
     finding->goodness = suspect->goodness;
     finding->at_s = v->measured_at_s;
     finding->drain = is_lasting;
+    finding->of = v;
     return BERTH_OK;
 }
 

@@ -23,7 +23,48 @@ static void check_free(void *state)
     free(check);
 }
 
-static json_t *finding_json(const struct graph *graph, const struct finding *finding)
+#define SLOW_LISTED 16
+
+static json_t *slow_json(const struct finding *finding)
+{
+    json_t *json = json_object();
+    bool ok = answer_set(json, "series", jsonify_text(finding->subject)) &&
+              answer_set(json, "value", jsonify_number(finding->value)) &&
+              answer_set(json, "expected", jsonify_number(finding->expected)) &&
+              answer_set(json, "unit", jsonify_text(finding->unit));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+/* The worst first, as findings stand; a value that several rules find once. */
+static json_t *explained_json(const struct judgement *judgement, size_t number)
+{
+    json_t *array = json_array();
+    const struct value *listed[SLOW_LISTED];
+    size_t count = 0;
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < judgement->count && count < SLOW_LISTED; i++) {
+        const struct finding *slow = &judgement->finding[i];
+        bool is_new = slow->explained_by == number;
+        for (size_t k = 0; is_new && k < count; k++)
+            is_new = listed[k] != slow->of;
+        if (!is_new)
+            continue;
+        listed[count++] = slow->of;
+        ok = answer_append(array, slow_json(slow));
+    }
+    if (!ok) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *finding_json(const struct graph *graph, const struct judgement *judgement,
+                            const struct finding *finding)
 {
     json_t *json = json_object();
     char text[sizeof finding->text + 64];
@@ -31,11 +72,17 @@ static json_t *finding_json(const struct graph *graph, const struct finding *fin
     if (finding->stands_for > 0)
         snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s", finding->stands_for,
                  finding->stands_for == 1 ? "" : "s", graph_place(graph, finding->cause)->name);
-    bool ok = answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
-              answer_set(json, "place", jsonify_text(finding->place)) && answer_set(json, "code", jsonify_text(finding->code)) &&
-              answer_set(json, "text", jsonify_text(text)) && answer_set(json, "value", jsonify_number(finding->value)) &&
-              answer_set(json, "expected", jsonify_number(finding->expected)) && answer_set(json, "unit", jsonify_text(finding->unit)) &&
-              answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1));
+    bool ok =
+        answer_set(json, "severity", json_string_nocheck(judge_severity_name(finding->severity))) &&
+        answer_set(json, "place", jsonify_text(finding->place)) &&
+        answer_set(json, "code", jsonify_text(finding->code)) &&
+        answer_set(json, "text", jsonify_text(text)) &&
+        answer_set(json, "value", jsonify_number(finding->value)) &&
+        answer_set(json, "expected", jsonify_number(finding->expected)) &&
+        answer_set(json, "unit", jsonify_text(finding->unit)) &&
+        answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1)) &&
+        answer_set(json, "explains", json_integer((json_int_t)finding->explains)) &&
+        answer_set(json, "slow", explained_json(judgement, finding->number));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -48,7 +95,8 @@ static json_t *judgement_json(const struct snapshot *snap, const struct judgemen
     json_t *json = json_object(), *findings = json_array();
     bool ok = json != NULL && findings != NULL;
     for (size_t i = 0; ok && i < judgement->count; i++)
-        ok = judgement->finding[i].is_unlisted || answer_append(findings, finding_json(snap->graph, &judgement->finding[i]));
+        ok = judgement->finding[i].is_unlisted ||
+             answer_append(findings, finding_json(snap->graph, judgement, &judgement->finding[i]));
     ok = answer_set(json, "findings", findings) && ok;
     ok = ok && answer_set(json, "verdict", json_string_nocheck(judge_verdict_name(judgement->verdict))) &&
          answer_set(json, "drain", json_boolean(judgement->drain)) && answer_set(json, "reason", jsonify_text(judgement->reason)) &&

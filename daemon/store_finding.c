@@ -10,9 +10,10 @@ enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, FORGET, STANDING,
 
 /* Rows that are confirmed get cleared_s -1 within the transaction, so that what is left at NULL is what has cleared. */
 static const char *const sql[STATEMENTS] = {
-    [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, expected, unit, opened_s, critical_s)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
+    [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, expected, unit, opened_s, critical_s, is_explained)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
                        " severity = excluded.severity, text = excluded.text, value = excluded.value, expected = excluded.expected,"
+                       " is_explained = excluded.is_explained,"
                        " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> excluded.severity THEN excluded.critical_s ELSE critical_s END"
                        " RETURNING id",
     [MARK] = "UPDATE finding SET cleared_s = ?2 WHERE id = ?1",
@@ -53,6 +54,7 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
         sqlite3_bind_int64(insert, 11, at_s);
     else
         sqlite3_bind_null(insert, 11);
+    sqlite3_bind_int(insert, 12, finding->explained_by != 0);
     return store_core_step(store, insert, "writing a finding", &keeping->id[i], err);
 }
 
@@ -163,7 +165,7 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
 {
     static const char list[] = "SELECT code, place, subject, severity, text, value, expected, unit, opened_s, cleared_s, critical_s, was_accepted FROM finding"
                                " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
-                               " AND coalesce(cleared_s, opened_s) >= ?2 ORDER BY coalesce(cleared_s, opened_s) DESC, id DESC LIMIT ?3";
+                               " AND is_explained = 0 AND coalesce(cleared_s, opened_s) >= ?2 ORDER BY coalesce(cleared_s, opened_s) DESC, id DESC LIMIT ?3";
     struct finding_kept *finding = calloc(max, sizeof *finding);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");

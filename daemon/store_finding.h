@@ -24,6 +24,7 @@ struct finding_kept {
     bool was_accepted;      /* it cleared because what it was about was accepted */
 };
 
-/* What appeared or cleared at or after since_s on a machine of this node's name, the latest change first, at most max, in a new array (free). */
+/* What is no other finding's to tell and appeared or cleared at or after since_s on a machine of
+ * this node's name, the latest change first, at most max, in a new array (free). */
 enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t max, struct finding_kept **ret_finding, size_t *ret_count,
                                    struct berth_err *err);

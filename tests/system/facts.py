@@ -3,13 +3,14 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, cells, Daemon, fake_probe, findings, NODES, RUN, until  # noqa: E402
+from berthd import BIN, cells, Daemon, fake_probe, findings, GPU_RUN, NODES, RUN, until  # noqa: E402
 from varlink import Connection  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -130,7 +131,66 @@ def gpus_without_a_probe_are_a_finding():
             (pathlib.Path(folder) / "berth-probe-gpu").write_text("#!/bin/sh\n")
 
 
-TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, gpus_without_a_probe_are_a_finding]
+def history_has_the_fact_and_not_what_it_explains():
+    """A gpu slow without a reason, then with a fact that is one, then without: its values have their past again."""
+    copy = lambda number, rate: json.dumps({
+        "record": "value", "metric": "host_gpu_copy_engine", "from": "numa0", "to": f"gpu{number}",
+        "value": rate, "low": rate * 0.999, "high": rate * 1.001, "n": 9})
+    end = '{"record":"end","status":"complete","elapsed_ns":1}'
+    machine = {"HWLOC_XMLFILE": str(NODES / "h200x4/topology.xml"), "HWLOC_THISSYSTEM": "1"}
+    facts_run = RUN.replace('"cpu"', '"gpu"', 1).replace('"cpu"', '"facts"')
+
+    def says(folder, width, rate):
+        lanes = [16, 16, width, 16]
+        facts = [facts_run, *(json.dumps(gpu(i, pcie_width=lanes[i], model="")) for i in range(4)), end]
+        (pathlib.Path(folder) / "facts").write_text("".join(line + "\n" for line in facts))
+        values = [GPU_RUN, *(copy(i, rate if i == 2 else 55e9) for i in range(4)), end]
+        (pathlib.Path(folder) / "values").write_text("".join(line + "\n" for line in values))
+
+    def probe(daemon, times=1):
+        for _ in range(times):
+            with Connection(daemon.socket) as connection:
+                replies = connection.stream("io.berth.Health.Probe", {"metrics": ["host_gpu_copy_engine"]})
+                assert [error for error, _ in replies if error] == []
+            daemon.wait_ready()
+
+    def standing(daemon):
+        past = daemon.call("io.berth.Health.ListFindings")["findings"]
+        history = {finding["code"]: finding for finding in past if finding["cleared_s"] is None}
+        return {code: history.get(code) for code in ("slower-than-baseline", "pcie-narrow")}
+
+    with fake_probe(f"echo '{RUN}'\necho '{end}'\n") as folder:
+        path = pathlib.Path(folder) / "berth-probe-gpu"
+        path.write_text('#!/bin/sh\n[ "$1" = --facts ] && exec cat "${0%/*}/facts"\nexec cat "${0%/*}/values"\n')
+        path.chmod(0o755)
+        says(folder, 16, 55e9)
+        with Daemon("--no-probe", config=f"probe_dir = {folder}\n", environment=machine) as daemon:
+            probe(daemon, 6)
+            says(folder, 16, 35e9)
+            probe(daemon)
+            slow = standing(daemon)["slower-than-baseline"]
+            assert (slow["place"], slow["value"]) == ("numa0", 35e9), slow
+            says(folder, 8, 35e9)
+            daemon.process.send_signal(signal.SIGHUP)
+            assert until(lambda: standing(daemon)["pcie-narrow"]), daemon.said()
+            fact, found = standing(daemon)["pcie-narrow"], findings(daemon)
+            assert standing(daemon)["slower-than-baseline"] is None, standing(daemon)
+            assert list(found) == ["pcie-narrow"], found
+            assert fact["text"].endswith("; it explains 1 slow value, the worst host_gpu_copy_engine from numa0"
+                                         " to gpu2: 35 GB/s, expected 55"), fact
+            assert (found["pcie-narrow"]["explains"], found["pcie-narrow"]["since_s"]) == (1, fact["since_s"]), found
+            drawn = subprocess.run([BIN / "berth", "--socket", daemon.socket, "history"], capture_output=True,
+                                   text=True, timeout=20).stdout
+            assert "it explains 1 slow value" in " ".join(drawn.split()), drawn
+            assert "slower-than" not in drawn and "cleared" not in drawn, drawn
+            says(folder, 16, 35e9)
+            daemon.process.send_signal(signal.SIGHUP)
+            assert until(lambda: standing(daemon)["slower-than-baseline"]), daemon.said()
+            assert standing(daemon) == {"slower-than-baseline": slow, "pcie-narrow": None}, standing(daemon)
+
+
+TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, gpus_without_a_probe_are_a_finding,
+         history_has_the_fact_and_not_what_it_explains]
 
 
 if __name__ == "__main__":

@@ -72,12 +72,58 @@ def a_slow_gpu_is_one_finding():
         assert "gpu2" in findings[0]["text"] and "more values of gpu2" in findings[0]["text"], findings
 
 
+@contextlib.contextmanager
+def recorded_but(name, facts, slow):
+    """A copy of a recorded node with these facts changed, and each value times slow of its record."""
+    with tempfile.TemporaryDirectory(prefix="berth-health-") as folder:
+        node = pathlib.Path(folder) / "node"
+        shutil.copytree(NODES / name, node)
+        for file in ("facts.jsonl", "measurements.jsonl"):
+            records = [json.loads(line) for line in (node / file).read_text().splitlines()]
+            for record in records:
+                record.update(facts.get(record.get("gpu"), {}))
+                record.update({key: record[key] * slow(record) for key in ("value", "low", "high") if record.get(key)})
+            (node / file).write_text("".join(json.dumps(record) + "\n" for record in records))
+        yield node
+
+
+def a_narrow_link_is_the_one_finding_of_what_it_makes_slow():
+    def slow(record):
+        is_copy = record["record"] == "value" and record["metric"] == "host_gpu_copy_engine"
+        shares = {"gpu2": 0.5, "gpu3": 0.4}
+        return min(shares.get(record[end], 1) for end in ("from", "to")) if is_copy else 1
+
+    with recorded_but("h200x4", {}, slow) as node:
+        before = verdict("--node", node)[2]
+        assert [finding["code"] for finding in before] == ["below-nominal", "below-nominal"], before
+    with recorded_but("h200x4", {"gpu2": {"pcie_width": 8}}, slow) as node:
+        code, found, findings = verdict("--node", node)
+        assert (code, found) == (1, "degraded"), (code, found)
+        assert [finding["code"] for finding in findings] == ["pcie-narrow", "below-nominal"], findings
+        fact, other = findings
+        assert fact["place"] == "gpu2" and fact["explains"] == 20 and len(fact["slow"]) == 16, fact
+        assert fact["slow"][0] == {"series": "host_gpu_copy_engine numa0 gpu2", "value": 27560800000.0,
+                                   "expected": 63015384674.0723, "unit": "bytes_per_s"}, fact
+        assert fact["text"] == ("its PCIe link is 8 lanes wide, of 16; it explains 20 slow values, the worst "
+                                "host_gpu_copy_engine from numa0 to gpu2: 27.56 GB/s, expected 63.02"), fact
+        assert "more values of gpu3" in other["text"] and (other["explains"], other["slow"]) == (0, []), other
+        said = berth("--node", node, "health").stdout
+        assert "\n            host_gpu_copy_engine numa0 gpu2: 27.6 GB/s, expected 63.0 GB/s\n" in said, said
+        assert "\n            and 16 more\n" in said, said
+        metrics = berth("--node", node, "export", "prometheus").stdout
+        series = [line for line in metrics.splitlines() if line.startswith("berth_finding{")]
+        assert series == ['berth_finding{severity="warning",code="pcie-narrow",place="gpu2"} 1',
+                          'berth_finding{severity="warning",code="below-nominal",place="numa0"} 1'], series
+        assert 'berth_findings{severity="warning"} 2' in metrics, metrics
+
+
 def what_sources_disagree_about_is_told_by_topo():
     topo = berth("--node", NODES / "h200x4", "topo").stdout
     assert "The sources disagree" in topo and "numa0, alone, has 6.8 GiB of memory" in topo, topo
 
 
 TESTS = [recorded_nodes_are_healthy, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
+         a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]
 
 

@@ -237,12 +237,21 @@ static void check_and_matrix(void **state)
     struct pair pair = open_pair();
     struct berth_health *health;
     static const char *const places[] = {"gpu0"};
-    say(&pair, "{\"verdict\":\"degraded\",\"drain\":false,\"reason\":\"slow\",\"findings\":[{\"severity\":\"warning\",\"place\":\"gpu0\",\"code\":\"c\","
-               "\"text\":\"t\",\"value\":1.5,\"expected\":null,\"unit\":null,\"since_s\":null}],\"last_probe_at_s\":null,\"snapshot\":\"s\",\"origin\":\"live\"}");
+    say(&pair, "{\"verdict\":\"degraded\",\"drain\":false,\"reason\":\"slow\",\"findings\":[{"
+               "\"severity\":\"warning\",\"place\":\"gpu0\",\"code\":\"c\","
+               "\"text\":\"t\",\"value\":1.5,\"expected\":null,\"unit\":null,\"since_s\":null,"
+               "\"explains\":3,"
+               "\"slow\":[{\"series\":\"s\",\"value\":2,\"expected\":4,\"unit\":\"ns\"}]}],\"last_"
+               "probe_at_s\":null,\"snapshot\":\"s\",\"origin\":\"live\"}");
     assert_int_equal(berth_check(pair.berth, places, 1, &health), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Health.Check", "{\"places\":[\"gpu0\"]}");
     assert_int_equal(health->verdict, BERTH_VERDICT_DEGRADED);
     assert_true(health->findings[0].value == 1.5 && isnan(health->findings[0].expected));
+    assert_int_equal(health->findings[0].explains, 3);
+    assert_int_equal(health->findings[0].slow_count, 1);
+    assert_string_equal(health->findings[0].slow[0].series, "s");
+    assert_true(health->findings[0].slow[0].value == 2 &&
+                health->findings[0].slow[0].expected == 4);
     berth_health_free(health);
 
     static const struct berth_pair where[] = {{"how", "read"}};

@@ -111,6 +111,34 @@ static void a_cut_list_clears_nothing(void **state)
     store_close(store);
 }
 
+/* It is kept, so that it knows since when it stands on the day that its cause is mended and it is
+ * not. */
+static void what_another_finding_explains_is_not_listed(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct finding finding[2] = {0};
+    struct judgement both = judgement_of(finding, 2, false);
+    struct finding_kept *list = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    for (int step = 0; step < 4; step++) {
+        finding[1].explained_by = step == 1 || step == 3 ? 1 : 0;
+        assert_int_equal(kept(store, &both, 100 + step), 2);
+        assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+        assert_int_equal(count, step % 2 == 0 ? 2 : 1);
+        assert_true(list[0].finding.since_s == 100 && list[0].cleared_s == 0);
+        free(list);
+    }
+    both.count = 0;
+    assert_int_equal(kept(store, &both, 200), 0);
+    assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].finding.place, "core0");
+    free(list);
+    store_close(store);
+}
+
 static void old_findings_are_forgotten(void **state)
 {
     struct world *world = *state;
@@ -349,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_taken_in_and_remembered),
         TEST(a_cut_list_clears_nothing),
+        TEST(what_another_finding_explains_is_not_listed),
         TEST(old_findings_are_forgotten),
         TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
         TEST(what_failed_is_noted_until_it_works),
