@@ -3,14 +3,20 @@
  * process 1 may run on: a batch system or a user has bound it. A daemon of the system, or a shell that may run anywhere, is none. Reads /proc; any thread.
  */
 #pragma once
+#include <string.h>
+
 #include "claim.h"
 #include "err.h"
 #include "sysio.h"
 
-/* Whether processes may refuse the claim: an ordinary user's, for computing, on this machine. */
-static inline bool claim_jobs_matter(const struct graph *graph, const struct claim *claim)
+/* Whether processes may refuse the claim: an ordinary user's, for computing, on this machine, of
+ * other places than before (NULL: nothing stood). */
+static inline bool claim_jobs_matter(const struct graph *graph, const struct claim *claim,
+                                     const struct claim *before)
 {
-    return !claim->is_admins && claim->purpose == CLAIM_COMPUTE && graph->origin == ORIGIN_LIVE;
+    bool is_more = before == NULL || strcmp(before->places, claim->places) != 0;
+    return is_more && !claim->is_admins && claim->purpose == CLAIM_COMPUTE &&
+           graph->origin == ORIGIN_LIVE;
 }
 
 /* ALREADY_CLAIMED when a job of another user may run on a cpu that the claim for computing covers:

@@ -378,19 +378,16 @@ static enum berth_code try(struct claim_keep *keep, const struct claim *asked, i
     struct claim_limits limits = {(size_t)config->claims_per_user, (size_t)config->claims_in_all, asked->is_admins};
     const struct claim *stands =
         asked->key != NULL ? claim_set_find_key(&keep->claims, asked->uid, asked->key) : NULL;
-    struct attempt attempt = {.before = stands != NULL ? claim_ref((struct claim *)stands) : NULL};
-    if (ttl_s > config->claim_ttl_max_s)
-        ttl_s = config->claim_ttl_max_s;
+    ret->before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
+    ttl_s = ttl_s < config->claim_ttl_max_s ? ttl_s : config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
     make_id(keep, spec.id);
-    enum berth_code code = check_ttl(keep, asked, attempt.before, ttl_s, err);
+    enum berth_code code = check_ttl(keep, asked, ret->before, ttl_s, err);
     if (code == BERTH_OK)
         code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits,
-                             &attempt.claim, err);
-    if (code == BERTH_OK)
-        *ret = attempt;
-    else
-        claim_unref(attempt.before);
+                             &ret->claim, err);
+    if (code != BERTH_OK)
+        claim_unref(ret->before);
     return code;
 }
 
@@ -409,10 +406,8 @@ enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *sp
     enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
     if (code != BERTH_OK)
         return code;
-    bool is_more =
-        attempt.before == NULL || strcmp(attempt.before->places, attempt.claim->places) != 0;
     *ret_jobs_matter =
-        is_more && claim_jobs_matter(sched_snapshot(keep->env.sched)->graph, attempt.claim);
+        claim_jobs_matter(sched_snapshot(keep->env.sched)->graph, attempt.claim, attempt.before);
     undo(keep, &attempt);
     return BERTH_OK;
 }
@@ -424,9 +419,7 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
     enum berth_code code = try(keep, spec, ttl_s, &attempt, err);
     if (code != BERTH_OK)
         return code;
-    if (!has_owner(attempt.before))
-        code = watch_owner(keep, attempt.claim, err);
-    if (code != BERTH_OK) {
+    if (!has_owner(attempt.before) && (code = watch_owner(keep, attempt.claim, err)) != BERTH_OK) {
         undo(keep, &attempt);
         return code;
     }
