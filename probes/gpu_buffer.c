@@ -113,6 +113,8 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
     return false;
 }
 
+const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers) { return buffers->node; }
+
 bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which, struct gpu_memory *ret_memory, struct probe_why *why)
 {
     struct buffer *buffer = &buffers->devices[device][which];

@@ -38,6 +38,9 @@ bool gpu_buffers_new(struct gpu_node *node, size_t host_bytes, size_t device_byt
                      struct probe_why *why);
 void gpu_buffers_free(struct gpu_buffers *buffers); /* NULL is fine */
 
+/* The node they were made for, borrowed. */
+const struct gpu_node *gpu_buffers_node(const struct gpu_buffers *buffers);
+
 /* Own memory of a device, which = 0 or 1. The buffer may be smaller than asked for in gpu_buffers_new: look at bytes. False sets
  * why. The device is current for the calling thread afterwards, here and below. */
 bool gpu_buffers_device(struct gpu_buffers *buffers, int device, int which, struct gpu_memory *ret_memory, struct probe_why *why);

@@ -27,10 +27,6 @@ enum gpu_phase {
 struct gpu_run; /* gpu_run.h: node, trial, buffers, report, wanted, budget */
 struct gpu_cell;
 
-/* Places, besides devices of the node by their index. */
-#define GPU_CELL_NONE        (-1)
-#define GPU_CELL_NUMA(index) (-2 - (index)) /* of gpu_node's numa; and back */
-
 /* Measures the cell and reports its values, or why there are none, by gpu_report.h or gpu_run.h, with the axes that the cell's
  * axes gives. False ends the run: the reader is gone or the device lost. */
 typedef bool (*gpu_measure)(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns);
@@ -46,7 +42,7 @@ struct gpu_cell {
     enum probe_metric metric;
     enum gpu_phase phase;
     int rank;     /* within the phase, lower comes first */
-    int from, to; /* devices of the node, or GPU_CELL_NUMA(index of a NUMA node), or GPU_CELL_NONE */
+    int from, to; /* devices of the node, or GPU_PLACE_NUMA(index of a NUMA node), or GPU_PLACE_NONE */
     gpu_measure measure;
     gpu_axes axes;      /* NULL: none */
     gpu_flows_of flows; /* NULL: it is no set */

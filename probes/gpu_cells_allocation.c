@@ -95,7 +95,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_why why;
     enum gpu_fault fault = GPU_FAULT_OTHER;
     const struct gpu_node *node = run->node;
-    int numa = node->numa[GPU_CELL_NUMA(0) - cell->to];
+    int numa = node->numa[GPU_PLACE_NUMA(0) - cell->to];
     int64_t room = probe_room_bytes("", numa, node->numa_count) / 2;
     struct allocation at = {.run = run,
                             .device = cell->from,
@@ -119,7 +119,7 @@ bool gpu_cells_allocation(const struct gpu_run *run, struct gpu_cells *cells)
             struct gpu_cell cell = {.metric = PROBE_ALLOCATION,
                                     .phase = GPU_PHASE_DETAIL,
                                     .from = device,
-                                    .to = GPU_CELL_NUMA(gpu_run_near(run, device)),
+                                    .to = GPU_PLACE_NUMA(gpu_node_near(run->node, device)),
                                     .measure = measure,
                                     .axes = kind_axes,
                                     .variant = kind};

@@ -27,7 +27,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int cache = run->node->device[cell->from].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    if (!gpu_path_flow(run, &path, cell->from, cell->to, &flow, &why))
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     const struct gpu_shape busy = {.block = BLOCK, .grid = (unsigned)cell->bytes, .unroll = UNROLL};
     if (gpu_node_stream_fits(&run->node->device[cell->from], firsts[path.how], &busy))

@@ -174,7 +174,7 @@ static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, struct
     if (device->kernel[GPU_KERNEL_CHASE] == NULL || device->kernel[GPU_KERNEL_CHASE_BUILD] == NULL)
         return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
     if (cell->to < 0)
-        return gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - cell->to, GPU_MEMORY_PINNED, 0, cell->from, ret_memory, why);
+        return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->to, GPU_MEMORY_PINNED, 0, cell->from, ret_memory, why);
     if (cell->to != cell->from && !device->access[cell->to])
         return probe_why_set(why, "%s has no access to the memory of %s", device->name, node->device[cell->to].name);
     return gpu_buffers_device(run->buffers, cell->to, 0, ret_memory, why);
@@ -295,8 +295,8 @@ bool gpu_cells_chase(const struct gpu_run *run, struct gpu_cells *cells)
         for (int to = 0; ok && to < run->node->device_count; to++)
             ok = list_target(run, cells, device, to);
         for (int index = 0; ok && index < run->node->numa_count; index++)
-            if (full || index == gpu_run_near(run, device))
-                ok = list_target(run, cells, device, GPU_CELL_NUMA(index));
+            if (full || index == gpu_node_near(run->node, device))
+                ok = list_target(run, cells, device, GPU_PLACE_NUMA(index));
     }
     return ok;
 }

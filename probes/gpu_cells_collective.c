@@ -60,7 +60,7 @@ static bool place_own(struct session *session, int i, int device, struct probe_w
 static bool place_host(struct session *session, int i, struct probe_why *why)
 {
     struct gpu_memory memory[2];
-    int device = session->devices[i], numa = gpu_run_near(session->run, device);
+    int device = session->devices[i], numa = gpu_node_near(session->run->node, device);
     for (int which = 0; which < 2; which++)
         if (!gpu_buffers_host(session->run->buffers, numa, GPU_MEMORY_PINNED, which, device, &memory[which], why))
             return false;

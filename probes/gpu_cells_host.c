@@ -72,7 +72,7 @@ static bool measure_curve(struct gpu_run *run, const struct gpu_cell *cell, int6
     struct gpu_path path = path_of(cell);
     struct probe_axes axes = axes_of(cell);
     int device = cell->from >= 0 ? cell->from : cell->to, numa = cell->from >= 0 ? cell->to : cell->from;
-    bool is_near = GPU_CELL_NUMA(gpu_run_near(run, device)) == numa;
+    bool is_near = GPU_PLACE_NUMA(gpu_node_near(run->node, device)) == numa;
     bool few = (path.mechanism == GPU_BY_KERNEL && !wants_all_curves(run) && !stands_for_others(run, device)) ||
                (run->wanted.profile != GPU_FULL && !is_near);
     return gpu_transfer_curve(run, cell, &axes, &path, CURVE_BYTES, few, budget_ns);
@@ -168,6 +168,6 @@ bool gpu_cells_host(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     for (int device = 0; device < run->node->device_count; device++)
         for (int index = 0; index < run->node->numa_count; index++)
-            ok = ok && list_pair(run, cells, GPU_CELL_NUMA(index), device, index == gpu_run_near(run, device));
+            ok = ok && list_pair(run, cells, GPU_PLACE_NUMA(index), device, index == gpu_node_near(run->node, device));
     return ok;
 }

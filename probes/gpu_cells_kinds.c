@@ -39,7 +39,7 @@ static bool memory_of(struct gpu_run *run, enum kind kind, int which, int device
         [PINNED] = GPU_MEMORY_PINNED, [PAGEABLE] = GPU_MEMORY_PAGEABLE, [MANAGED] = GPU_MEMORY_MANAGED};
     return kind == DEVICE
                ? gpu_buffers_device(run->buffers, device, which, ret_memory, why)
-               : gpu_buffers_host(run->buffers, gpu_run_near(run, device), kinds[kind], which, device, ret_memory, why);
+               : gpu_buffers_host(run->buffers, gpu_node_near(run->node, device), kinds[kind], which, device, ret_memory, why);
 }
 
 /* From the call until the copy is done. The call that blocks is in the default stream, and may come back before: between two
@@ -109,6 +109,6 @@ bool gpu_cells_kinds(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 && device < run->node->device_count;
          device++)
-        ok = list_copies(run, cells, device, GPU_CELL_NUMA(gpu_run_near(run, device)));
+        ok = list_copies(run, cells, device, GPU_PLACE_NUMA(gpu_node_near(run->node, device)));
     return ok;
 }

@@ -86,11 +86,11 @@ static bool report(struct gpu_run *run, const struct gpu_cell *cell, struct nois
 static bool prepare(struct noisy *noisy, const struct gpu_cell *cell, struct probe_why *why)
 {
     const struct gpu_node *node = noisy->run->node;
-    int place = cell->to, numa = node->numa[GPU_CELL_NUMA(0) - place];
+    int place = cell->to, numa = node->numa[GPU_PLACE_NUMA(0) - place];
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = (enum gpu_how)cell->variant, .kind = GPU_MEMORY_PINNED};
     bool reads = path.how == GPU_HOW_READ;
     /* To read is a way from that memory, to write one to it. */
-    if (!gpu_path_flow(noisy->run, &path, reads ? place : cell->from, reads ? cell->from : place, &noisy->flow, why))
+    if (!gpu_path_flow(noisy->run->buffers, &path, reads ? place : cell->from, reads ? cell->from : place, &noisy->flow, why))
         return false;
     noisy->flow.op.bytes = noisy->flow.span < FLOW_BYTES ? noisy->flow.span : FLOW_BYTES;
     noisy->flow.count = FLOW_COUNT;
@@ -153,7 +153,7 @@ bool gpu_cells_noise(const struct gpu_run *run, struct gpu_cells *cells)
             struct gpu_cell cell = {.metric = PROBE_MEMORY_BANDWIDTH,
                                     .phase = GPU_PHASE_DETAIL,
                                     .from = device,
-                                    .to = GPU_CELL_NUMA(gpu_run_near(run, device)),
+                                    .to = GPU_PLACE_NUMA(gpu_node_near(run->node, device)),
                                     .measure = measure,
                                     .axes = axes_of,
                                     .variant = hows[i]};

@@ -197,7 +197,7 @@ static bool place_flags(struct gpu_run *run, const struct gpu_cell *cell, struct
     if (cell->variant != FLAGS_FROM && !map_own(run, cell->to, &own, why))
         return false;
     *ret_own = own;
-    if (!gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - cell->from, GPU_MEMORY_PINNED, 0, cell->to, &host, why))
+    if (!gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->from, GPU_MEMORY_PINNED, 0, cell->to, &host, why))
         return false;
     char *polled_here = cell->variant == FLAGS_TO ? own.base : host.host;
     char *polled_there = cell->variant == FLAGS_FROM ? host.host : own.base;
@@ -218,7 +218,7 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
     enum gpu_fault fault = GPU_FAULT_OTHER;
     int64_t end_ns = probe_clock_ns() + budget_ns;
     struct gpu_player player = {
-        .numa = run->node->numa[GPU_CELL_NUMA(0) - cell->from], .rounds = ROUNDS, .skip = SKIPPED, .limit_ns = LIMIT_NS};
+        .numa = run->node->numa[GPU_PLACE_NUMA(0) - cell->from], .rounds = ROUNDS, .skip = SKIPPED, .limit_ns = LIMIT_NS};
     unsigned n = 0;
     bool ok = find_side(run, cell->to, false, &side, &why) && place_flags(run, cell, &side, &player, &own, &why);
     for (bool enough = false; ok && !enough;) {
@@ -246,7 +246,7 @@ bool gpu_cells_pingpong(const struct gpu_run *run, struct gpu_cells *cells)
                 ok = cell.from == cell.to || gpu_cells_add(run, cells, &cell);
             cell.measure = measure_host;
             for (int index = 0; ok && index < run->node->numa_count; index++) {
-                cell.from = GPU_CELL_NUMA(index);
+                cell.from = GPU_PLACE_NUMA(index);
                 ok = gpu_cells_add(run, cells, &cell);
             }
         }

@@ -60,7 +60,7 @@ static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, int pl
 {
     if (place >= 0)
         return gpu_buffers_device(run->buffers, place, which, ret_memory, why);
-    return gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - place, GPU_MEMORY_PINNED, which, cell->from, ret_memory, why);
+    return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which, cell->from, ret_memory, why);
 }
 
 /* a and b lie in the first buffer of a place, c in its second. The side is what the smallest of them all holds, whatever lies
@@ -155,7 +155,7 @@ bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells)
         for (int to = 0; ok && to < run->node->device_count; to++)
             ok = list_target(run, cells, device, to);
         for (int index = 0; ok && index < run->node->numa_count; index++)
-            ok = list_target(run, cells, device, GPU_CELL_NUMA(index));
+            ok = list_target(run, cells, device, GPU_PLACE_NUMA(index));
     }
     return ok;
 }

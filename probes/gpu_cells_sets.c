@@ -158,13 +158,13 @@ static bool measure_set(struct gpu_run *run, const struct gpu_cell *cell, enum g
     enum gpu_fault fault;
     size_t count = cell->flows(run, cell, ends);
     for (size_t i = 0; i < count; i++)
-        if (!gpu_path_flow(run, &path, ends[i][0], ends[i][1], &flows[i], &why))
+        if (!gpu_path_flow(run->buffers, &path, ends[i][0], ends[i][1], &flows[i], &why))
             return gpu_run_failed(run, cell, &axes, GPU_FAULT_OTHER, &why);
     if (both_with_host && mechanism == GPU_BY_KERNEL) {
         int device = ends[0][0] >= 0 ? ends[0][0] : ends[0][1], numa = ends[0][0] >= 0 ? ends[0][1] : ends[0][0];
-        if (!gpu_together_find(run, device, numa, &fault, &why))
+        if (!gpu_together_find(&run->together, device, numa, &fault, &why))
             return gpu_run_failed(run, cell, &axes, fault, &why);
-        gpu_together_share(run, flows, count);
+        gpu_together_share(&run->together, flows, count);
     } else {
         gpu_path_share(run->node, flows, count);
     }
@@ -180,7 +180,7 @@ static size_t host_flows(const struct gpu_run *run, const struct gpu_cell *cell,
     int direction = cell->variant % DIRECTION_COUNT, index = cell->variant / VARIANT_COUNT - 1;
     size_t count = 0;
     for (int device = 0; device < run->node->device_count; device++) {
-        int numa = GPU_CELL_NUMA(index >= 0 ? index : gpu_run_near(run, device));
+        int numa = GPU_PLACE_NUMA(index >= 0 ? index : gpu_node_near(run->node, device));
         for (int back = 0; back < 2; back++) {
             if (!((uint64_t)cell->bytes >> device & 1) || direction == (back ? TO_DEVICES : TO_HOST))
                 continue;
@@ -239,8 +239,8 @@ static bool list_host(const struct gpu_run *run, struct gpu_cells *cells, struct
                                                                              : PROBE_HOST_GPU_KERNEL_CONCURRENT,
                                         .phase = mechanism == GPU_BY_ENGINE ? GPU_PHASE_SETS : GPU_PHASE_DETAIL,
                                         .rank = i < (size_t)run->node->device_count + 1 ? 0 : 1,
-                                        .from = GPU_CELL_NONE,
-                                        .to = GPU_CELL_NONE,
+                                        .from = GPU_PLACE_NONE,
+                                        .to = GPU_PLACE_NONE,
                                         .variant = VARIANT(mechanism, direction),
                                         .bytes = (int64_t)masks[i],
                                         .measure = measure_host,
@@ -260,12 +260,12 @@ static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
     for (int index = 0; ok && run->wanted.profile == GPU_FULL && devices > 1 && index < run->node->numa_count; index++) {
         bool far = false;
         for (int device = 0; device < devices; device++)
-            far |= gpu_run_near(run, device) != index;
+            far |= gpu_node_near(run->node, device) != index;
         for (int direction = 0; ok && far && direction < DIRECTION_COUNT; direction++) {
             struct gpu_cell cell = {.metric = PROBE_HOST_GPU_COPY_ENGINE_CONCURRENT,
                                     .phase = GPU_PHASE_DETAIL,
-                                    .from = GPU_CELL_NONE,
-                                    .to = GPU_CELL_NONE,
+                                    .from = GPU_PLACE_NONE,
+                                    .to = GPU_PLACE_NONE,
                                     .variant = VARIANT_NUMA(index) + VARIANT(GPU_BY_ENGINE, direction),
                                     .bytes = (int64_t)(devices == 64 ? UINT64_MAX : (UINT64_C(1) << devices) - 1),
                                     .measure = measure_host,
@@ -282,8 +282,8 @@ static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t
     struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL_CONCURRENT : PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
                             .phase = by_kernel ? GPU_PHASE_DETAIL : GPU_PHASE_SETS,
                             .rank = rank,
-                            .from = GPU_CELL_NONE,
-                            .to = GPU_CELL_NONE,
+                            .from = GPU_PLACE_NONE,
+                            .to = GPU_PLACE_NONE,
                             .variant = variant,
                             .bytes = number,
                             .axes = peer_axes,

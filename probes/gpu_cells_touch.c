@@ -95,7 +95,7 @@ static bool measure_first_touch(struct gpu_run *run, const struct gpu_cell *cell
     struct probe_summary rate;
     struct probe_why why;
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run, &path, cell->from, cell->to, &at.flow, &why))
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     /* These kinds have one address for host and devices. */
     at.host = (char *)(uintptr_t)(path.how == GPU_HOW_READ ? at.flow.op.from : at.flow.op.to);
@@ -160,7 +160,7 @@ static bool measure_share(struct gpu_run *run, const struct gpu_cell *cell, int6
     struct probe_why why;
     enum gpu_fault fault = GPU_FAULT_OTHER;
     size_t count = 0;
-    if (!gpu_path_flow(run, &path, cell->from, cell->to, &at.flow, &why))
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.flow, &why))
         return gpu_run_failed(run, cell, &axes, fault, &why);
     at.host = (char *)(uintptr_t)at.flow.op.to;
     for (; count < sizeof sizes / sizeof sizes[0] && (uint64_t)sizes[count] <= at.flow.span; count++) {
@@ -195,7 +195,7 @@ bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells)
     bool ok = true;
     for (int device = 0; run->wanted.profile == GPU_FULL && ok && run->node->numa_count > 0 && device < run->node->device_count;
          device++) {
-        int numa = GPU_CELL_NUMA(gpu_run_near(run, device));
+        int numa = GPU_PLACE_NUMA(gpu_node_near(run->node, device));
         ok = list_paths(run, cells, device, numa) && list_shares(run, cells, device, numa);
     }
     return ok;

@@ -187,7 +187,7 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
         /* What reads the host's memory goes from it, what writes it to it. */
         bool back = target == GPU_TUNE_HOST && way == GPU_HOW_WRITE;
         int64_t end_ns = probe_clock_ns() + budget_ns / ways;
-        if (!gpu_path_flow(run, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
+        if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from, back ? cell->from : cell->to, &flow, &why) ||
             !find_bytes(run, &flow, target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &fault, &why) ||
             !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &fault, &why))
             return gpu_run_failed(run, cell, NULL, fault, &why);
@@ -232,7 +232,7 @@ bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells)
         } targets[] = {
             [GPU_TUNE_OWN] = {PROBE_MEMORY_BANDWIDTH, i, i, true},
             [GPU_TUNE_PEER] = {PROBE_GPU_GPU_KERNEL, i, peer, peer >= 0},
-            [GPU_TUNE_HOST] = {PROBE_HOST_GPU_KERNEL, GPU_CELL_NUMA(gpu_run_near(run, i)), i, run->node->numa_count > 0},
+            [GPU_TUNE_HOST] = {PROBE_HOST_GPU_KERNEL, GPU_PLACE_NUMA(gpu_node_near(run->node, i)), i, run->node->numa_count > 0},
         };
         for (int target = 0; is_first(run->node, i) && target < GPU_TUNE_TARGET_COUNT; target++) {
             struct gpu_cell cell = {.metric = targets[target].metric,

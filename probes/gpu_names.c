@@ -18,7 +18,7 @@ static bool is_numa(const struct gpu_node *node, const char *name)
     char own[24];
     bool found = false;
     for (int i = 0; i < node->numa_count && !found; i++) {
-        gpu_report_place(node, GPU_CELL_NUMA(i), own, sizeof own);
+        gpu_report_place(node, GPU_PLACE_NUMA(i), own, sizeof own);
         found = strcmp(own, name) == 0;
     }
     return found;

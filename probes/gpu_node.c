@@ -322,6 +322,14 @@ void gpu_node_close(struct gpu_node *node)
     memset(node, 0, sizeof *node);
 }
 
+int gpu_node_near(const struct gpu_node *node, int device)
+{
+    for (int i = 0; i < node->numa_count; i++)
+        if (node->numa[i] == node->device[device].attribute[GPU_ATTRIBUTE_HOST_NUMA])
+            return i;
+    return 0;
+}
+
 bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why)
 {
     const struct gpu_device *wanted = &node->device[device];

@@ -14,6 +14,10 @@
 #define GPU_NUMAS_MAX   64
 #define GPU_STREAMS     8 /* kept open on each device: one to all the others of eight */
 
+/* Places of a node as numbers: devices have their index, and NUMA nodes the number of their index in numa, and back. */
+#define GPU_PLACE_NONE        (-1)
+#define GPU_PLACE_NUMA(index) (-2 - (index))
+
 enum gpu_kernel {
     GPU_KERNEL_GATE,
     GPU_KERNEL_READ, /* unroll 1, and by gpu_node_stream_kernel the others */
@@ -95,6 +99,9 @@ bool gpu_node_stream_fits(const struct gpu_device *device, enum gpu_kernel first
 
 /* Whether text names the device: its PCI address as any runtime writes it, or its UUID. */
 bool gpu_node_is(const char *pci, const char *uuid, const char *text);
+
+/* The index in numa of the NUMA node next to the device; 0 where nothing is known. */
+int gpu_node_near(const struct gpu_node *node, int device);
 
 /* Makes it current for the calling thread; false sets why. */
 bool gpu_node_enter(const struct gpu_node *node, int device, struct probe_why *why);

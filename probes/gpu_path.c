@@ -28,12 +28,13 @@ static bool take_part(struct gpu_memory *memory, int index, int count, struct pr
 }
 
 /* The memory at one end. other is the device at the other end, which tells the parts of a shared target apart. */
-static bool end_of(struct gpu_run *run, const struct gpu_path *path, int place, int which, int device, int other,
+static bool end_of(struct gpu_buffers *buffers, const struct gpu_path *path, int place, int which, int device, int other,
                    struct gpu_memory *ret_memory, struct probe_why *why)
 {
-    bool ok = place >= 0 ? gpu_buffers_device(run->buffers, place, which, ret_memory, why)
-                         : gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - place, path->kind, which, device, ret_memory, why);
-    return ok && (!path->shared || take_part(ret_memory, place >= 0 ? other : device, run->node->device_count, why));
+    bool ok = place >= 0 ? gpu_buffers_device(buffers, place, which, ret_memory, why)
+                         : gpu_buffers_host(buffers, GPU_PLACE_NUMA(0) - place, path->kind, which, device, ret_memory, why);
+    return ok &&
+           (!path->shared || take_part(ret_memory, place >= 0 ? other : device, gpu_buffers_node(buffers)->device_count, why));
 }
 
 /* Where data come from and go to, and who moves them. */
@@ -60,10 +61,10 @@ static struct way way_of(const struct gpu_path *path, int from, int to)
     return way;
 }
 
-bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
+bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
                    struct probe_why *why)
 {
-    const struct gpu_node *node = run->node;
+    const struct gpu_node *node = gpu_buffers_node(buffers);
     struct way way = way_of(path, from, to);
     if (!node->device[way.device].usable)
         return probe_why_set(why, "%.190s", node->device[way.device].why.text);
@@ -77,9 +78,9 @@ bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, i
             return probe_why_set(why, "%.190s", node->kernels_why.text[0] != '\0' ? node->kernels_why.text : "no such kernel");
     }
     struct gpu_memory source = {0}, target = {0};
-    if (way.reads && !end_of(run, path, way.from, 0, way.device, way.to >= 0 ? way.to : way.device, &source, why))
+    if (way.reads && !end_of(buffers, path, way.from, 0, way.device, way.to >= 0 ? way.to : way.device, &source, why))
         return false;
-    if (way.writes && !end_of(run, path, way.to, 1, way.device, way.from >= 0 ? way.from : way.device, &target, why))
+    if (way.writes && !end_of(buffers, path, way.to, 1, way.device, way.from >= 0 ? way.from : way.device, &target, why))
         return false;
     flow.op.from = source.address;
     flow.op.to = target.address;

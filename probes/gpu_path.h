@@ -2,7 +2,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "gpu_run.h"
+#include "gpu_buffer.h"
+#include "gpu_trial.h"
 
 struct gpu_path {
     enum gpu_mechanism mechanism;
@@ -15,7 +16,7 @@ struct gpu_path {
 /* From place to place, at least one of them a device. By kernel between devices, and in a device's own memory, from is the device
  * whose kernel accesses to's memory; else data go from from to to. The flow has its op without bytes, and its span. False sets
  * why: memory that is not to be had, no access between the devices, no kernels. */
-bool gpu_path_flow(struct gpu_run *run, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
+bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int from, int to, struct gpu_flow *ret_flow,
                    struct probe_why *why);
 
 /* For flows that run together: kernels of one device share it, or the first would fill it and the others wait until it has

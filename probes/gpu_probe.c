@@ -320,7 +320,7 @@ static bool skip_empty(struct gpu_run *run, const struct gpu_cells *cells)
         for (size_t j = 0; j < cells->count && !found; j++)
             found = cells->item[j].metric == metrics[i].metric;
         const char *why = run->wanted.place_count > 0 ? "none between the wanted places" : metrics[i].why;
-        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_CELL_NONE, GPU_CELL_NONE, &axes, why))
+        if (!found && !gpu_report_skip(run->report, run->node, metrics[i].metric, GPU_PLACE_NONE, GPU_PLACE_NONE, &axes, why))
             return false;
     }
     return true;
@@ -377,11 +377,12 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     enum gpu_fault fault = GPU_FAULT_OTHER;
     if (gpu_trial_new(node, &run->trial, &fault, why) && gpu_buffers_new(node, host_bytes, DEVICE_BYTES, &run->buffers, why)) {
         gpu_times_add(times, GPU_TIME_BUFFERS, probe_clock_ns());
+        run->together = (struct gpu_together){.trial = run->trial, .buffers = run->buffers};
         status = run_cells(run, options, driver, times, why);
     } else if (!print_run(run, options, driver)) {
         status = GPU_PROBE_GONE;
     } else if (fault == GPU_FAULT_LOST) {
-        const struct gpu_cell none = {.from = GPU_CELL_NONE, .to = GPU_CELL_NONE};
+        const struct gpu_cell none = {.from = GPU_PLACE_NONE, .to = GPU_PLACE_NONE};
         run->lost = *why;
         status = report_lost(run, &none) ? GPU_PROBE_FAILED : GPU_PROBE_GONE;
     }

@@ -10,10 +10,10 @@ void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, si
 {
     if (place >= 0)
         snprintf(ret_name, size, "%s", node->device[place].name);
-    else if (place == GPU_CELL_NONE)
+    else if (place == GPU_PLACE_NONE)
         snprintf(ret_name, size, "machine0");
     else
-        snprintf(ret_name, size, "numa%d", node->numa[GPU_CELL_NUMA(0) - place]);
+        snprintf(ret_name, size, "numa%d", node->numa[GPU_PLACE_NUMA(0) - place]);
 }
 
 static struct probe_axes all_axes(const struct gpu_report *report, enum probe_metric metric, const struct probe_axes *axes)
@@ -183,7 +183,7 @@ bool gpu_report_skip_set(struct gpu_report *report, const struct gpu_node *node,
                          const int (*ends)[2], size_t count, const char *why)
 {
     struct probe_line line;
-    begin(report, &line, "skip", node, metric, GPU_CELL_NONE, GPU_CELL_NONE, axes);
+    begin(report, &line, "skip", node, metric, GPU_PLACE_NONE, GPU_PLACE_NONE, axes);
     probe_line_text(&line, "why", why);
     probe_line_open_list(&line, "flows");
     if (report->out == NULL)

@@ -25,7 +25,7 @@ struct gpu_report {
 };
 
 /* The name of a place as the record says it: a device's PCI address, "numaN" of the operating system, "machine0" for
- * GPU_CELL_NONE. Places are numbered as in gpu_cell.h. */
+ * GPU_PLACE_NONE. Places are numbered as in gpu_node.h. */
 void gpu_report_place(const struct gpu_node *node, int place, char *ret_name, size_t size);
 
 /* Before a cell: what is being measured, so that a watchdog can name what hung. A progress record with the key "cell": as

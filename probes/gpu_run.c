@@ -43,17 +43,9 @@ bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from
     return found && wanted->metrics[metric];
 }
 
-int gpu_run_near(const struct gpu_run *run, int device)
-{
-    for (int i = 0; i < run->node->numa_count; i++)
-        if (run->node->numa[i] == run->node->device[device].attribute[GPU_ATTRIBUTE_HOST_NUMA])
-            return i;
-    return 0;
-}
-
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device)
 {
-    int near = gpu_run_near(run, device);
+    int near = gpu_node_near(run->node, device);
     if (near >= run->node->numa_count)
         return NULL;
     if (!run->seated[near])

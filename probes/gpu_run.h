@@ -10,6 +10,7 @@
 #include "gpu_node.h"
 #include "gpu_report.h"
 #include "gpu_seats.h"
+#include "gpu_together.h"
 #include "gpu_trial.h"
 #include "probe_random.h"
 
@@ -38,10 +39,7 @@ struct gpu_run {
     struct gpu_seats seats[GPU_NUMAS_MAX];
     bool seated[GPU_NUMAS_MAX]; /* which of them were looked for */
     float peer_bytes_per_s[GPU_DEVICES_MAX][GPU_DEVICES_MAX]; /* by copy engine, 0: not measured; for which pairs look alike */
-    struct {
-        bool is_known;
-        double writes; /* blocks of what writes for each multiprocessor, 0: an even share */
-    } together[GPU_DEVICES_MAX]; /* of kernels both ways with the host: gpu_together.h */
+    struct gpu_together together;                             /* of kernels both ways with the host */
     struct probe_why lost;                                    /* a device was lost: why the run ends */
 };
 
@@ -60,10 +58,7 @@ void gpu_cells_done(struct gpu_cells *cells);
  * its UUID. */
 bool gpu_run_wants(const struct gpu_run *run, enum probe_metric metric, int from, int to);
 
-/* The node's NUMA node (its index) next to the device; 0 where nothing is known. */
-int gpu_run_near(const struct gpu_run *run, int device);
-
-/* CPUs of that NUMA node: where the device is called from. Looked for once for each node. */
+/* CPUs of the NUMA node next to the device: where the device is called from. Looked for once for each node. */
 const struct gpu_seats *gpu_run_seats(struct gpu_run *run, int device);
 
 /* "metric from to", and of a set its flows, "metric machine0 machine0 FROM>TO+FROM>TO:direction=read", or their number and a digest where they are too long for it. Without

@@ -50,41 +50,42 @@ size_t gpu_together_best(const double *sums, size_t count)
     return best;
 }
 
-bool gpu_together_find(struct gpu_run *run, int device, int numa, enum gpu_fault *ret_fault, struct probe_why *why)
+bool gpu_together_find(struct gpu_together *together, int device, int numa, enum gpu_fault *ret_fault, struct probe_why *why)
 {
-    const struct gpu_node *node = run->node;
+    const struct gpu_node *node = gpu_trial_node(together->trial);
     struct gpu_path path = {.mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .shared = true};
     struct gpu_flow flows[2];
     double sums[TRIES];
     *ret_fault = GPU_FAULT_OTHER;
-    if (run->together[device].is_known)
+    if (together->device[device].is_known)
         return true;
     for (size_t i = 0; i < TRIES; i++) {
         struct probe_summary rates[2], sum;
-        if (!gpu_path_flow(run, &path, numa, device, &flows[0], why) || !gpu_path_flow(run, &path, device, numa, &flows[1], why))
+        if (!gpu_path_flow(together->buffers, &path, numa, device, &flows[0], why) ||
+            !gpu_path_flow(together->buffers, &path, device, numa, &flows[1], why))
             return false;
         share(node, tries[i], flows, 2);
-        if (!gpu_rate_together(run->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault, why))
+        if (!gpu_rate_together(together->trial, flows, 2, LEG_NS, 0, 0, rates, &sum, ret_fault, why))
             return false;
         sums[i] = sum.value;
     }
     size_t best = gpu_together_best(sums, TRIES);
     for (int i = 0; i < node->device_count; i++)
         if (strcmp(node->device[i].model, node->device[device].model) == 0) {
-            run->together[i].is_known = true;
-            run->together[i].writes = tries[best];
+            together->device[i].is_known = true;
+            together->device[i].writes = tries[best];
         }
     return true;
 }
 
-void gpu_together_share(const struct gpu_run *run, struct gpu_flow *flows, size_t count)
+void gpu_together_share(const struct gpu_together *together, struct gpu_flow *flows, size_t count)
 {
     /* Devices of several models each have their own. */
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
         while (end < count && flows[end].op.device == flows[i].op.device)
             end++;
-        share(run->node, run->together[flows[i].op.device].writes, &flows[i], end - i);
+        share(gpu_trial_node(together->trial), together->device[flows[i].op.device].writes, &flows[i], end - i);
         i = end;
     }
 }

@@ -31,8 +31,8 @@ bool gpu_transfer_rate(struct gpu_run *run, const struct gpu_cell *cell, const s
     struct probe_summary rates[2], sum;
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run, path, cell->from, cell->to, &flows[0], &why) ||
-        (back != NULL && !gpu_path_flow(run, back, cell->to, cell->from, &flows[1], &why)) ||
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flows[0], &why) ||
+        (back != NULL && !gpu_path_flow(run->buffers, back, cell->to, cell->from, &flows[1], &why)) ||
         !gpu_rate_together(run->trial, flows, back == NULL ? 1 : 2, leg_ns, least, budget_ns, rates, &sum, &fault, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     scale(&sum, factor);
@@ -101,7 +101,7 @@ bool gpu_transfer_curve(struct gpu_run *run, const struct gpu_cell *cell, const 
     struct gpu_starts starts = {0};
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
-    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     size_t count = gpu_transfer_sizes(most < flow.span ? most : flow.span, few, samples);
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
@@ -121,7 +121,7 @@ bool gpu_transfer_latency(struct gpu_run *run, const struct gpu_cell *cell, cons
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     probe_axes_add(&called, "clock", "call");
-    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why) && gpu_run_failed(run, cell, &called, fault, &why);
     flow.op.bytes = GPU_TRANSFER_LATENCY_BYTES;
     bool ok = gpu_rate_times(run->trial, &flow.op, flow.span, &sample, &one, &run->random, budget_ns / 2, &fault, &why)
@@ -169,7 +169,7 @@ bool gpu_transfer_called_rate(struct gpu_run *run, const struct gpu_cell *cell, 
     struct probe_why why = {0};
     enum gpu_fault fault = GPU_FAULT_OTHER;
     unsigned n;
-    if (!gpu_path_flow(run, path, cell->from, cell->to, &flow, &why))
+    if (!gpu_path_flow(run->buffers, path, cell->from, cell->to, &flow, &why))
         return gpu_run_failed(run, cell, axes, fault, &why);
     bool ok = call_rates(run, &flow, probe_clock_ns() + budget_ns, samples, &n, &fault, &why);
     gpu_seats_leave(gpu_run_seats(run, flow.op.device));

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gpu_run.h"
+#include "gpu_node.h"
+#include "gpu_trial.h"
 
 /* Beside the ways of enum gpu_how, in a peer's memory: copying from there into its own. */
 #define GPU_TUNE_PULL 3

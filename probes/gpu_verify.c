@@ -33,7 +33,7 @@ static bool end_of(struct gpu_run *run, int place, int other, int which, struct 
 {
     *ret_end = (struct end){.place = place, .device = place >= 0 ? place : other};
     bool ok = place >= 0 ? gpu_buffers_device(run->buffers, place, which, &ret_end->memory, why)
-                         : gpu_buffers_host(run->buffers, GPU_CELL_NUMA(0) - place, GPU_MEMORY_PINNED, which, other,
+                         : gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which, other,
                                             &ret_end->memory, why);
     return ok && (ret_end->memory.bytes >= BYTES + 16 || probe_why_set(why, "too little memory"));
 }
@@ -213,8 +213,8 @@ bool gpu_verify(const struct gpu_run *run, struct gpu_cells *cells)
     for (int a = 0; a < run->node->device_count; a++) {
         for (int i = 0; i < run->node->numa_count; i++)
             for (int variant = ENGINE; variant <= KERNEL_PUSHED; variant += KERNEL_PUSHED)
-                ok = ok && list_path(run, cells, a, GPU_CELL_NUMA(i), variant) &&
-                     list_path(run, cells, GPU_CELL_NUMA(i), a, variant);
+                ok = ok && list_path(run, cells, a, GPU_PLACE_NUMA(i), variant) &&
+                     list_path(run, cells, GPU_PLACE_NUMA(i), a, variant);
         for (int b = 0; b < run->node->device_count; b++)
             for (int variant = ENGINE; a != b && variant <= KERNEL_PULLED; variant++)
                 ok = ok && list_path(run, cells, a, b, variant);

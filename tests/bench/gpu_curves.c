@@ -41,8 +41,10 @@ struct errors {
 
 struct bench {
     struct gpu_node node;
-    struct gpu_run run;
-    struct gpu_report report;
+    struct gpu_trial *trial;
+    struct gpu_buffers *buffers;
+    struct gpu_seats seats; /* of the device whose curve is looked at */
+    struct probe_random random;
     struct errors queued, called;
     size_t calls, calls_within; /* of those of which the record says how far they are apart */
     int64_t budget_ns;
@@ -83,7 +85,7 @@ static bool place_of(const struct gpu_node *node, const char *name, int *ret_pla
         }
     for (int i = 0; strncmp(name, "numa", 4) == 0 && i < node->numa_count; i++)
         if (node->numa[i] == atoi(name + 4)) {
-            *ret_place = GPU_CELL_NUMA(i);
+            *ret_place = GPU_PLACE_NUMA(i);
             return true;
         }
     return false;
@@ -165,8 +167,8 @@ static bool try_size(struct bench *bench, const struct gpu_flow *flow, uint64_t 
     unsigned count;
     size_t one = 1;
     op.bytes = bytes;
-    if (!gpu_rate_times(bench->run.trial, &op, flow->span, &sample, &one, &bench->run.random, bench->budget_ns, &fault, why) ||
-        !gpu_rate_calls(bench->run.trial, &op, 1, GPU_RATE_CALLS, gpu_run_seats(&bench->run, op.device), bench->budget_ns, calls, &count, &fault, why))
+    if (!gpu_rate_times(bench->trial, &op, flow->span, &sample, &one, &bench->random, bench->budget_ns, &fault, why) ||
+        !gpu_rate_calls(bench->trial, &op, 1, GPU_RATE_CALLS, &bench->seats, bench->budget_ns, calls, &count, &fault, why))
         return false;
     double predicted = curve_fit_time_ns(curve, (double)bytes), called = curve_fit_called_ns(predicted, starts->call_ns, starts->queue_ns);
     note(&bench->queued, predicted, sample.ns.value);
@@ -201,16 +203,17 @@ static void try_curve(struct bench *bench, json_t *record)
     printf("%-20s %-14s %-14s %-20s", metric, names[0], names[1], text);
     free(text);
     bool ok = fit(json_object_get(record, "samples"), &curve);
-    if (!ok || !gpu_path_flow(&bench->run, &path, from, to, &flow, &why)) {
+    if (!ok || !gpu_path_flow(bench->buffers, &path, from, to, &flow, &why)) {
         printf("  %s\n", ok ? why.text : "no curve");
         return;
     }
+    gpu_seats_find("", bench->node.numa[gpu_node_near(&bench->node, flow.op.device)], &bench->seats);
     size_t first[] = {bench->queued.count, bench->called.count};
     struct starts starts = {number_of(record, "t0_call_ns"), (number_of(record, "t0_call_high_ns") - number_of(record, "t0_call_low_ns")) / 2, number_of(record, "t0_queue_ns")};
     if (bench->all)
         putchar('\n');
     for (int i = 0; ok && i < OCTAVES; i++) {
-        uint64_t octave = LEAST_BYTES << i, bytes = octave + probe_random_below(&bench->run.random, octave / 16) * 16;
+        uint64_t octave = LEAST_BYTES << i, bytes = octave + probe_random_below(&bench->random, octave / 16) * 16;
         if (bytes <= flow.span)
             ok = try_size(bench, &flow, bytes, &curve, &starts, &why);
     }
@@ -239,14 +242,14 @@ int main(int argc, char **argv)
         die(64, "gpu_curves RECORD [SEED] [PER_SIZE_MS] [all]");
     bench->budget_ns = (argc > 3 ? atoll(argv[3]) : 5) * 1000000;
     bench->all = argc > 4;
-    struct gpu_run *run = &bench->run;
-    *run = (struct gpu_run){.node = &bench->node, .report = &bench->report, .random = {argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
+    bench->random = (struct probe_random){argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
     struct gpu_api *api = open_node(&bench->node);
     int driver = 0;
     (void)api->version(api, &driver);
     gpu_tune_default(&bench->node);
     enum gpu_fault fault;
-    if (!gpu_trial_new(&bench->node, &run->trial, &fault, &why) || !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &run->buffers, &why))
+    if (!gpu_trial_new(&bench->node, &bench->trial, &fault, &why) ||
+        !gpu_buffers_new(&bench->node, (size_t)1 << 30, (size_t)1 << 30, &bench->buffers, &why))
         die(70, "%s", why.text);
     json_t *records = json_array();
     char *line = NULL;
@@ -266,8 +269,8 @@ int main(int argc, char **argv)
     bool queued = is_met("queued", &bench->queued), called = is_met("called", &bench->called);
     if (bench->calls > 0)
         printf("single calls, %zu: %.1f %% within what the record says of 95 %%\n", bench->calls, 100 * (double)bench->calls_within / (double)bench->calls);
-    gpu_buffers_free(run->buffers);
-    gpu_trial_free(run->trial);
+    gpu_buffers_free(bench->buffers);
+    gpu_trial_free(bench->trial);
     gpu_node_close(&bench->node);
     gpu_api_free(api);
     json_decref(records);

@@ -46,8 +46,8 @@ static void both_ways_of_two_devices(void **state)
     gpu_cells_done(&cells);
     assert_true(gpu_cells_host(run, &cells));
     for (int a = 0; a < 2; a++) {
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, a, GPU_CELL_NUMA(0)), 2);
-        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, GPU_CELL_NUMA(0), a), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, a, GPU_PLACE_NUMA(0)), 2);
+        assert_int_equal(count(&cells, PROBE_HOST_GPU_KERNEL, GPU_PHASE_CURVES, GPU_PLACE_NUMA(0), a), 2);
     }
     gpu_cells_done(&cells);
     free(run);
@@ -77,7 +77,7 @@ static void every_pair_of_few_devices(void **state)
     gpu_cells_done(&cells);
     assert_true(gpu_cells_host(run, &cells));
     for (int a = 0; a < 4; a++) {
-        int numa = GPU_CELL_NUMA(0);
+        int numa = GPU_PLACE_NUMA(0);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, a, numa), 2);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_RATES, numa, a), 2);
         assert_int_equal(count(&cells, PROBE_HOST_GPU_COPY_ENGINE, GPU_PHASE_DETAIL, a, numa), 1); /* pageable */
@@ -151,8 +151,8 @@ static void only_what_is_wanted(void **state)
         assert_true(cells.item[i].from == 2 || cells.item[i].to == 2);
         assert_int_not_equal(cells.item[i].metric, PROBE_GPU_GPU_KERNEL);
     }
-    assert_true(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_CELL_NUMA(0), 2));
-    assert_false(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_CELL_NUMA(0), 1));
+    assert_true(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 2));
+    assert_false(gpu_run_wants(run, PROBE_COPY_LATENCY, GPU_PLACE_NUMA(0), 1));
     gpu_cells_done(&cells);
     free(run);
     free(fake);

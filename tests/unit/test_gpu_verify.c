@@ -32,6 +32,7 @@ static void begin(struct rig *rig, int devices)
     enum gpu_fault fault;
     assert_true(gpu_trial_new(&rig->fake->node, &rig->run->trial, &fault, &why));
     assert_true(gpu_buffers_new(&rig->fake->node, (size_t)64 << 20, (size_t)1 << 30, &rig->run->buffers, &why));
+    rig->run->together = (struct gpu_together){.trial = rig->run->trial, .buffers = rig->run->buffers};
 }
 
 static void end(struct rig *rig)
@@ -183,15 +184,15 @@ static void kernels_both_ways_share(void **state)
     struct gpu_flow flows[4];
     for (int found = 0; found < 3; found++) {
         if (found == 1) {
-            assert_true(gpu_together_find(rig.run, 0, 1, &fault, &why)); /* the fake's peer for the host */
-            assert_true(rig.run->together[1].is_known && rig.run->together[1].writes == 0);
+            assert_true(gpu_together_find(&rig.run->together, 0, 1, &fault, &why)); /* the fake's peer for the host */
+            assert_true(rig.run->together.device[1].is_known && rig.run->together.device[1].writes == 0);
         } else if (found == 2) {
-            rig.run->together[1].writes = 0.25;
+            rig.run->together.device[1].writes = 0.25;
         }
         for (int i = 0; i < 4; i++) /* both ways at device 1, one way at 0, and a copy from 0 to 1 */
             flows[i].op = (struct gpu_op){.device = i < 2, .mechanism = GPU_BY_KERNEL, .how = GPU_HOW_COPY, .from_device = i == 0 ? -1 : i < 2, .to_device = i == 1 || i == 2 ? -1 : 1,
                                           .shape = {512, 100, 12}};
-        gpu_together_share(rig.run, flows, 4);
+        gpu_together_share(&rig.run->together, flows, 4);
         assert_int_equal(flows[0].op.shape.grid, found == 2 ? 85 : 50);
         assert_int_equal(flows[0].op.shape.unroll, 12);
         assert_int_equal(flows[1].op.shape.grid, found == 2 ? 25 : 50);
