@@ -1,6 +1,8 @@
 /* One cause, one finding: facts about links, and the slow values of transfers over them. */
 #include "judge_rig.h"
 
+#include "baseline.h"
+
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
 
 static void detail(struct graph *graph, place_id id, const char *key, const char *value)
