@@ -7,6 +7,7 @@
 
 #include "print.h"
 #include "record.h"
+#include "record_plain.h"
 #include "record_values.h"
 #include "text.h"
 
@@ -240,6 +241,47 @@ static void take(struct collect *collect, const struct record *record, struct be
     }
 }
 
+/* There is no value, and this is why; a number that the run has for it stays. */
+static void skip(struct collect *collect, const struct collect_cell *cell, const char *axes,
+                 const char *why)
+{
+    const struct value none = {.metric = cell->metric,
+                               .source = VALUE_MEASURED,
+                               .from = cell->from,
+                               .to = cell->to,
+                               .value = (double)NAN,
+                               .low = (double)NAN,
+                               .high = (double)NAN,
+                               .measured_at_s = collect->now_s};
+    if (collect->run.values->count < COLLECT_VALUES_MAX)
+        values_add(collect->run.values, &none, axes, why);
+    if (json_array_size(collect->skipped) < SKIPPED_MAX)
+        json_array_append_new(collect->skipped,
+                              json_sprintf("%s %s %s%s%s: %s", metric_info(cell->metric)->name,
+                                           collect->graph->places[cell->from].name,
+                                           collect->graph->places[cell->to].name,
+                                           axes[0] != '\0' ? " " : "", axes, why));
+}
+
+/* A value that is no record: its cell has none, and this is why. */
+static void take_broken(struct collect *collect, const char *line, size_t length,
+                        const char *detail)
+{
+    struct record_plain plain;
+    char why[200];
+    if (!collect->begun || collect->ended || !record_plain_cell(line, length, &plain))
+        return;
+    struct collect_cell cell = {.metric = plain.metric,
+                                .from = graph_find(collect->graph, plain.from),
+                                .to = graph_find(collect->graph, plain.to)};
+    if (cell.from == PLACE_NONE || cell.to == PLACE_NONE ||
+        values_why_no_self(collect->graph, cell.metric, cell.from, cell.to) != NULL)
+        return;
+    snprintf(why, sizeof why, "the probe printed no value of it: %.160s", detail);
+    text_clean(why);
+    skip(collect, &cell, plain.axes, why);
+}
+
 bool collect_line(struct collect *collect, const char *line, size_t length)
 {
     struct berth_err err = {0};
@@ -250,6 +292,7 @@ bool collect_line(struct collect *collect, const char *line, size_t length)
     }
     if (err.code == BERTH_OK)
         return true;
+    take_broken(collect, line, length, err.detail);
     if (collect->bad_lines++ == 0)
         snprintf(collect->first_bad, sizeof collect->first_bad, "%s", err.detail);
     return collect->bad_lines < COLLECT_BAD_LINES_MAX;
@@ -277,25 +320,15 @@ void collect_note(struct collect *collect, enum note_severity severity, const ch
     text_clean(note->text);
 }
 
-/* There is no value, and this is why; a number that the run has for it stays. */
-static void skip_cell(struct collect *collect, const char *why)
-{
-    const struct collect_cell *cell = &collect->cell;
-    const struct value skip = {.metric = cell->metric, .source = VALUE_MEASURED, .from = cell->from, .to = cell->to, .value = (double)NAN, .low = (double)NAN,
-                               .high = (double)NAN, .measured_at_s = collect->now_s};
-    if (collect->run.values->count < COLLECT_VALUES_MAX)
-        values_add(collect->run.values, &skip, "", why);
-    if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped, json_sprintf("%s %s %s: %s", metric_info(cell->metric)->name, collect->graph->places[cell->from].name,
-                                                             collect->graph->places[cell->to].name, why));
-}
-
 /* What ended before its time left out cells that nobody can name, so that whoever asked is told why instead. */
 static void note_failure(struct collect *collect, const char *code, const char *why)
 {
+    char text[256]; /* foreign, and cut */
     collect_note(collect, NOTE_WARNING, code, "machine0", why);
+    snprintf(text, sizeof text, "%.255s", why);
+    text_clean(text);
     if (json_array_size(collect->skipped) < SKIPPED_MAX)
-        json_array_append_new(collect->skipped, json_string(why));
+        json_array_append_new(collect->skipped, json_string(text));
 }
 
 static void note_ending(struct collect *collect, const char *ending, const char *text)
@@ -317,7 +350,7 @@ static void note_ending(struct collect *collect, const char *ending, const char 
     collect_note(collect, NOTE_WARNING, code, from, why);
     const char *skipped = strcmp(ending, "crashed") == 0 ? "the probe crashed while it measured this" : "the probe hung while it measured this";
     if (cell->known)
-        skip_cell(collect, skipped);
+        skip(collect, cell, "", skipped);
     else if (json_array_size(collect->skipped) < SKIPPED_MAX)
         json_array_append_new(collect->skipped, json_sprintf("%s: %s", cell->text, skipped));
 }

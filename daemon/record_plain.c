@@ -99,20 +99,37 @@ static void take_axes(struct reader *reader, enum metric metric, char *axes, siz
 
 static bool is_allowed(double number) { return number >= RECORD_NUMBER_MIN && number <= RECORD_NUMBER_MAX; }
 
+static void take_cell(struct reader *reader, struct record_plain *ret)
+{
+    static const char axes[] = ",\"axes\":{";
+    char metric[RECORD_PLACE_MAX + 1];
+    expect(reader, "{\"record\":\"value\",\"metric\":\"");
+    take_word(reader, metric, RECORD_PLACE_MAX);
+    expect(reader, ",\"from\":\"");
+    take_word(reader, ret->from, RECORD_PLACE_MAX);
+    expect(reader, ",\"to\":\"");
+    take_word(reader, ret->to, RECORD_PLACE_MAX);
+    ret->axes[0] = '\0';
+    reader->failed = reader->failed || !metric_parse(metric, &ret->metric);
+    if (reader->failed || (size_t)(reader->end - reader->at) < sizeof axes ||
+        memcmp(reader->at, axes, sizeof axes - 1) != 0)
+        return;
+    expect(reader, axes);
+    take_axes(reader, ret->metric, ret->axes, sizeof ret->axes);
+}
+
+bool record_plain_cell(const char *line, size_t length, struct record_plain *ret)
+{
+    struct reader reader = {line, line + length, false};
+    take_cell(&reader, ret);
+    expect(&reader, ",");
+    return !reader.failed;
+}
+
 bool record_plain(const char *line, size_t length, struct record_plain *ret)
 {
     struct reader reader = {line, line + length, length > RECORD_LINE_MAX};
-    char metric[RECORD_PLACE_MAX + 1];
-    expect(&reader, "{\"record\":\"value\",\"metric\":\"");
-    take_word(&reader, metric, RECORD_PLACE_MAX);
-    expect(&reader, ",\"from\":\"");
-    take_word(&reader, ret->from, RECORD_PLACE_MAX);
-    expect(&reader, ",\"to\":\"");
-    take_word(&reader, ret->to, RECORD_PLACE_MAX);
-    expect(&reader, ",\"axes\":{");
-    if (reader.failed || !metric_parse(metric, &ret->metric))
-        return false;
-    take_axes(&reader, ret->metric, ret->axes, sizeof ret->axes);
+    take_cell(&reader, ret);
     expect(&reader, ",\"value\":");
     ret->value = take_number(&reader);
     expect(&reader, ",\"low\":");

@@ -20,3 +20,7 @@ struct record_plain {
 /* True only where record_parse takes the line for a value with just these members; any other line, broken or not, is record_parse's. The line
  * ends with a newline or NUL. */
 bool record_plain(const char *line, size_t length, struct record_plain *ret);
+
+/* Metric, places and axes of such a line, whatever follows them: a number that is none, or out of
+ * bounds. False where they cannot be read. */
+bool record_plain_cell(const char *line, size_t length, struct record_plain *ret);

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES, RUN, Daemon, fake_probe, findings, until  # noqa: E402
+from berthd import BIN, NODES, RUN, Daemon, cells, fake_probe, findings, until  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import call  # noqa: E402
 
@@ -57,6 +57,15 @@ def numbers_that_are_none():
         with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
             error, reply = call(daemon.socket, "io.berth.Health.Probe")
             assert error is None and any("1 lines that are no records" in why for why in reply["skipped"]), (number, error, reply)
+            why = "the probe printed no value of it: "
+            told = [text for text in reply["skipped"] if why in text]
+            assert len(told) == 1 and told[0].startswith("cpu_pingpong core0 core1: "), reply
+            cell, = cells(daemon, "cpu_pingpong")
+            assert cell["value"] is None and cell["why_not"].startswith(why), cell
+            for arguments in (["matrix", "cpu_pingpong"], ["probe", "cpu_pingpong"]):
+                done = subprocess.run([BIN / "berth", "--socket", daemon.socket, *arguments],
+                                      capture_output=True, text=True, timeout=20)
+                assert why in done.stdout + done.stderr, (number, done)
 
 
 def a_node_folder():

@@ -1,4 +1,5 @@
 /* Lines of a probe become a run; broken ones are counted and never stop it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +81,75 @@ static void a_good_run(void **state)
     assert_int_equal(json_array_size(collect.skipped), 1);
     assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)), "cpu_pingpong core1 core0: time budget");
     collect_done(&collect);
+    graph_unref(graph);
+}
+
+/* A value that is no record leaves its cell empty, and the cell says why. */
+static void broken_values_are_skips(void **state)
+{
+#define BROKEN "{\"record\":\"value\",\"metric\":\"cpu_pingpong\",\"from\":\"core"
+    static const struct {
+        const char *line, *skipped;
+    } lines[] = {
+        {BROKEN "0\",\"to\":\"core1\",\"axes\":{},\"value\":NaN}", "cpu_pingpong core0 core1: "},
+        {BROKEN "0\",\"to\":\"core1\",\"value\":-Infinity}", "cpu_pingpong core0 core1: "},
+        {BROKEN "1\",\"to\":\"core0\",\"axes\":{\"how\":\"flag\"},\"value\":1e999,\"n\":4}",
+         "cpu_pingpong core1 core0 how=flag: "},
+        {BROKEN "0\",\"to\":\"core1\",\"value\":null}", "cpu_pingpong core0 core1: "},
+        {BROKEN "0\",\"to\":\"core1\",\"value\":0,\"n\":1}", "cpu_pingpong core0 core1: "},
+        {BROKEN "0\",\"to\":\"core1\",\"value\":\"\xc3", "cpu_pingpong core0 core1: "},
+        {BROKEN "0\",\"to\":\"core0\",\"value\":NaN}", NULL},
+        {BROKEN "0\",\"to\":\"core9\",\"value\":NaN}", NULL},
+        {BROKEN "0\",\"to\":\"core1\",\"axes\":{\"odd\":\"1\"},\"value\":NaN}", NULL},
+        {BROKEN "0\",\"to\":\"core1", NULL},
+        {"{\"value\":NaN}", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct graph *graph = two_cores();
+        struct collect collect = begin(graph);
+        assert_true(feed(&collect, lines[i].line)); /* before the run record it is nothing */
+        assert_int_equal(collect.run.values->count, 0);
+        assert_true(feed(&collect, RUN));
+        assert_true(feed(&collect, lines[i].line));
+        assert_int_equal(collect.bad_lines, 2);
+        assert_int_equal(collect.run.values->count, lines[i].skipped != NULL);
+        assert_int_equal(json_array_size(collect.skipped), lines[i].skipped != NULL);
+        if (lines[i].skipped != NULL) {
+            const struct value *none = &collect.run.values->item[0];
+            const char *why = json_string_value(json_array_get(collect.skipped, 0));
+            size_t length = strlen(lines[i].skipped);
+            assert_true(isnan(none->value));
+            assert_non_null(strstr(none->why_not, "the probe printed no value of it: "));
+            assert_int_equal(strncmp(why, lines[i].skipped, length), 0);
+            assert_string_equal(why + length, none->why_not);
+        }
+        assert_true(feed(&collect, VALUE)); /* a number goes before the reason */
+        assert_true(feed(&collect, lines[i].line));
+        collect_done(&collect);
+        graph_unref(graph);
+    }
+}
+
+/* Why lines are no records is said, wherever it is cut. */
+static void a_reason_is_cut_between_characters(void **state)
+{
+    (void)state;
+    struct graph *graph = two_cores();
+    for (int letters = 0; letters < 2; letters++) {
+        struct collect collect = begin(graph);
+        char line[300] = BROKEN "0\",\"to\":\"core1\",\"axes\":{\"";
+        strcat(line, &"x"[1 - letters]);
+        for (int i = 0; i < 50; i++)
+            strcat(line, "\xc3\xa9");
+        strcat(line, "\":\"1\"},\"value\":1}");
+        assert_true(feed(&collect, RUN));
+        assert_true(feed(&collect, line));
+        assert_true(feed(&collect, END));
+        collect_finish(&collect, "", "berth-probe-cpu", 7);
+        assert_int_equal(json_array_size(collect.skipped), 1);
+        collect_done(&collect);
+    }
     graph_unref(graph);
 }
 
@@ -306,7 +376,12 @@ static void a_skipped_set_says_its_flows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_run), cmocka_unit_test(conditions_of_the_end), cmocka_unit_test(a_skipped_set_says_its_flows), cmocka_unit_test(nothing_counts_after_the_end),
+        cmocka_unit_test(a_good_run),
+        cmocka_unit_test(broken_values_are_skips),
+        cmocka_unit_test(a_reason_is_cut_between_characters),
+        cmocka_unit_test(conditions_of_the_end),
+        cmocka_unit_test(a_skipped_set_says_its_flows),
+        cmocka_unit_test(nothing_counts_after_the_end),
         cmocka_unit_test(an_early_end_is_a_finding),
         cmocka_unit_test(a_crash_is_a_finding_and_a_wish_is_none),
         cmocka_unit_test(rubbish_is_counted_and_cut),
