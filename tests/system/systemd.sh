@@ -1,4 +1,8 @@
 #!/bin/bash
-# The units as systemd-analyze reads them, and the daemon as a service manager starts it. BIN is where the programs are.
+# The units as systemd-analyze reads them, the daemon as a service manager starts it, and both probes under the unit's filter. BIN is where the programs are.
 # May run beside others.
-exec python3 "$(dirname "$0")/systemd.py" "$@"
+set -eu
+cd "$(dirname "$0")/../.."
+export BIN=${BIN:-build/bin}
+make --no-print-directory standins BUILD="${BIN%/bin}" >/dev/null
+exec python3 tests/system/systemd.py "$@"
