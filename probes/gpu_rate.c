@@ -21,6 +21,10 @@
 #define CALLS_MIN  8
 #define CALLS_COLD 2  /* before these, not counted */
 
+#define CALLED_SHORT (UINT64_C(4) << 20)
+#define CALLED_LONG  (UINT64_C(32) << 20)
+#define CALLED_SEAT  2 /* from one seat, one after the other */
+
 static uint64_t round_up(uint64_t bytes) { return (bytes + GRAIN - 1) / GRAIN * GRAIN; }
 
 /* The operations that so many bytes need at least. */
@@ -315,4 +319,49 @@ bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struc
     *ret_median = probe_stats_quantile(samples, n, 0.5);
     *ret_low = probe_stats_quantile(samples, n, 0.1);
     return true;
+}
+
+/* Rates by the difference of two copies, from one seat after the other. */
+static bool call_copies(const struct gpu_timing *timing, const struct gpu_flow *flow, double *ret_samples, unsigned *ret_count,
+                        enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    uint64_t bytes[2] = {CALLED_SHORT, flow->span < CALLED_LONG ? flow->span : CALLED_LONG};
+    int64_t end_ns = probe_clock_ns() + timing->budget_ns;
+    struct gpu_op op = flow->op;
+    double ns[2];
+    unsigned n = 0, turns = 0;
+    for (bool enough = false; !enough && turns < PROBE_STATS_MAX; turns++) {
+        gpu_seats_take(timing->seats, turns);
+        /* The first is for the runtime's staging buffers, and for this CPU's caches. */
+        for (int i = -1; !enough && i < CALLED_SEAT; i++) {
+            for (int leg = 0; leg < 2; leg++) {
+                op.bytes = bytes[leg];
+                if (!gpu_trial_call(timing->trial, &op, &ns[leg], ret_fault, why))
+                    return false;
+            }
+            if (i < 0 || !(ns[1] > ns[0]))
+                continue;
+            ret_samples[n++] = (double)(bytes[1] - bytes[0]) * 1e9 / (ns[1] - ns[0]);
+            enough = n == PROBE_STATS_MAX ||
+                     (n >= GPU_SEATS_MAX * CALLED_SEAT && probe_stats_enough(ret_samples, n, probe_clock_ns() >= end_ns));
+        }
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow, struct probe_summary *ret_rate,
+                     enum gpu_fault *ret_fault, struct probe_why *why)
+{
+    double samples[PROBE_STATS_MAX];
+    unsigned n = 0;
+    bool ok = call_copies(timing, flow, samples, &n, ret_fault, why);
+    gpu_seats_leave(timing->seats);
+    if (ok && n < PROBE_STATS_MIN) {
+        *ret_fault = GPU_FAULT_OTHER;
+        ok = probe_why_set(why, "more bytes do not take more time");
+    }
+    if (ok)
+        *ret_rate = probe_stats_quantile(samples, n, 0.5);
+    return ok;
 }

@@ -22,6 +22,16 @@
 #define GPU_RATE_SIZES_MAX 32
 #define GPU_RATE_LEG_NS    250e3 /* the shortest long leg that is worth it: an event is known to about 0.5 us */
 
+#define GPU_RATE_LATENCY_BYTES 16 /* of what is as small as can be */
+
+/* What a transfer is timed with, besides itself; all of it borrowed. */
+struct gpu_timing {
+    struct gpu_trial *trial;
+    const struct gpu_seats *seats; /* of the device that runs it; NULL: from where the thread runs */
+    struct probe_random *random;
+    int64_t budget_ns;
+};
+
 /* Of each flow (op without bytes, and span are given) and of all, in bytes per second, medians with their intervals; ret_sum may
  * be NULL. leg_ns: what the long leg takes, about. No leg moves fewer than least bytes: a multiple of a cache that must not hold
  * them. */
@@ -50,3 +60,8 @@ bool gpu_rate_calls(struct gpu_trial *trial, const struct gpu_op *ops, size_t op
 bool gpu_rate_call(struct gpu_trial *trial, const struct gpu_op *op, const struct gpu_seats *seats, int64_t budget_ns,
                    struct probe_summary *ret_median, struct probe_summary *ret_low, enum gpu_fault *ret_fault,
                    struct probe_why *why);
+
+/* The rate of copies that the host takes part in, as the caller's clock sees them: bytes per second by the difference of two
+ * copies of the flow's op, from one seat after the other. False also where more bytes do not take more time. */
+bool gpu_rate_called(const struct gpu_timing *timing, const struct gpu_flow *flow, struct probe_summary *ret_rate,
+                     enum gpu_fault *ret_fault, struct probe_why *why);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu_curve.h"
 #include "gpu_node.h"
 #include "probe_axes.h"
 #include "probe_emit.h"
@@ -35,12 +36,6 @@ bool gpu_report_begin(struct gpu_report *report, const char *cell);
 /* In the metric's unit. */
 bool gpu_report_value(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,
                       const struct probe_axes *axes, const struct probe_summary *value);
-
-/* What starting one operation costs, by whatever clock (docs/RECORD.md); 0: not known. No record has what comes out below. */
-struct gpu_starts {
-    struct probe_summary call; /* low to high: where 95 % of single ones are, of so many; 0 is no such */
-    double queue_ns, chain_ns, behind_ns, launch_ns, end_ns;
-};
 
 /* Times of one operation, queued back to back, by size in ascending order. */
 bool gpu_report_samples(struct gpu_report *report, const struct gpu_node *node, enum probe_metric metric, int from, int to,

@@ -4,8 +4,8 @@
 #include "gpu_cells_peer.h"
 #include "gpu_cells_sets.h"
 #include "gpu_cells_tune.h"
+#include "gpu_curve.h"
 #include "gpu_path.h"
-#include "gpu_transfer.h"
 #include "gpu_verify.h"
 
 static struct gpu_run *run_of(struct fake *fake, enum gpu_profile profile)
@@ -123,16 +123,16 @@ static void many_devices_share_curves(void **state)
 static void curves_have_sizes(void **state)
 {
     (void)state;
-    struct probe_sample samples[32];
-    size_t all = gpu_transfer_sizes(UINT64_C(16) << 20, false, samples);
-    assert_true(all >= 6);
-    assert_int_equal(samples[0].bytes, 4096);
-    assert_int_equal(samples[all - 1].bytes, 16 << 20);
-    for (size_t i = 1; i < all; i++)
-        assert_true(samples[i].bytes > samples[i - 1].bytes);
-    assert_int_equal(gpu_transfer_sizes(UINT64_C(16) << 20, true, samples), 2);
-    assert_int_equal(gpu_transfer_sizes(1 << 20, true, samples), 2);
-    assert_int_equal(samples[1].bytes, 1 << 20);
+    struct gpu_curve all = gpu_curve_of(UINT64_C(16) << 20, false);
+    assert_true(all.count >= 6);
+    assert_int_equal(all.samples[0].bytes, 4096);
+    assert_int_equal(all.samples[all.count - 1].bytes, 16 << 20);
+    for (size_t i = 1; i < all.count; i++)
+        assert_true(all.samples[i].bytes > all.samples[i - 1].bytes);
+    assert_int_equal(gpu_curve_of(UINT64_C(16) << 20, true).count, 2);
+    struct gpu_curve few = gpu_curve_of(1 << 20, true);
+    assert_int_equal(few.count, 2);
+    assert_int_equal(few.samples[1].bytes, 1 << 20);
 }
 
 static void only_what_is_wanted(void **state)
