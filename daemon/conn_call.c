@@ -228,11 +228,14 @@ void conn_call_take(struct conn *conn, const char *text, size_t length)
 
 void conn_call_refuse_long(struct conn *conn)
 {
+    const struct wire *wire = &conn->input.wire;
     struct berth_err err = {0};
-    err_set(&err, BERTH_INVALID_PARAMETER, "a message of more than %zu bytes", conn->input.wire.limit);
+    conn->is_finishing = true;
+    if (dispatch_may_be_oneway(wire->data + wire->start, wire->end - wire->start))
+        return;
+    err_set(&err, BERTH_INVALID_PARAMETER, "a message of more than %zu bytes", wire->limit);
     err_text(&err, 0, "message");
     answer_error(conn, &err);
-    conn->is_finishing = true;
 }
 
 void conn_call_run(struct conn *conn) { run_call(conn, true); }

@@ -34,8 +34,7 @@ static json_t *read_beyond(const char *text, size_t length, json_error_t *why)
     return message;
 }
 
-/* Whether "oneway": true stands anywhere in a message that is not parsed. */
-static bool may_be_oneway(const char *text, size_t length)
+bool dispatch_may_be_oneway(const char *text, size_t length)
 {
     static const char flag[] = "\"oneway\"", blanks[] = " \t\r\n";
     const char *end = text + length, *at = text;
@@ -53,7 +52,7 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
 {
     json_error_t why;
     if (length > LIGHT_SURELY && message_weight(text, length) > MESSAGE_WEIGHT_MAX) {
-        if (may_be_oneway(text, length))
+        if (dispatch_may_be_oneway(text, length))
             return err_set(err, BERTH_BAD_DATA, "a message of more items than any method takes, which may want no answer");
         err_text(err, 0, "message");
         return err_set(err, BERTH_INVALID_PARAMETER, "a message of more items than any method takes");
@@ -62,7 +61,7 @@ enum berth_code dispatch_open(struct dispatch *dispatch, const char *text, size_
     json_t *message = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (message == NULL && errno != ENOMEM && json_error_code(&why) == json_error_numeric_overflow)
         message = read_beyond(text, length, &why);
-    if (message == NULL && errno == ENOMEM && !may_be_oneway(text, length))
+    if (message == NULL && errno == ENOMEM && !dispatch_may_be_oneway(text, length))
         return err_set(err, BERTH_NO_MEMORY, "no memory to read the call: ask again in a moment");
     if (message == NULL && errno == ENOMEM)
         return err_set(err, BERTH_BAD_DATA, "no memory to read a message that may want no answer");

@@ -29,6 +29,9 @@ struct dispatch {
 /* Whether a message is small enough to be opened between others on the loop: well below a millisecond. */
 bool dispatch_is_light(const char *text, size_t length);
 
+/* Whether "oneway": true stands anywhere in a message that is not parsed, or in its beginning. */
+bool dispatch_may_be_oneway(const char *text, size_t length);
+
 /* Parses length bytes. Fails with BAD_DATA when they are no JSON object (broken UTF-8, a key twice, nesting past jansson's 2048
  * levels and NaN are none; a number beyond 64 bits or a double is read as a real, which is no integer) and when memory is too short to read one that may be oneway, with NO_MEMORY when it is for any other, and with
  * INVALID_PARAMETER, for message, when it weighs more than MESSAGE_WEIGHT_MAX (message_weight.h), or BAD_DATA when that one may be oneway, which is seen before it is parsed. Leaves nothing to
