@@ -148,7 +148,7 @@ $(BUILD)/lib/libberth.a: $(call obj,$(LIB_SRC))
 $(BUILD)/lib/libberth.so.$(SOMAJOR): $(call obj,$(LIB_SRC)) client/libberth.sym
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libberth.sym -o $@ $(filter %.o,$^) $(call pkg_libs,jansson numa) -lm
 	$(Q)ln -sf $(@F) $(BUILD)/lib/libberth.so
 
 # Slurm's plugin, where Slurm's headers are. Slurm looks for its functions by name; what it takes of the library stays inside.

@@ -1,4 +1,5 @@
 /* One cause, one finding: facts about links, and the slow values of transfers over them. */
+#include "baseline.h"
 #include "judge_rig.h"
 
 #include "baseline.h"
