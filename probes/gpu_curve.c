@@ -19,8 +19,8 @@ struct gpu_curve gpu_curve_of(uint64_t most, bool few)
     return curve;
 }
 
-/* Measures the flow as one piece of a path through several memories, where it moves bytes. Takes 64 KiB, because drivers write a few
- * bytes into the queue itself. */
+/* Measures the flow as one piece of a path through several memories, where it moves bytes. Takes 64 KiB, because drivers write a
+ * few bytes into the queue itself. */
 static bool find_chain(const struct gpu_timing *timing, const struct gpu_flow *flow, struct gpu_curve *curve,
                        enum gpu_fault *ret_fault, struct probe_why *why)
 {

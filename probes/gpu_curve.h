@@ -9,7 +9,8 @@
 
 #include "gpu_rate.h"
 
-/* The cost of starting one operation, by each clock (docs/RECORD.md); 0: not known, and a record leaves out what is not above 0. */
+/* The cost of starting one operation, by each clock (docs/RECORD.md); 0: not known, and a record leaves out what is not above 0.
+ */
 struct gpu_starts {
     struct probe_summary call; /* low to high: where 95 % of single ones are, of so many; 0 is no such */
     double queue_ns, chain_ns, behind_ns, launch_ns, end_ns;
