@@ -47,6 +47,27 @@ static enum berth_code check_where(enum metric metric, json_t *where, struct ber
     return BERTH_OK;
 }
 
+/* The one place that is asked for; PLACE_NONE when there are more, or any will do. */
+static place_id only_place(const struct graph *graph, const bool *flags)
+{
+    place_id only = PLACE_NONE;
+    for (size_t p = 0; flags != NULL && p < graph->place_count; p++) {
+        if (flags[p] && only != PLACE_NONE)
+            return PLACE_NONE;
+        if (flags[p])
+            only = (place_id)p;
+    }
+    return only;
+}
+
+static enum berth_code check_ends(const struct graph *graph, const struct pick *pick,
+                                  struct berth_err *err)
+{
+    place_id from = only_place(graph, pick->from), to = only_place(graph, pick->to);
+    bool are_known = from != PLACE_NONE && to != PLACE_NONE;
+    return are_known ? request_ends(graph, pick->metric, from, to, err) : BERTH_OK;
+}
+
 enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const struct graph *graph, struct berth_err *err)
 {
     const char *name = json_string_value(json_object_get(params, "metric"));
@@ -64,6 +85,8 @@ enum berth_code pick_init(struct pick *ret_pick, const json_t *params, const str
         code = parse_places(graph, json_object_get(params, "to"), &pick.to, err);
     if (code == BERTH_OK)
         code = check_where(pick.metric, pick.where, err);
+    if (code == BERTH_OK)
+        code = check_ends(graph, &pick, err);
     if (code != BERTH_OK) {
         pick_done(&pick);
         return code;

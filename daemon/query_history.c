@@ -164,11 +164,10 @@ enum berth_code query_history(const struct call *call, struct outcome *ret, stru
         code = request_place(graph, json_object_get(call->params, "to"), "to", &ask.to, err);
     if (code == BERTH_OK)
         code = parse_axes(json_object_get(call->params, "where"), &ask, err);
+    if (code == BERTH_OK)
+        code = request_ends(graph, ask.metric, ask.from, ask.to, err);
     if (code != BERTH_OK)
         return code;
-    const char *why = values_why_no_self(graph, ask.metric, ask.from, ask.to);
-    if (why != NULL)
-        return err_invalid(err, "to", "%s from %s to itself: %s", name, graph_place(graph, ask.from)->name, why);
     json_t *since_s = json_object_get(call->params, "since_s");
     if (json_is_integer(since_s))
         ask.since_s = json_integer_value(since_s);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "values.h"
+
 #define KIND_SIZE 80 /* of some names and what is between them */
 
 static const json_t *member(const json_t *object, const char *name)
@@ -265,6 +267,16 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
     else
         plan_allowed_done(&allowed);
     return code;
+}
+
+enum berth_code request_ends(const struct graph *graph, enum metric metric, place_id from,
+                             place_id to, struct berth_err *err)
+{
+    const char *why = values_why_no_self(graph, metric, from, to);
+    if (why == NULL)
+        return BERTH_OK;
+    return err_invalid(err, "to", "%s from %s to itself: %s", metric_info(metric)->name,
+                       graph_place(graph, from)->name, why);
 }
 
 enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err)

@@ -37,6 +37,10 @@ enum berth_code request_place(const struct graph *graph, const json_t *name, con
 /* NO_SUCH_PLACE, whose detail says what there is: of the kind that the name begins with, else of each kind. */
 enum berth_code request_no_such_place(const struct graph *graph, const char *text, struct berth_err *err);
 
+/* INVALID_PARAMETER to where the metric is between two places and these are one. */
+enum berth_code request_ends(const struct graph *graph, enum metric metric, place_id from,
+                             place_id to, struct berth_err *err);
+
 /* The places that the array "places" names, by place id; NULL when it is absent or empty. NO_SUCH_PLACE, INVALID_PARAMETER, NO_MEMORY. The caller frees. */
 enum berth_code request_places(const struct graph *graph, const json_t *params, bool **ret, struct berth_err *err);
 

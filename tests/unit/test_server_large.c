@@ -72,6 +72,35 @@ static void test_oneway_items(void **state)
     until_clients(d, 0);
 }
 
+/* A message that is too long is answered if it is not oneway, or its flag comes too late. */
+static void test_oneway_long(void **state)
+{
+    struct daemon *d = *state;
+    static const struct {
+        const char *early, *late;
+        bool answered;
+    } cases[] = {
+        {"", "", true},
+        {",\"oneway\":true", "", false},
+        {"", ",\"oneway\":true", true},
+    };
+    size_t limit = server_default_limits.message_bytes;
+    char *text = malloc(limit + 100);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int head = sprintf(text, "{\"method\":\"io.berth.Fabric.GetStatus\"%s", cases[i].early);
+        memset(text + head, ' ', limit - (size_t)head);
+        int tail = sprintf(text + limit, "%s}", cases[i].late);
+        struct client *c = client_new(d);
+        send_bytes(c, text, limit + (size_t)tail + 1);
+        if (cases[i].answered)
+            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{"
+                     "'parameter':'message','detail':'a message of more than 1048576 bytes'}}");
+        hears_the_end(c);
+        client_free(c);
+    }
+    free(text);
+}
+
 /* A parameter that is wrong, and JSON that is none, are found there as well. */
 static void test_wrong(void **state)
 {
@@ -219,6 +248,8 @@ static void test_budget(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_items), TEST(test_oneway_items), TEST(test_wrong), TEST(test_leaves), TEST(test_left_unopened), TEST(test_budget)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_items),  TEST(test_oneway_items),  TEST(test_oneway_long), TEST(test_wrong),
+        TEST(test_leaves), TEST(test_left_unopened), TEST(test_budget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

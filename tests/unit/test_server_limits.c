@@ -262,19 +262,6 @@ static void test_long_message(void **state)
     hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{'parameter':'message','detail':'a message of more than 10000 bytes'}}");
     hears_the_end(c);
     client_free(c);
-
-    for (int is_late = 0; is_late < 2;
-         is_late++) { /* a oneway one is answered only if its flag came too late */
-        memcpy(text + 37, is_late ? "                " : ",\"oneway\":true  ", 16);
-        memcpy(text + 10001, is_late ? ",\"oneway\":true" : "               ", 14);
-        c = client_new(d);
-        send_bytes(c, text, 20000);
-        if (is_late)
-            hears(c, "{'error':'org.varlink.service.InvalidParameter','parameters':{"
-                     "'parameter':'message','detail':'a message of more than 10000 bytes'}}");
-        hears_the_end(c);
-        client_free(c);
-    }
     free(text);
 }
 
