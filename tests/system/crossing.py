@@ -74,6 +74,15 @@ def a_hives_side_to_the_host():
         is_near_the_best(hives(**figures), TWO_HIVES, error=None, pairs=QUICK)  # of some gpus' links nothing was drawn
 
 
+def a_hives_side_has_a_limit_of_its_own():
+    """Three hives: what leaves one goes over two crossings, and fills its side to the host, not these."""
+    machine = Hives([2, 2, 2], side_out=34e9, side_in=34e9, cross=1e12)
+    is_near_the_best(machine, [("grid2d", 6), ("alltoall", 6), ("alltoall", 4), ("ring", 6)], pairs=QUICK)
+    with asked(machine, pairs=QUICK) as node:
+        found = shared(node)
+        assert "gpu0:hive:out" in found and not any("package" in name or " to " in name for name in found), list(found)
+
+
 def sockets_of_three_gpus():
     for figures in ({}, {"host": None}, {"host": None, "told": False}):
         for pairs in (None, QUICK):
@@ -120,5 +129,5 @@ def what_is_not_explained_is_not_proven():
 
 
 if __name__ == "__main__":
-    sys.exit(1 if run_tests([hives_that_only_packages_join, a_hives_side_to_the_host, sockets_of_three_gpus, the_crossing_is_named, a_limit_covers_its_own_way_alone,
+    sys.exit(1 if run_tests([hives_that_only_packages_join, a_hives_side_to_the_host, a_hives_side_has_a_limit_of_its_own, sockets_of_three_gpus, the_crossing_is_named, a_limit_covers_its_own_way_alone,
                              what_is_not_explained_is_not_proven]) else 0)
