@@ -63,10 +63,10 @@ static bool joins_hosts(const struct graph *graph, const struct resource_role *r
     return role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind != PLACE_GPU && graph_place(graph, role->other)->kind != PLACE_GPU;
 }
 
-/* One direction of one thing, wherever its users were slower. */
+/* One thing, wherever its users were slower. */
 static bool is_one_place(const struct graph *graph, const struct resource_role *role)
 {
-    return role->direction != RESOURCE_BOTH && (role->part == RESOURCE_GPU || role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE || joins_hosts(graph, role));
+    return role->part == RESOURCE_GPU || role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE || joins_hosts(graph, role);
 }
 
 /* Whether all that goes from or to the gpu goes through the host: then nothing tells its host link from the gpu. */
@@ -98,10 +98,10 @@ static bool is_weighed(const struct resource_candidates *candidates, const struc
            !is_whole_gpu(candidates, problem, role, row);
 }
 
-/* Of a way to the host, or between packages, of which both directions are a thing of their own. */
+/* Of both directions of one thing: the candidate about the one, where there is one. */
 static size_t one_way_of(const struct resource_candidates *candidates, const struct resource_role *kept, size_t count, const struct resource_role *role)
 {
-    bool has_ways = role->direction == RESOURCE_BOTH && (role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE || joins_hosts(candidates->graph, role));
+    bool has_ways = role->direction == RESOURCE_BOTH && is_one_place(candidates->graph, role);
     for (size_t i = 0; i < count && has_ways; i++)
         if (kept[i].part == role->part && kept[i].direction == RESOURCE_OUT && kept[i].place == role->place && kept[i].other == role->other)
             return i;
@@ -120,8 +120,9 @@ bool resource_candidates_list(const struct resource_candidates *candidates, stru
         ok = role->part != RESOURCE_GPU || resource_covered_restrict(problem, candidates->flow, candidates->structure, row);
         if (!ok || !is_weighed(candidates, problem, role, row))
             continue;
-        ret_one_way[problem->candidate_count] = one_way_of(candidates, ret_kept, problem->candidate_count, role);
-        ret_is_end[problem->candidate_count] = is_one_place(candidates->graph, role);
+        size_t one_way = one_way_of(candidates, ret_kept, problem->candidate_count, role);
+        ret_one_way[problem->candidate_count] = one_way;
+        ret_is_end[problem->candidate_count] = is_one_place(candidates->graph, role) && (role->direction != RESOURCE_BOTH || one_way != RESOURCE_NO_CANDIDATE);
         ret_kept[problem->candidate_count++] = *role;
     }
     problem->candidate = ret_users;

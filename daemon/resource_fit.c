@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "resource_slower.h"
+#include "resource_spare.h"
 #include "resource_uneven.h"
 #include "spread.h"
 
@@ -461,6 +462,8 @@ bool resource_fit(struct resource_problem *problem)
         ok = explain(&search);
     }
     if (ok) {
+        resource_spare(problem);
+        predict(problem);
         memset(search.is_given_up, 0, problem->run_count * sizeof *search.is_given_up);
         search.by_total = true;
         ok = explain(&search);

@@ -24,7 +24,7 @@ struct making {
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
     uint16_t *switched[2]; /* by gpu with links to several switches: out, in */
     uint16_t *pcie_port[3]; /* by gpu or nic behind one that several gpus share: out, in, both */
-    uint16_t *host_link[2]; /* by gpu: out, in; for transfers with gpus through the host */
+    uint16_t *host_link[3]; /* by gpu: out, in, both; for transfers with gpus through the host */
     uint16_t *number;     /* room for those */
     struct link_switches *switches;
     struct resource_elsewhere elsewhere;
@@ -74,6 +74,7 @@ static void add_pcie_port(struct making *making, place_id place)
 
 static void add_all(struct making *making)
 {
+    static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
     const struct graph *graph = making->graph;
     for (size_t i = 0; i < graph->link_count; i++) {
         for (int way = 0; way < 3; way++)
@@ -85,11 +86,10 @@ static void add_all(struct making *making)
         add_pcie_port(making, p);
         for (int way = 0; way < 2; way++)
             making->switched[way][p] = switched > 0 ? add(making, RESOURCE_SWITCH_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, switched) : NONE;
-        for (int way = 0; way < 2; way++)
-            making->host_link[way][p] = graph_place(graph, p)->kind == PLACE_GPU ? add(making, RESOURCE_HOST_LINK, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, 0) : NONE;
+        for (int way = 0; way < 3; way++)
+            making->host_link[way][p] = graph_place(graph, p)->kind == PLACE_GPU ? add(making, RESOURCE_HOST_LINK, directions[way], p, PLACE_NONE, 0) : NONE;
         double rate = graph_place(graph, p)->kind == PLACE_MODULE ? resource_rate_module(graph, p, &gpus) : 0;
         for (int way = 0; way < 3; way++) {
-            static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
             static const char *const how[] = {"read", "write"};
             making->port[way][p] = gpus > 1 ? add(making, RESOURCE_HOST_PORT, directions[way], p, PLACE_NONE, way < 2 ? rate : 0) : NONE;
             making->memory[way][p] = NONE;
@@ -260,7 +260,9 @@ static void fill_pair(const struct making *making, place_id from, place_id to)
     pair->over_host = are_peers && (!found || passes_host(graph, &path)) && !are_of_one_module(graph, from, to) && !resource_elsewhere_has(&making->elsewhere, graph, from, to);
     if (pair->over_host && (found || has_hives(graph, making->structure->hive))) {
         use(pair, making->host_link[0][from]);
+        use(pair, making->host_link[2][from]);
         use(pair, making->host_link[1][to]);
+        use(pair, making->host_link[2][to]);
     }
     if (pair->over_host && !found)
         use_crossing(making, from, to, pair);
@@ -317,7 +319,7 @@ static bool fill_pairs(const struct making *making)
 static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 3 * making->graph->link_count + 13 * making->graph->place_count;
+    size_t items = 3 * making->graph->link_count + 14 * making->graph->place_count;
     structure->graph = making->graph;
     structure->paths = link_paths_new(making->graph);
     structure->hive = resource_hive_find(making->graph);
@@ -331,11 +333,11 @@ static bool fill(struct making *making)
         making->link[way] = making->number + way * making->graph->link_count;
         making->port[way] = making->number + 3 * making->graph->link_count + way * making->graph->place_count;
         making->memory[way] = making->number + 3 * making->graph->link_count + (3 + way) * making->graph->place_count;
-        making->pcie_port[way] = making->number + 3 * making->graph->link_count + (10 + way) * making->graph->place_count;
+        making->host_link[way] = making->number + 3 * making->graph->link_count + (8 + way) * making->graph->place_count;
+        making->pcie_port[way] = making->number + 3 * making->graph->link_count + (11 + way) * making->graph->place_count;
     }
     for (size_t way = 0; way < 2; way++) {
         making->switched[way] = making->number + 3 * making->graph->link_count + (6 + way) * making->graph->place_count;
-        making->host_link[way] = making->number + 3 * making->graph->link_count + (8 + way) * making->graph->place_count;
     }
     if (items >= NONE) {
         for (size_t p = 0; p < making->graph->place_count; p++)

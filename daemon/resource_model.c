@@ -291,18 +291,32 @@ static void forget_memory(struct resource_structure *structure, const struct res
     }
 }
 
-/* Host links of which no set says what several get through them: as the widest of the others. */
-static void tell_host_links(struct resource_structure *structure)
+/* Parts that are alike all over a node: a gpu's way to the host, out, in and both, and both directions between packages. NO_SORT: others. */
+enum sort { SORT_OUT, SORT_IN, SORT_BOTH, SORT_CROSSING, NO_SORT };
+
+static enum sort sort_of(const struct graph *graph, const struct resource_role *role)
 {
-    double most[2] = {0};
-    for (size_t i = 0; i < structure->count; i++)
-        if (structure->item[i].role.part == RESOURCE_HOST_LINK && structure->item[i].is_measured)
-            most[structure->item[i].role.direction == RESOURCE_IN] = fmax(most[structure->item[i].role.direction == RESOURCE_IN], structure->item[i].bytes_per_s);
+    bool is_both = role->direction == RESOURCE_BOTH, is_crossing = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_PACKAGE;
+    if (role->part == RESOURCE_HOST_LINK)
+        return is_both ? SORT_BOTH : role->direction == RESOURCE_IN ? SORT_IN : SORT_OUT;
+    return is_both && is_crossing && graph_place(graph, role->other)->kind == PLACE_PACKAGE ? SORT_CROSSING : NO_SORT;
+}
+
+/* Parts of which no set says what several get through them, as the widest of their sort, unless they were seen to carry more. That some got less together, slowed by something else, says nothing of them. */
+static void tell_alike(struct resource_structure *structure, const struct graph *graph)
+{
+    double most[NO_SORT + 1] = {0};
+    for (size_t i = 0; i < structure->count; i++) {
+        double *its = &most[sort_of(graph, &structure->item[i].role)];
+        *its = structure->item[i].is_measured ? fmax(*its, structure->item[i].bytes_per_s) : *its;
+    }
+    most[NO_SORT] = 0;
     for (size_t i = 0; i < structure->count; i++) {
         struct resource_nominal *item = &structure->item[i];
-        double other = most[item->role.direction == RESOURCE_IN];
-        if (item->role.part != RESOURCE_HOST_LINK || item->is_measured || !(other > 0))
+        double other = most[sort_of(graph, &item->role)];
+        if (item->is_measured || !(other > 0) || item->carried > other * (1 + RESOURCE_TOLERANCE))
             continue;
+        memset(item->together, 0, sizeof item->together);
         item->bytes_per_s = other;
         item->is_measured = true;
     }
@@ -324,7 +338,7 @@ static void tell_structure(struct resource_model *model, const struct graph *gra
         item->bytes_per_s = most;
         item->is_measured = true;
     }
-    tell_host_links(model->structure);
+    tell_alike(model->structure, graph);
     for (size_t i = 0; i < model->found_count; i++)
         if (model->found[i].has_role && resource_role_is_hidden(graph, &model->found[i].role))
             forget_memory(model->structure, &model->found[i]);

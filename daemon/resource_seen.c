@@ -1,5 +1,6 @@
 #include "resource_seen.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ static void look_at_set(const struct seeing *seeing, const struct set *set)
         raise_capacity(&structure->item[i], seeing->load[i].bytes_per_s * (is_both && !there_and_back ? SAME_WAY : 1), seeing->load[i].flows, set->flow[seeing->load[i].last].from, set->flow[seeing->load[i].last].to);
         if (seeing->load[i].users < 2 || (is_both && !there_and_back))
             continue;
+        structure->item[i].carried = fmax(structure->item[i].carried, seeing->load[i].bytes_per_s);
         unsigned *most = &structure->item[i].together[resource_kind_index(kind)];
         *most = seeing->load[i].users > *most ? seeing->load[i].users : *most;
     }

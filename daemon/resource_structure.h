@@ -32,7 +32,7 @@
 #include "values.h"
 
 #define RESOURCE_NAME_SIZE      64
-#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 8)
+#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 10)
 #define RESOURCE_PLACES_MAX     256
 
 /* Kinds of transfers, of which others say nothing: bits. */
@@ -50,6 +50,7 @@ struct resource_nominal {
     struct resource_role role; /* a link's: out from the link's from to its to, in the other way */
     double bytes_per_s;        /* 0 not known */
     unsigned together[RESOURCE_KINDS]; /* by kind: the most of it that use this in one set, if two do; 0 none: what so many share is what sets showed, and of more they say nothing */
+    double carried;            /* the most that transfers of one set got through it together; 0 none */
     bool is_measured;          /* the capacity is one that sets of another kind showed */
     unsigned seen;             /* transfers that were seen to get that together, which is more than is stated; 0: nothing else says it */
     place_id seen_from, seen_to; /* of one transfer */

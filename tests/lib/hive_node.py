@@ -17,12 +17,12 @@ class Hives:
     """Packages with some gpus each, which are joined by a direct link to each other of theirs.
 
     link, straight: bytes per second that a direct link is said to carry and that a copy gets over it; host: what a gpu's own link to the package is said to carry, None: not said; copy: what a copy with host memory gets over it;
-    through: what a copy through the packages gets alone; up, down, both: what that link carries; told: whether the driver shows direct links; quarrel: sums of the numbers of both copies' gpus by which some two copies between hives get less, which no thing that they share explains; side_out, side_in: a hive's side to the host; cross, cross_both: one direction between packages, and both."""
+    through: what a copy through the packages gets alone; up, down, both: what that link carries; told: whether the driver shows direct links; wide: gpus whose both directions share nothing; quarrel: sums of the numbers of both copies' gpus by which some two copies between hives get less, which no thing that they share explains; side_out, side_in: a hive's side to the host; cross, cross_both: one direction between packages, and both."""
 
-    def __init__(self, hives, *, kind="xgmi", link=50e9, straight=37.5e9, host=32e9, copy=28e9, through=24e9, up=26e9, down=26e9, both=1e12, side_out=1e12, side_in=1e12, cross=36e9, cross_both=1e12, told=True, quarrel=()):
+    def __init__(self, hives, *, kind="xgmi", link=50e9, straight=37.5e9, host=32e9, copy=28e9, through=24e9, up=26e9, down=26e9, both=1e12, side_out=1e12, side_in=1e12, cross=36e9, cross_both=1e12, told=True, wide=(), quarrel=()):
         self.hives, self.count = hives, sum(hives)
         self.hive_of = [hive for hive, gpus in enumerate(hives) for _ in range(gpus)]
-        self.quarrel, self.told, self.kind, self.link, self.straight, self.host, self.copy, self.through = quarrel, told, kind, link, straight, host, copy, through
+        self.wide, self.quarrel, self.told, self.kind, self.link, self.straight, self.host, self.copy, self.through = wide, quarrel, told, kind, link, straight, host, copy, through
         self.capacity = {"up": up, "down": down, "both": both, "out": side_out, "in": side_in, "cross": cross, "cross both": cross_both}
 
     # ---- what is true ----
@@ -32,7 +32,7 @@ class Hives:
         x, y = self.hive_of[a], self.hive_of[b]
         if x == y:
             return [("direct", a, b)]
-        return [("up", a), ("both", a), ("down", b), ("both", b), ("out", x), ("in", y), ("cross", x, y), ("cross both", min(x, y), max(x, y))]
+        return [("up", a), ("down", b), *(("both", gpu) for gpu in (a, b) if gpu not in self.wide), ("out", x), ("in", y), ("cross", x, y), ("cross both", min(x, y), max(x, y))]
 
     def alone(self, a, b):
         return self.straight if self.hive_of[a] == self.hive_of[b] else min([self.through, *self.capacity.values()])
