@@ -101,7 +101,7 @@ $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -DSTANDIN_DIR='"$(BUILD)/standin"' -iquote tests -iquote daemon -iquote client -iquote probes $(call pkg_cflags,$(DAEMON_PKGS) cmocka) -MMD -MP -c -o $@ $<
 
 # The interface files and migrations are embedded by .incbin, which no compiler lists as a dependency.
 $(BUILD)/obj/daemon/embedded.o: $(SCHEMAS)
@@ -188,15 +188,15 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libdaemon.a $(BUILD)/libpr
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
 # In place of NVIDIA's management library: as it is now, and as it was when it could say less.
-$(BUILD)/unit/libnvidia-ml.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+$(BUILD)/standin/nvml/libnvidia-ml.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -shared -o $@ $<
-$(BUILD)/unit/libnvidia-ml-old.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
+$(BUILD)/standin/nvml/libnvidia-ml-old.so.1: tests/unit/fake_nvml.c probes/gpu_nvml.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -DFAKE_OLD -iquote probes -shared -o $@ $<
-$(BUILD)/unit/test_gpu_facts: | $(BUILD)/unit/libnvidia-ml.so.1 $(BUILD)/unit/libnvidia-ml-old.so.1
+$(BUILD)/unit/test_gpu_facts: | $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
 $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -256,7 +256,6 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
 $(BUILD)/unit/test_standin_share: $(BUILD)/obj/tests/standin/share.o
-$(addprefix $(BUILD)/obj/tests/unit/test_standin_,driver.o faults.o): DEFINES += -DSTANDIN_DIR='"$(BUILD)/standin"'
 $(addprefix $(BUILD)/unit/test_standin_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c model.h model_parts.h share.h) Makefile
 	@mkdir -p $(@D)

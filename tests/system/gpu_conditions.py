@@ -72,7 +72,7 @@ def without_a_library_each_is_null_with_its_reason():
 def what_nvidia_says():
     with fake_addresses() as node, system_root({**SYSTEM, **{PCI.format(f"0000:1{i}:00.0") + "iommu_group/type": "DMA-FQ" for i in range(4)}}) as root:
         (root / "usr/lib").mkdir(parents=True)
-        (root / "usr/lib/libnvidia-ml.so.1").symlink_to((BIN.parent / "unit/libnvidia-ml.so.1").resolve())
+        (root / "usr/lib/libnvidia-ml.so.1").symlink_to((BIN.parent / "standin/nvml/libnvidia-ml.so.1").resolve())
         first, last = conditions_of(node, root)
         assert (first["gpu_driver"], first["gpu_ecc"], first["gpu_power_cap_w"], first["gpu_iommu"]) == ("580.95.05", "on", "600", "DMA-FQ"), first
         assert first["gpu_mig"] == "0000:10:00.0 off, 0000:11:00.0 off, 0000:12:00.0 off, 0000:13:00.0 on" and "gpu_" not in first["not_known"], first

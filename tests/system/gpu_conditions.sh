@@ -4,5 +4,5 @@
 set -eu
 cd "$(dirname "$0")/../.."
 export BIN=${BIN:-build/bin} BUILD=${BUILD:-build}
-make --no-print-directory standins "$BUILD/unit/libnvidia-ml.so.1" BUILD="$BUILD" >/dev/null
+make --no-print-directory standins "$BUILD/standin/nvml/libnvidia-ml.so.1" BUILD="$BUILD" >/dev/null
 STANDIN=$(readlink -m "$BUILD/standin") PYTHONPATH=tests/lib exec python3 tests/system/gpu_conditions.py "$@"

@@ -25,12 +25,8 @@ struct rig {
 static int set_up(void **state)
 {
     struct rig *rig = calloc(1, sizeof *rig);
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-    assert_true(rig != NULL && length > 0);
-    path[length] = '\0';
-    strcpy(strrchr(path, '/'), "/../standin/libnccl.so.2");
-    rig->library = dlopen(path, RTLD_NOW);
+    assert_non_null(rig);
+    rig->library = dlopen(STANDIN_DIR "/libnccl.so.2", RTLD_NOW);
     if (rig->library == NULL)
         print_error("%s\n", dlerror());
     snprintf(rig->log, sizeof rig->log, "/tmp/berth-nccl-XXXXXX");
