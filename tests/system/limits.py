@@ -46,7 +46,7 @@ def few_descriptors():
 
 def little_address_space():
     if SANITIZED:
-        raise LeftOut("a sanitizer takes terabytes of addresses")
+        raise LeftOut("a sanitizer reserves terabytes of addresses, which RLIMIT_AS forbids (AddressSanitizer 15.4 TB before main)")
     assert not serves_or_says_why(resource.RLIMIT_AS, 20_000_000, "RLIMIT_AS")
     for megabytes in (16, 30, 50, 70, 90, 110, 150, 200):
         serves_or_says_why(resource.RLIMIT_AS, megabytes << 20, "RLIMIT_AS")

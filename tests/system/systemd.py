@@ -54,7 +54,7 @@ REFUSED = ("io_uring_setup", "io_uring_enter", "io_uring_register", "userfaultfd
 
 @contextlib.contextmanager
 def under_the_units_filter():
-    """The words of a command that runs another under it, and what that needs in its environment."""
+    """The words of a command that runs another under it, and what programs need in their environment there."""
     needs("systemd-analyze")
     if not under_filter.HEADER.exists():
         raise LeftOut("the numbers of system calls are known for x86-64 alone")
@@ -64,14 +64,27 @@ def under_the_units_filter():
         yield [sys.executable, HERE.parent / "lib/under_filter.py", unit(pathlib.Path(folder))], options
 
 
+def give_environment(folder, options):
+    """The daemon hands no environment on to its probes: those in the folder become scripts that set it."""
+    for program in folder.glob("berth-probe-*"):
+        hidden = program.rename(folder / f"real-{program.name}")
+        words = " ".join(f"{name}={value}" for name, value in options.items())
+        program.write_text(f"#!/bin/sh\n{words} exec {hidden} \"$@\"\n")
+        program.chmod(0o755)
+
+
 def the_units_filter_leaves_what_daemon_and_probes_need():
     """And refuses what neither does: each call with arguments that fail otherwise without it."""
-    with under_the_units_filter() as (filtered, options):
+    with under_the_units_filter() as (filtered, options), probe_folder("mi250x") as probes:
+        probes = pathlib.Path(probes)
+        (probes / "berth-probe-gpu").unlink()
+        (probes / "berth-probe-gpu").symlink_to(BIN / "berth-probe-gpu")
+        give_environment(probes, options)
         known = under_filter.numbers()
         code = "import ctypes, sys; c = ctypes.CDLL(None, use_errno=True); print([c.syscall(int(n), -1, -1, -1, -1, -1, -1) == -1 and ctypes.get_errno() for n in sys.argv[1:]])"
         done = subprocess.run([*filtered, sys.executable, "-c", code, *(str(known[name]) for name in REFUSED)], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == str([1] * len(REFUSED)), (REFUSED, done.stdout)
-        with Daemon(under=filtered, environment=options) as daemon:
+        with Daemon(under=filtered, environment=options, config=f"probe_dir = {probes}\n") as daemon:
             daemon.wait_ready()
             status = daemon.status()
             assert daemon.call("io.berth.Fabric.GetMatrix", {"metric": "memory_latency"})["cells"] and status["store"] == "ok" and not status["problems"], (status, daemon.said())
@@ -79,11 +92,11 @@ def the_units_filter_leaves_what_daemon_and_probes_need():
             assert daemon.stop()[0] == 0, daemon.said()
 
 
-def measured_by(probes, *under, **options):
+def measured_by(probes, *under):
     """What a run measures: metric, ends and axes of each value, and the flows of each set."""
     metrics = "host_gpu_copy_engine,gpu_gpu_copy_engine,host_gpu_kernel,gpu_gpu_kernel,copy_latency"
-    command = [pathlib.Path(probes) / "berth-probe-gpu", "--budget-ns", "200000000000", "--metrics", metrics]
-    done = subprocess.run([*under, *command], capture_output=True, text=True, timeout=250, env={**os.environ, **options})
+    command = [probes / "berth-probe-gpu", "--budget-ns", "200000000000", "--metrics", metrics]
+    done = subprocess.run([*under, *command], capture_output=True, text=True, timeout=250)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and records[-1]["status"] == "complete", (done.returncode, done.stderr[-2000:])
     about = ("metric", "from", "to", "axes", "flows")
@@ -94,9 +107,11 @@ def measured_by(probes, *under, **options):
 def the_units_filter_leaves_what_amds_driver_and_probe_need():
     """On a virtual node of eight GCDs by HIP: the same cells and sets as without it, measured by a daemon."""
     with under_the_units_filter() as (filtered, options), probe_folder("mi250x") as probes:
-        plain, under = (measured_by(probes, *words, **options) for words in ((), filtered))
+        probes = pathlib.Path(probes)
+        give_environment(probes, options)
+        plain, under = (measured_by(probes, *words) for words in ((), filtered))
         assert len(plain) > 300 and under == plain, plain ^ under
-        node = pathlib.Path(probes) / "node"
+        node = probes / "node"
         shutil.copytree(NODES / "mi250x", node)
         about = json.loads((node / "node.json").read_text())
         (node / "node.json").write_text(json.dumps({**about, "origin": "standin"}))

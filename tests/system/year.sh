@@ -2,12 +2,6 @@
 # A year of hourly runs, with a fiftieth of the cells of an 8-GPU node (make bench writes the whole of it), and a daemon that starts on it.
 set -eu
 cd "$(dirname "$0")/../.."
-case ${BIN:-build/bin} in
-*san-*)
-    echo "left out: how long something takes is not for instrumented programs"
-    exit 77
-    ;;
-esac
 BIN=${BIN:-build/bin}
 work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/berth-year-XXXXXX")
 daemon=
