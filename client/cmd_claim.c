@@ -110,7 +110,10 @@ static const struct cmd_option release_options[] = {
 static int make_release(struct cmd *cmd, json_t *request)
 {
     bool by_key = cmd_has(cmd, &release_options[RELEASE_KEY]);
-    if (by_key == (cmd->operand_count > 0))
+    if (by_key && cmd->operand_count > 0)
+        return cmd_usage(cmd, "%.40s and --key exclude each other: either says which claim",
+                         cmd->operand[0]);
+    if (!by_key && cmd->operand_count == 0)
         return cmd_usage(cmd, "which claim? CLAIM (berth claims lists them), or --key KEY");
     if (by_key)
         return cmd_set_text(cmd, request, "key", &release_options[RELEASE_KEY]);

@@ -97,6 +97,14 @@ static void find_meant(struct cmd *cmd, int status, char meant[64])
     json_decref(parameters);
 }
 
+/* Whether an option's name is that of a parameter, or its beginning: --ttl of ttl_s, --owner of
+ * owner_pid. */
+static bool is_name_of(const char *option, const char *name, bool is_whole)
+{
+    size_t length = strlen(option);
+    return strncmp(option, name, length) == 0 && name[length] == (is_whole ? '\0' : '-');
+}
+
 /* What the daemon says of a parameter begins with its name. The option that it came from, or that is missing; NULL: it came from elsewhere. */
 static const struct cmd_option *option_of(const struct cmd *cmd, const char *detail, const char **ret_rest)
 {
@@ -109,11 +117,14 @@ static const struct cmd_option *option_of(const struct cmd *cmd, const char *det
         name[i] = detail[i] == '_' ? '-' : detail[i];
     name[length] = '\0';
     *ret_rest = detail + length + item;
-    for (size_t i = 0; i < cmd->command->option_count; i++) {
-        const struct cmd_option *option = &cmd->command->options[i];
-        if (strcmp(option->name, name) == 0)
-            return cmd_has(cmd, option) || strncmp(*ret_rest, missing, sizeof missing - 1) == 0 ? option : NULL;
-    }
+    for (int is_whole = 1; is_whole >= 0; is_whole--)
+        for (size_t i = 0; i < cmd->command->option_count; i++) {
+            const struct cmd_option *option = &cmd->command->options[i];
+            if (is_name_of(option->name, name, is_whole))
+                return cmd_has(cmd, option) || strncmp(*ret_rest, missing, sizeof missing - 1) == 0
+                           ? option
+                           : NULL;
+        }
     return NULL;
 }
 
@@ -128,16 +139,18 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
         return cmd_fail(exit_status, "%s (start berthd, or set BERTH_SOCKET or --socket)", detail);
     if (status == BERTH_ERROR_OUT_OF_MEMORY)
         return cmd_fail_memory();
-    if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT) {
-        const char *rest;
-        const struct cmd_option *option = option_of(cmd, detail, &rest);
-        char line[512];
-        if (option != NULL)
-            snprintf(line, sizeof line, "--%s%s", option->name, rest);
-        else
-            snprintf(line, sizeof line, "%s", detail);
+    const char *rest;
+    const struct cmd_option *option =
+        status != BERTH_ERROR_BAD_ARGUMENT ? option_of(cmd, detail, &rest) : NULL;
+    char line[512];
+    if (option != NULL)
+        snprintf(line, sizeof line, "--%s%s", option->name, rest);
+    else
+        snprintf(line, sizeof line, "%s", detail);
+    if (exit_status == CMD_USAGE && status != BERTH_ERROR_BAD_ARGUMENT)
         return cmd_usage_line(cmd, line);
-    }
+    if (option != NULL)
+        return cmd_fail(exit_status, "%s", line);
     char explained[1024], meant[64];
     cmd_closed_explain(cmd, detail, explained, sizeof explained);
     find_meant(cmd, status, meant);

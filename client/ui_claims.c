@@ -97,5 +97,7 @@ void ui_claim(struct ui *ui, const json_t *reply)
 
 void ui_released(struct ui *ui, const json_t *reply)
 {
-    ui_put(ui, json_integer_value(json_object_get(reply, "released")) > 0 ? "released\n" : "nothing is claimed under that key\n");
+    ui_put(ui, json_integer_value(json_object_get(reply, "released")) > 0
+                   ? "released\n"
+                   : "you have no claim under that key\n");
 }

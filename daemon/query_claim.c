@@ -246,7 +246,10 @@ static enum berth_code find_to_release(const struct call *call, const struct cla
         return code;
     const struct claim *claim = id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
     if (claim == NULL && id != NULL) {
-        err_set(err, BERTH_NO_SUCH_CLAIM, "there is no claim %.60s: it has ended, or never was", id);
+        bool is_key = claim_set_find_key(claims, call->peer->uid, id) != NULL;
+        err_set(err, BERTH_NO_SUCH_CLAIM, "there is no claim %.60s: %s", id,
+                is_key ? "it is the key of one (berth release --key)"
+                       : "it has ended, or never was");
         err_text(err, 0, id);
         return BERTH_NO_SUCH_CLAIM;
     }

@@ -370,7 +370,19 @@ def the_command_claims_lists_and_releases():
         assert status == 75 and not out and "gpu0" in error and name in error, (status, error)
         assert command(daemon, "claim", "gpu0", "--ttl", "60", "--key", "job7")[0] == 65, "another claim under the key"
         assert command(daemon, "release", "--key", "job7") == (0, "released\n", "")
-        assert command(daemon, "release", "--key", "job7") == (0, "nothing is claimed under that key\n", "")
+        none = "you have no claim under that key\n"
+        assert command(daemon, "release", "--key", "job7") == (0, none, "")
+        assert command(daemon, "claim", "gpu1", "--ttl", "60", "--key", "k")[0] == 0
+        assert command(daemon, "release", "k") == (
+            65, "", "berth: there is no claim k: it is the key of one (berth release --key)\n")
+        assert "exclude each other" in command(daemon, "release", "c1", "--key", "k")[2]
+        for arguments, said in (
+                (["--owner", "4194303"], "berth: --owner: there is no process 4194303\n"),
+                (["--owner", "/sys/fs/cgroup/nothing"], "berth: --owner: /sys/fs/cgroup/nothing is no"),
+                (["--owner", "/etc"], "berth: claim: --owner: it is no path below"),
+                (["--key", ""], "berth: claim: --key: it has 1 to 256 bytes")):
+            error = command(daemon, "claim", "gpu2", "--ttl", "60", *arguments)[2]
+            assert error.startswith(said), (arguments, error)
         assert command(daemon, "release", name) == (65, "", f"berth: there is no claim {name}: it has ended, or never was\n")
         for wrong in (["claim", "gpu0"], ["claim", "--ttl", "5"], ["claim", "gpu0", "--ttl", "5x"], ["claim", "gpu0", "--ttl", "0"],
                       ["claim", "gpu0", "--ttl", "5", "--owner", "me"], ["claim", "gpu0", "--ttl", "5", "--configuration", "c"], ["release"],
