@@ -15,11 +15,9 @@ static void draw(struct ui *ui, const json_t *reply)
         ui_put(ui, "accepted: %lld measured value%s expected from now on\n", accepted - in_line, accepted - in_line == 1 ? " is" : "s are");
     if (in_line > 0)
         ui_put(ui, "unchanged: %lld measured value%s in line with the baseline, which stands\n", in_line, in_line == 1 ? " is" : "s are");
-    if (left_out > 0) {
-        ui_put(ui, "left out: %lld measured value%s, ", left_out, left_out == 1 ? "" : "s");
-        ui_text(ui, ui_member(reply, "why_left_out"));
-        ui_put(ui, "; berth probe measures again\n");
-    }
+    if (left_out > 0)
+        ui_line(ui, 2, "left out: %lld measured value%s, %s; berth probe measures again", left_out,
+                left_out == 1 ? "" : "s", ui_member(reply, "why_left_out"));
     if (*file != '\0') {
         ui_put(ui, "written to ");
         ui_text(ui, file);

@@ -75,8 +75,9 @@ static void find_place(struct cmd *cmd, const char *word, char meant[64])
     free(text);
 }
 
-/* The nearest name to an unknown metric or place; "" where nothing is near. A place is asked for unless its kind is right:
- * the daemon has said then which of that kind there are. */
+/* The nearest name to an unknown metric or place; "" where nothing is near. A place is asked for
+ * unless its kind is right: the daemon has said then which of that kind there are, or that there is
+ * none. */
 static void find_meant(struct cmd *cmd, int status, char meant[64])
 {
     static const char *const metrics[] = {
@@ -91,8 +92,10 @@ static void find_meant(struct cmd *cmd, int status, char meant[64])
     if (status == BERTH_ERROR_NO_SUCH_METRIC && metric != NULL) {
         const char *nearest = cmd_nearest(metric, metrics, sizeof metrics / sizeof metrics[0]);
         snprintf(meant, 64, "%.63s", nearest != NULL ? nearest : "");
-    } else if (status == BERTH_ERROR_NO_SUCH_PLACE && place != NULL && strstr(berth_error_detail(cmd->berth), "of that kind") == NULL) {
-        find_place(cmd, place, meant);
+    } else if (status == BERTH_ERROR_NO_SUCH_PLACE && place != NULL) {
+        const char *detail = berth_error_detail(cmd->berth);
+        if (strstr(detail, "of that kind") == NULL && strstr(detail, "and so no place") == NULL)
+            find_place(cmd, place, meant);
     }
     json_decref(parameters);
 }

@@ -43,16 +43,21 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     ui_put(ui, "\n");
     put_heading(ui, "Options");
     put_options(ui, cmd_globals, CMD_GLOBALS);
-    ui_put(ui, "\nberth COMMAND --help shows a command's own options.\n"
-               "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's,\n"
-               "71 and 74 the system refused (memory, a file), 75 try again, 77 not permitted;\n"
-               "berth health: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.\n");
+    ui_put(ui, "\nberth COMMAND --help shows a command's own options.\n");
+    ui_line(ui, 0,
+            "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's, "
+            "71 and 74 the system refused (memory, a file), 75 try again, 77 not permitted; "
+            "berth health: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.");
 }
 
 void cmd_help_command(struct ui *ui, const struct cmd_command *command)
 {
-    ui_put(ui, "berth %s: %s\n\nusage: berth %s%s%s%s\n\n", command->name, command->about, command->name,
-           command->option_count > 0 ? " [options]" : "", *command->operands != '\0' ? " " : "", command->operands);
+    ui_line(ui, 2, "berth %s: %s", command->name, command->about);
+    ui_put(ui, "\n");
+    ui_line(ui, 7, "usage: berth %s%s%s%s", command->name,
+            command->option_count > 0 ? " [options]" : "", *command->operands != '\0' ? " " : "",
+            command->operands);
+    ui_put(ui, "\n");
     if (command->option_count > 0) {
         put_heading(ui, "Options");
         put_options(ui, command->options, command->option_count);

@@ -193,3 +193,17 @@ void ui_paragraph(struct ui *ui, int indent, const char *text)
     }
     ui_put(ui, "\n");
 }
+
+void ui_line(struct ui *ui, int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    bool is_written = vasprintf(&text, format, args) >= 0;
+    va_end(args);
+    ui->failed = ui->failed || !is_written;
+    if (is_written) {
+        ui_paragraph(ui, indent, text);
+        free(text);
+    }
+}

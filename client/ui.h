@@ -49,6 +49,8 @@ void ui_table_end(struct ui_table *table, int indent, bool has_header); /* print
 
 /* Words in a line of at most the ui's width, later lines indented. */
 void ui_paragraph(struct ui *ui, int indent, const char *text);
+void ui_line(struct ui *ui, int indent, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ui_units.c: numbers for people, three digits. Buffers of UI_NUMBER bytes; return the buffer. "-" for an unknown one. */
 #define UI_NUMBER 32

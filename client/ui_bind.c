@@ -90,11 +90,11 @@ static bool is_bound(const json_t *prediction)
     return json_is_number(json_object_get(prediction, "low_ns")) && !json_is_number(json_object_get(prediction, "high_ns"));
 }
 
-static void put_predictions(struct ui *ui, const json_t *reply)
+static void write_predictions(struct ui *ui, const json_t *reply)
 {
     const json_t *predicted = json_object_get(reply, "predicted"), *baseline = json_object_get(reply, "baseline");
     double ours = json_number_value(json_object_get(predicted, "time_ns")), theirs = json_number_value(json_object_get(baseline, "time_ns"));
-    ui_put(ui, "\nTime of a step: ");
+    ui_put(ui, "Time of a step: ");
     ui_prediction(ui, predicted);
     if (*ui_member(predicted, "bottleneck") != '\0') {
         ui_put(ui, ", limited by ");
@@ -124,6 +124,20 @@ static void put_predictions(struct ui *ui, const json_t *reply)
         ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * json_number_value(gap));
     else if (ours > 0)
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
+}
+
+/* Each line within the ui's width. */
+static void put_predictions(struct ui *ui, const json_t *reply)
+{
+    struct ui lines = {.utf8 = ui->utf8, .width = ui->width};
+    write_predictions(&lines, reply);
+    ui_put(ui, "\n");
+    char *rest = NULL;
+    for (char *line = lines.text != NULL ? strtok_r(lines.text, "\n", &rest) : NULL; line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        ui_paragraph(ui, 2, line);
+    ui->failed = ui->failed || lines.failed;
+    ui_done(&lines);
 }
 
 void ui_bind(struct ui *ui, const json_t *reply)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define COLUMNS_MAX 80
+#define NARROW      24 /* columns of a line that words are not pressed into */
 
 void ui_table_begin(struct ui_table *table, struct ui *ui, const char *align)
 {
@@ -40,6 +41,15 @@ void ui_cell(struct ui_table *table, const char *format, ...)
     table->cell[table->count++] = text;
 }
 
+static int longest_word(const char *text)
+{
+    int longest = 0;
+    for (int length; (length = (int)strcspn(text, " ")) > 0 || *text == ' ';
+         text += length + (text[length] != '\0'))
+        longest = length > longest ? length : longest;
+    return longest;
+}
+
 static void print_row(struct ui_table *table, size_t row, const int *width, int indent)
 {
     struct ui *ui = table->ui;
@@ -56,7 +66,15 @@ static void print_row(struct ui_table *table, size_t row, const int *width, int 
         if (table->align[c] == 'r')
             ui_pad(ui, missing);
         if (c == table->columns - 1 && table->align[c] == 'l') {
-            struct ui rest = {.utf8 = ui->utf8, .width = ui->width - used > 24 ? ui->width - used : 24};
+            int left = ui->width - used;
+            bool is_narrow = left < NARROW || longest_word(text) > left;
+            if (is_narrow && ui_columns(text) > left && *begin == '\0') {
+                used = indent + 4; /* on lines of its own */
+                left = ui->width - used;
+                ui_put(ui, "\n");
+                ui_pad(ui, used);
+            }
+            struct ui rest = {.utf8 = ui->utf8, .width = left > NARROW ? left : NARROW};
             ui_paragraph(&rest, 0, text);
             /* The paragraph's later lines start below its first. */
             for (char *line = rest.text; line != NULL && *line != '\0';) {

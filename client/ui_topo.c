@@ -305,21 +305,31 @@ static void put_header(struct ui *ui, const struct ui_node *node, const json_t *
     ui_style(ui, UI_BOLD);
     ui_text(ui, name == NULL ? "?" : name);
     ui_style(ui, UI_PLAIN);
+    int used = name == NULL ? 1 : ui_columns(name);
     if (origin != NULL && strcmp(origin, "live") != 0) {
+        const char *word = strcmp(origin, "standin") == 0 ? "stand-in driver" : origin;
         ui_style(ui, UI_WARN);
         ui_put(ui, " (");
-        ui_text(ui, strcmp(origin, "standin") == 0 ? "stand-in driver" : origin);
+        ui_text(ui, word);
         ui_put(ui, ")");
         ui_style(ui, UI_PLAIN);
+        used += ui_columns(word) + 3;
     }
-    const char *separator = "  ";
-    put_count(ui, node, UI_PACKAGE, "package", &separator);
-    put_count(ui, node, UI_CORE, "core", &separator);
-    put_count(ui, node, UI_PU, "cpu", &separator);
-    put_count(ui, node, UI_NUMA, "NUMA node", &separator);
-    put_count(ui, node, UI_GPU, "gpu", &separator);
-    put_count(ui, node, UI_NIC, "nic", &separator);
+    struct ui counts = {.utf8 = ui->utf8};
+    const char *separator = "";
+    put_count(&counts, node, UI_PACKAGE, "package", &separator);
+    put_count(&counts, node, UI_CORE, "core", &separator);
+    put_count(&counts, node, UI_PU, "cpu", &separator);
+    put_count(&counts, node, UI_NUMA, "NUMA node", &separator);
+    put_count(&counts, node, UI_GPU, "gpu", &separator);
+    put_count(&counts, node, UI_NIC, "nic", &separator);
+    if (counts.text != NULL) {
+        ui_put(ui, used + 2 + ui_columns(counts.text) > ui->width ? "\n  " : "  ");
+        ui_put(ui, "%s", counts.text);
+    }
     ui_put(ui, "\n");
+    ui->failed = ui->failed || counts.failed;
+    ui_done(&counts);
 
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     const char *key;

@@ -3,13 +3,14 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import Daemon, until  # noqa: E402
+from berthd import BIN, Daemon, NODES, until  # noqa: E402
 from claiming import INVALID, PLACEMENT, acting, as_nobody, claim, claimed, listed  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
@@ -51,6 +52,25 @@ def an_ordinary_user_claims_for_an_hour_or_with_an_owner():
         replies = as_user(1001, asking(daemon, "core0", ttl_s=10), asking(daemon, "core1", ttl_s=11))
         assert [error for error, _ in replies] == [None, INVALID], replies
         assert claimed(daemon, "core1", ttl_s=86400), "an administrator needs none"
+
+
+def the_readmes_example_is_an_ordinary_users():
+    """Longer than claim_ttl_user_max_s, and so with an owner: an ordinary user's shell may run it as it stands."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+    line = re.search(r"^(berth claim .*?) +#", text, re.M)[1]
+    assert "--owner $$" in line and "12h" in line, line
+    with Daemon("--node", str(NODES / "mi250x")) as daemon:
+        os.chmod(daemon.directory, 0o755)
+        as_user(1001)
+        shell = f"PATH={BIN}:$PATH; {line}"
+        done = subprocess.run(["sh", "-c", shell], user=1001, group=1001, extra_groups=[], capture_output=True, text=True,
+                              env={**os.environ, "BERTH_SOCKET": daemon.socket})
+        if done.returncode == 126 or "Permission denied" in done.stderr or "not found" in done.stderr:
+            raise LeftOut("an ordinary user cannot run what was built here")
+        assert done.returncode == 0, done
+        assert "3600 s at most" in subprocess.run(["sh", "-c", shell.replace("--owner $$", "")], user=1001, group=1001,
+                                                  extra_groups=[], capture_output=True, text=True,
+                                                  env={**os.environ, "BERTH_SOCKET": daemon.socket}).stderr
 
 
 def what_another_users_job_runs_on_is_not_claimed():
@@ -147,6 +167,7 @@ def a_claim_of_roots_ends_those_of_users():
 
 TESTS = [
     an_ordinary_user_claims_for_an_hour_or_with_an_owner,
+    the_readmes_example_is_an_ordinary_users,
     what_another_users_job_runs_on_is_not_claimed,
     a_oneway_claim_is_made_though_its_caller_hangs_up,
     of_two_users_who_claim_at_once_one_gets_it,

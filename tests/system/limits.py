@@ -1,5 +1,6 @@
 """What a daemon does with limits that are too low, with signals that mean nothing to it, and with what a probe leaves behind. Prints TAP."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -125,6 +126,32 @@ def more_objects_than_a_node_has():
             assert time.monotonic() - begin < 3
 
 
+def a_folder_of_many_values_is_light():
+    """The more there are the more they take: for each value a hundred bytes, and not the tree of its line as well."""
+    if SANITIZED:
+        raise LeftOut("a sanitizer keeps what is freed, and its shadow")
+
+    def most(values):
+        with tempfile.TemporaryDirectory(prefix="berth-test-") as folder:
+            copy = pathlib.Path(folder) / "node"
+            shutil.copytree(NODES / "epyc-2s", copy)
+            lines = ['{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":1790000000,"conditions":{}}']
+            lines += [f'{{"record":"value","metric":"cpu_copy","from":"core{i % 61}","to":"core{i % 61 + 1}","axes":{{"bytes":"{64 + i}"}},'
+                      f'"value":{1e9 + i},"low":{1e9},"high":{2e9},"n":9}}' for i in range(values)]
+            (copy / "measurements.jsonl").write_text("\n".join(lines) + "\n")
+            about = json.loads((copy / "node.json").read_text())
+            (copy / "node.json").write_text(json.dumps({**about, "measurements": "measurements.jsonl"}))
+            with Daemon("--node", copy) as daemon:
+                daemon.wait_ready()
+                cells = daemon.call("io.berth.Fabric.GetMatrix", {"metric": "cpu_copy", "from": ["core1"], "to": ["core2"]})["cells"]
+                assert len(cells) >= min(values // 61, 1), cells
+                status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+                return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+    few, many = most(1000), most(151_000)
+    print(f"# {(many - few) / 150_000:.0f} bytes a value")
+    assert many - few < 150_000 * 160, (few, many)
+
+
 def restarts_go_on():
     """A daemon that fails again and again (a full disk, a lock, a driver) is started anew for as long as that takes: a node is not left without advice."""
     unit = (pathlib.Path(__file__).resolve().parents[2] / "systemd/berthd.service.in").read_text()
@@ -135,7 +162,7 @@ def restarts_go_on():
 
 
 TESTS = [few_descriptors, little_address_space, signals_that_mean_nothing, a_log_that_nobody_reads, a_killed_guardian_leaves_nothing,
-         more_objects_than_a_node_has, restarts_go_on]
+         more_objects_than_a_node_has, a_folder_of_many_values_is_light, restarts_go_on]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)

@@ -122,6 +122,19 @@ def the_units_filter_leaves_what_amds_driver_and_probe_need():
             assert daemon.stop()[0] == 0, daemon.said()
 
 
+def memory_has_a_limit_above_the_daemons_budgets():
+    """And the daemon is not ended for what a probe takes."""
+    lines = configparser.ConfigParser(strict=False, interpolation=None)
+    lines.optionxform = str
+    lines.read(SYSTEMD / "berthd.service.in")
+    service = lines["Service"]
+    shown = subprocess.run([BIN / "berthd", "--check-config", "--config", "/dev/null"], capture_output=True, text=True, check=True).stdout
+    budgets = dict(line.split(" = ") for line in shown.splitlines() if line.startswith(("max_input_bytes", "max_unsent_bytes")))
+    in_all = sum(int(budgets[name]) for name in ("max_input_bytes_in_all", "max_unsent_bytes_in_all"))
+    assert service["MemoryMax"].endswith("G") and int(service["MemoryMax"][:-1]) << 30 > 4 * in_all > 0, (service["MemoryMax"], budgets)
+    assert service["OOMPolicy"] == "continue"
+
+
 def the_wait_at_boot_ends_before_the_service_managers_patience():
     lines = configparser.ConfigParser(strict=False, interpolation=None)
     lines.optionxform = str
@@ -204,6 +217,6 @@ def the_watchdog_hears_a_daemon_that_works_and_none_that_hangs():
 if __name__ == "__main__":
     sys.exit(run_tests([
         systemd_finds_nothing_wrong_with_the_units, the_units_filter_leaves_what_daemon_and_probes_need,
-        the_units_filter_leaves_what_amds_driver_and_probe_need, the_wait_at_boot_ends_before_the_service_managers_patience,
+        the_units_filter_leaves_what_amds_driver_and_probe_need, memory_has_a_limit_above_the_daemons_budgets, the_wait_at_boot_ends_before_the_service_managers_patience,
         the_users_groups_are_made, the_first_caller_starts_the_daemon,
         the_watchdog_hears_a_daemon_that_works_and_none_that_hangs]) != 0)

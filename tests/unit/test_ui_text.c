@@ -65,6 +65,32 @@ static void tables_align(void **state)
     ui_done(&ui);
 }
 
+static void words_without_room_have_lines_of_their_own(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 40, .utf8 = true};
+    struct ui_table table;
+    ui_table_begin(&table, &ui, "ll");
+    ui_cell(&table, "a name of twenty-five chars");
+    ui_cell(&table, "about");
+    ui_cell(&table, "short");
+    ui_cell(&table, "some words that are too long for one line");
+    ui_table_end(&table, 1, true);
+    assert_string_equal(ui.text,
+                        " a name of twenty-five chars  about\n short                        \n"
+                        "     some words that are too long for\n     one line\n");
+    ui_done(&ui);
+}
+
+static void a_line_keeps_to_the_width(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 20, .utf8 = true};
+    ui_line(&ui, 2, "left out: %d values, %s", 12, "2 of them busy");
+    assert_string_equal(ui.text, "left out: 12\n  values, 2 of them\n  busy\n");
+    ui_done(&ui);
+}
+
 static void a_row_goes_on_below_its_own_beginning(void **state)
 {
     (void)state;
@@ -141,6 +167,8 @@ int main(void)
         cmocka_unit_test(what_came_from_elsewhere_cannot_steer_the_terminal),
         cmocka_unit_test(words_wrap),
         cmocka_unit_test(tables_align),
+        cmocka_unit_test(words_without_room_have_lines_of_their_own),
+        cmocka_unit_test(a_line_keeps_to_the_width),
         cmocka_unit_test(a_row_goes_on_below_its_own_beginning),
         cmocka_unit_test(numbers_have_three_digits),
         cmocka_unit_test(numbers_fold_into_ranges),

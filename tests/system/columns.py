@@ -1,0 +1,80 @@
+"""What a person sees first, on a terminal of 80 columns. Prints TAP."""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from berthd import BIN, NODES  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+
+WIDTH = 80
+PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
+
+
+def shown(*words):
+    """The exit status, and the lines that the terminal shows."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:
+        raise LeftOut(f"no terminal can be opened here: {error}") from error
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
+    with subprocess.Popen([BIN / "berth", *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=PLAIN) as berth:
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # nobody has it open any longer
+                break
+            if not piece:
+                break
+            text += piece
+    os.close(master)
+    return berth.returncode, text.decode().replace("\r\n", "\n").splitlines()
+
+
+def fits(*words, status=0):
+    ended, lines = shown(*words)
+    assert ended == status and lines, (words, ended, lines)
+    wide = [line for line in lines if len(line) > WIDTH]
+    assert not wide, (words, wide)
+    return " ".join(" ".join(lines).split())
+
+
+def help_fits():
+    text = fits("--help")
+    names = re.findall(r"(?:^|\s)  ([a-z]+)  +[a-z]", "\n".join(shown("--help")[1]))
+    assert len(names) > 20 and "bind" in names and "Exit status: 0 done, 64 wrong usage" in text, names
+    for name in names:
+        assert f"usage: berth {name}" in fits("help", name), name
+
+
+def answers_fit():
+    for name in ("epyc-2s", "mi250x", "h200x4"):
+        node = ("--node", NODES / name)
+        fits(*node, "topo")
+        fits(*node, "health", status=0 if name == "h200x4" else 3)
+        assert "numa_alloc_onnode(1073741824, 0)" in fits(*node, "alloc", "1G"), name
+        assert "Time of a step: " in fits(*node, "bind", "-n", "2", "--pattern", "ring") or name == "epyc-2s"
+        assert "round trip between two cores" in fits(*node, "matrix"), name
+    fits("--node", NODES / "mi250x", "route", "gpu0", "gpu1", "64M")
+
+
+def what_a_node_has_none_of_is_no_slip_of_the_finger():
+    for words in (["route", "gpu0", "gpu1", "1M"], ["health", "gpu0"], ["matrix", "gpu_gpu_kernel", "--from", "gpu0"]):
+        done = subprocess.run([BIN / "berth", "--node", NODES / "epyc-2s", *words], capture_output=True, text=True, env=PLAIN)
+        assert done.returncode == 65 and done.stdout == "" and done.stderr.count("\n") == 1, (words, done)
+        assert "this node has no gpu, and so no place gpu0" in done.stderr and "did you mean" not in done.stderr, done.stderr
+    done = subprocess.run([BIN / "berth", "--json", "--node", NODES / "epyc-2s", "health", "gpu0"], capture_output=True, text=True, env=PLAIN)
+    assert done.returncode == 65 and json.loads(done.stdout)["parameters"]["place"] == "gpu0", done
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([help_fits, answers_fit, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
