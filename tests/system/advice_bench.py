@@ -226,6 +226,17 @@ def a_bench_without_measurements_ends():
                 raise AssertionError("the bench goes on with nominal figures")
 
 
+def hives_and_sockets_are_among_its_nodes():
+    """Two hives that PCIe joins, and two packages of three gpus as POWER9 has them: the bench draws requests for both."""
+    listed = advice_nodes.listed()
+    for name, gpus in (("hives-2x4", 8), ("sockets-2x3", 6)):
+        words = [line.split() for line in advice_nodes.description(listed[name], "maxmin", 0, 1).splitlines() if line]
+        devices = [line[1] for line in words if line[0] == "device"]
+        joined = {frozenset(line[1:3]) for line in words if line[0] == "link" and set(line[1:3]) <= set(devices)}
+        sides = [set(devices[:gpus // 2]), set(devices[gpus // 2:])]
+        assert len(devices) == gpus and joined and all(pair <= sides[0] or pair <= sides[1] for pair in joined), (name, joined)
+
+
 def twenty_requests():
     rows, steps = advice.judged([("gh200-quad", "maxmin", list(range(20)))], {"noise": 0.01, "repeats": 5, "seed": 3}, 1)
     assert len(rows) == 20 and steps > 100 and all("error" not in row for row in rows), [row["error"] for row in rows if "error" in row]
@@ -256,7 +267,7 @@ def figures_are_right():
 
 TESTS = [carries_out_what_it_says, noise_is_what_was_asked_for, ways_of_sharing_differ, traffic_is_the_contract_s, rivals_are_what_they_are_called, the_best_is_found,
          ranks_carry_out_steps, a_rank_has_a_core_of_its_own, a_rank_that_dies_is_one_line, a_rank_says_why_it_cannot, what_is_compared_comes_from_the_same_rounds, a_bench_without_measurements_ends,
-         requests_are_drawn_from_the_seed, figures_are_right, twenty_requests]
+         requests_are_drawn_from_the_seed, figures_are_right, hives_and_sockets_are_among_its_nodes, twenty_requests]
 
 
 if __name__ == "__main__":

@@ -274,6 +274,19 @@ def guides_show_what_commands_print():
     assert not wrong and run >= 20, (run, wrong)
 
 
+def the_table_of_hostile_users_has_every_attack():
+    """MEASURING.md has a row for each attack of the bench, with figures of berthd, of the echo and of before."""
+    attacks = re.findall(r'^    {"[a-z-]+", "([^"]+)", ', (ROOT / "tests/bench/hostile.c").read_text(), re.M)
+    page = (ROOT / "docs/MEASURING.md").read_text()
+    section = page.split("\n## Beside hostile users\n")[1].split("\n## ")[0]
+    rows = {columns[0].replace("`", ""): columns[1:] for columns in (
+        [column.strip() for column in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| "))}
+    assert len(attacks) >= 9 and not set(attacks) - set(rows), set(attacks) - set(rows)
+    for attack in attacks:
+        figures = [float(figure.strip("*")) for figure in rows[attack]]
+        assert len(figures) == 7 and all(figure > 0 for figure in figures), (attack, figures)
+
+
 def the_administrators_guide_knows_every_finding():
     text = (ROOT / "docs/ADMIN.md").read_text()
     for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/ADVICE.md").read_text().split("## Health")[1], re.M):
@@ -294,4 +307,4 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
+                        every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding, the_help_prints_all_or_one]) != 0)
