@@ -15,6 +15,7 @@ struct writer {
     size_t used;
     struct runtime_mix mix;
     unsigned kernels; /* that the gpu of this hop runs at once */
+    bool has_stream;  /* the gpu of this hop has a stream already, of a hop before */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
@@ -86,7 +87,8 @@ static void put_hop(struct writer *writer, const struct move *hop)
         return;
     }
     if (is_copy)
-        put(writer, "%sMemcpy%sAsync on a stream of %s", prefix, between ? "Peer" : "", driver);
+        put(writer, "%sMemcpy%sAsync on %s stream of %s", prefix, between ? "Peer" : "",
+            writer->has_stream ? "another" : "a", driver);
     if (hop->by != MOVE_KERNEL)
         return;
     put(writer, is_copy ? ", or a copy kernel there" : "a copy kernel");
@@ -98,6 +100,29 @@ static void put_hop(struct writer *writer, const struct move *hop)
         put(writer, ", after %sDeviceEnablePeerAccess", prefix);
     else
         put(writer, ", on pinned host memory");
+}
+
+static bool has_stream(const struct route_option *option, size_t way, size_t hop)
+{
+    for (size_t w = 0; w <= way; w++)
+        for (size_t i = 0; i < (w < way ? option->way[w].hop_count : hop); i++)
+            if (option->way[w].hop[i].driver == option->way[way].hop[hop].driver)
+                return true;
+    return false;
+}
+
+/* What the times of several pieces count: hops that wait for each other on the device, and not for
+ * the caller. */
+static void put_pieces(struct writer *writer, const struct route_option *option)
+{
+    bool in_pieces = false;
+    for (size_t w = 0; w < option->way_count; w++)
+        in_pieces = in_pieces || (option->way[w].hop_count > 1 && option->chunk_bytes[w] > 0);
+    if (in_pieces)
+        put(writer,
+            "; each hop waits for an event without time that the hop before records behind its "
+            "piece; memory for %d pieces lies between",
+            SPLIT_AHEAD);
 }
 
 /* Both runtimes must know the host's memory that one fills and the other empties. */
@@ -126,9 +151,11 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
         for (size_t i = 0; i < option->way[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
             writer.kernels = (unsigned)(plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) + option->beside[w][i]);
+            writer.has_stream = has_stream(option, w, i);
             put_hop(&writer, &option->way[w].hop[i]);
         }
     }
+    put_pieces(&writer, option);
     put_between_vendors(&writer, option);
     *ret = call;
 }

@@ -48,7 +48,9 @@ struct chain_list {
 const struct chain_list *plan_chain_list(const struct way_ends *ends, bool kernels);
 void plan_chain_done(const struct chain_list *list); /* NULL is fine */
 
-/* What the caller waits for the end of each way that is not the first: what seeing the end of one more stream was measured to take; where it was not, a call's time. */
+/* What the caller waits for the end of each way that is not the first: what seeing the end of one
+ * more stream was measured to take; where it was not, a call's time. And how much later than the
+ * others the latest may end, because its engine sees late that the hop before has ended. */
 double plan_chain_waiting_ns(const struct way *way, size_t count);
 
 /* With waiting: bytes over the ways' rates and this is no more than bytes take by them, of which each has as much as the smallest piece. */

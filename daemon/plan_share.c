@@ -24,6 +24,7 @@ struct work {
     size_t count;
     double alone[SHARE_WAYS_MAX], rate[SHARE_WAYS_MAX];
     const struct limit *by[SHARE_WAYS_MAX]; /* what slows it; NULL nothing */
+    bool is_run;                            /* they get what a run of just these got */
     struct limit limit[LIMITS];
     size_t limit_count;
 };
@@ -191,15 +192,25 @@ static bool slow_both(struct work *work)
     return true;
 }
 
+static bool is_stated(const struct work *work, const struct limit *limit)
+{
+    return limit != NULL && plan_pairs_limit(work->ends->pairs, limit->number).stated > 0;
+}
+
 /* Where just these transfers were measured together, they get what they got then, whatever else says of what they share. */
 static void take_run(struct work *work)
 {
-    double there, back, alone = 0;
-    for (size_t w = 0; w < work->count; w++)
-        alone += work->rate[w];
-    if (work->count > 1 && ways_with_host(work) == work->count && find_run(work, &there, &back))
-        for (size_t w = 0; w < work->count && there < alone; w++)
-            work->rate[w] *= there / alone;
+    double there, back, together = 0;
+    bool is_guess = false;
+    for (size_t w = 0; w < work->count; w++) {
+        together += work->rate[w];
+        is_guess = is_guess || is_stated(work, work->by[w]);
+    }
+    if (work->count < 2 || ways_with_host(work) != work->count || !find_run(work, &there, &back))
+        return;
+    work->is_run = true;
+    for (size_t w = 0; w < work->count && (there < together || is_guess); w++)
+        work->rate[w] = fmin(work->rate[w] * there / together, work->alone[w]);
 }
 
 /* ---- ways ---- */
@@ -238,7 +249,7 @@ static void slow_hops(struct work *work, size_t w)
         if (!is_slowed || plan_way_hop_rate(hop) <= work->rate[w] * (1 + SAME))
             continue;
         hop->slowdown *= plan_way_hop_rate(hop) / work->rate[w];
-        hop->is_slowed_by_guess = work->by[w] != NULL && plan_pairs_limit(work->ends->pairs, work->by[w]->number).stated > 0;
+        hop->is_slowed_by_guess = !work->is_run && is_stated(work, work->by[w]);
     }
 }
 
@@ -275,6 +286,7 @@ bool plan_share_ways(const struct way_ends *ends, struct way *way, size_t count,
     work.ends = ends; /* the limits are many, and need not be anything yet */
     work.way = way;
     work.count = count;
+    work.is_run = false;
     reset(&work, ends->both && count > 1 && find_run(&work, &there, &back));
     find_rates(&work);
     if (ends->both && !slow_both(&work))

@@ -213,8 +213,26 @@ def what_was_published_goes_before_links():
             assert near(rate(found, 64 << 20), perhaps, 0.005), found
 
 
+def what_two_ports_take_as_carried_out():
+    """On two recorded H100 a split leads where it took less than one copy; its call says how."""
+    copy, peer = "cudaMemcpyAsync on a stream of gpu1", "cudaMemcpyPeerAsync on another stream of"
+    ways = (("gpu0", "numa0", f"{peer} gpu0, then {copy}"),
+            ("numa0", "gpu0", f"{copy}, then {peer} gpu1"))
+    with Daemon("--node", NODES / "h100x2") as daemon:
+        for start, target, copies in ways:
+            for kib, segments in ((1024, 1), (1536, 2)):
+                first = ask(daemon, start, target, kib << 10)["options"][0]
+                assert len(first["segments"]) == segments, first
+            answer = ask(daemon, start, target, 16 << 20)
+            first = answer["options"][0]
+            assert f"{copies}; each hop waits for an event" in first["call"], first["call"]
+            assert first["predicted"]["measured"], first
+            assert any("in one place of it" in line for line in answer["warnings"]), answer
+
+
 def on_recorded_nodes():
     what_was_published_goes_before_links()
+    what_two_ports_take_as_carried_out()
     with Daemon("--node", NODES / "h200x4-hand") as daemon:  # one curve, of the one pair
         answer = ask(daemon, "gpu0", "gpu1")
         is_sound(answer)
