@@ -29,9 +29,9 @@ def command(node, *arguments):
 ENVIRONMENT = {**os.environ, "STANDIN": str(STANDIN)}
 
 
-def measured(node, *arguments, status=0):
-    """The records of a whole run."""
-    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=250)
+def measured(node, *arguments, status=0, **variables):
+    """The records of a whole run, with these variables of the environment more."""
+    done = subprocess.run(command(node, *arguments), capture_output=True, text=True, env={**ENVIRONMENT, **variables}, timeout=250)
     assert done.returncode == status, (done.returncode, done.stderr[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -25,7 +25,7 @@ size_t model_path_count(const struct model *model);
 int model_resource(const struct model *model, const char *name); /* -1 */
 bool model_resource_add(struct model_reader *reader, const char *name, double capacity, struct share_resource **ret_resource);
 
-/* Whether place fits the word: "gpu", "host", "own", "peer", "pair" (the other on its module), "near", "far", a device "3" or several "0-3", "numa2". other is the place at the other end. */
+/* Whether place fits the word: "gpu", "host", "own", "peer", "pair" (the other on its module), "near", "far", a device "3" or several "0-3", "numa2", "numa0-3". other is the place at the other end. */
 bool model_fits(const struct model *model, const char *word, int place, int other);
 bool model_paths_line(struct model_reader *reader, char **words, size_t count);
 bool model_paths_finish(struct model_reader *reader);

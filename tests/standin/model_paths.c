@@ -45,6 +45,9 @@ bool model_fits(const struct model *model, const char *word, int place, int othe
         return is_device && other_is && place != other && model->device[place].module == model->device[other].module;
     if (strcmp(word, "near") == 0 || strcmp(word, "far") == 0)
         return !is_device && other_is && (numa_of(model, other) == place) == (word[0] == 'n');
+    if (sscanf(word, "numa%d-%d", &low, &high) == 2)
+        return !is_device && model->numa[place - model->device_count].number >= low &&
+               model->numa[place - model->device_count].number <= high;
     if (sscanf(word, "numa%d", &low) == 1)
         return !is_device && place == model_numa_place(model, low);
     if (sscanf(word, "%d-%d%n", &low, &high, &used) == 2 && word[used] == '\0')
@@ -150,6 +153,16 @@ bool model_paths_line(struct model_reader *reader, char **words, size_t count)
     return fitting > 0 || model_fail(reader, "no place fits '%s %s'", change.from, change.to);
 }
 
+/* Where the links of a way begin or end: at the device whose memory a place is, else at the first one next to it. */
+static int linked_at(const struct model *model, int place)
+{
+    int at = memory_of(model, place);
+    for (int i = 0; at >= model->device_count && i < model->device_count; i++)
+        if (numa_of(model, i) == place)
+            at = i;
+    return at;
+}
+
 /* Who takes part in a cell: the device that does it, and where bytes come from and go to. */
 struct parts {
     int device, source, target;
@@ -177,7 +190,7 @@ static bool put_links(struct model_reader *reader, struct model_path *path, cons
 {
     const struct model *model = reader->model;
     double narrowest = INFINITY;
-    int source = memory_of(model, parts->source), target = memory_of(model, parts->target);
+    int source = linked_at(model, parts->source), target = linked_at(model, parts->target);
     if (source < model->device_count && target < model->device_count && source != target) {
         const int *route = reader->route[source][target];
         for (int i = 0; i + 1 < MODEL_HOPS_MAX && route[i + 1] >= 0; i++) {

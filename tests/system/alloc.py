@@ -190,14 +190,14 @@ def near(value, expected, share=0.02):
     assert abs(value / expected - 1) <= share, (value, expected)
 
 
-def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten():
+def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine():
     with virtual("gh200-quad", GH200_CPU) as daemon:
         for gpu in range(4):
             options, first, _ = answer(daemon, 4 * GIB, by(f"gpu{gpu}", reads=16 * GIB, writes=4 * GIB))
             own = 4 + 8 * gpu
             assert first["memory"] == f"numa{own}" and first["call"] == f"numa_alloc_onnode({4 * GIB}, {own})", first
             near(time(first), 20 * GIB / 3700e9 * 1e9)
-            assert time(options[f"numa{gpu}", "pinned"]) > 10 * time(first)
+            near(time(options[f"numa{gpu}", "pinned"]), 16 * GIB / 418.5e9 * 1e9 + 4 * GIB / 378e9 * 1e9)
             assert time(options[f"numa{(gpu + 1) % 4}", "pinned"]) > 3 * time(options[f"numa{gpu}", "pinned"])
             near(time(options[f"gpu{gpu}", "device"]), time(first))
             assert options[f"gpu{gpu}", "device"]["call"] == f"cudaMalloc(&p, {4 * GIB}) on gpu{gpu}"
@@ -216,7 +216,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten():
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3"],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
         text = " ".join(done.stdout.split())
-        assert done.returncode == 0 and "device memory on gpu0 takes 4.65 ms, pinned memory on numa0 50.2 ms, 10.8 times as long: gpu0 at 3.69 TB/s against 342 GB/s" in text, (done.stderr, done.stdout)
+        assert done.returncode == 0 and "device memory on gpu0 takes 4.65 ms, pinned memory on numa0 41.1 ms, 8.83 times as long: gpu0 at 3.69 TB/s against 418 GB/s" in text, (done.stderr, done.stdout)
 
 
 def on_an_mi300a_there_is_one_memory():
@@ -483,7 +483,7 @@ def bad_input_gets_a_named_error_that_says_what_there_is():
         assert {kind for _, kind in options} == {"system"} and "device memory is left out" in warnings, warnings
 
 
-TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_ten, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
+TESTS = [on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine, on_an_mi300a_there_is_one_memory, on_discrete_gpus_it_is_their_own,
          on_an_mi250x_pinned_memory_is_the_nodes_own, on_every_node_a_gpus_own_memory_is_first,
          on_every_node_pinned_memory_is_the_gpus_own_unless_farther_was_measured_faster, every_recorded_node_answers,
          on_reconstructed_nodes_cores_are_priced_by_what_was_published_or_stated, what_is_known_to_take_longer_does_not_go_first,

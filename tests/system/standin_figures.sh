@@ -1,0 +1,10 @@
+#!/bin/bash
+# The figures of virtual nodes, as their tables say them and as the gpu probe measures them: see standin_figures.py. BIN is the folder of the programs.
+# May run beside others.
+set -u
+BIN=${BIN:-build/bin}
+if [ ! -e "$BIN/../standin/paths" ]; then
+    echo "the stand-in drivers are not built: make standins"
+    exit 77
+fi
+BIN=$BIN PYTHONPATH=tests/lib exec python3 tests/system/standin_figures.py "$@"
