@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim_owner.h"
-
 #define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
 
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
@@ -23,7 +21,8 @@ static bool is_for_all(const struct claim *claim, const struct claim_caller *cal
 
 static bool is_own(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
-    return is_for_all(claim, caller) || claim_is_under(claim, caller) || claim_owner_is_for(io, claim, caller->uid, caller->pid);
+    return is_for_all(claim, caller) || claim_is_under(claim, caller) ||
+           claim_owner_is_for(io, claim, caller->uid, caller->process);
 }
 
 /* The list of what is allowed, by place; made when all is allowed. */

@@ -3,6 +3,7 @@
  * /proc only to tell whether a caller stands within a claim's owner. Any thread that may read the set.
  */
 #pragma once
+#include "claim_owner.h"
 #include "claim_set.h"
 #include "err.h"
 #include "plan.h"
@@ -12,8 +13,8 @@
  * hook has claimed for; or when it is its user's without key and owner, and so no job's, whatever key the caller has. */
 struct claim_caller {
     uid_t uid;
-    pid_t pid;       /* 0 unknown */
-    const char *key; /* NULL none */
+    struct claim_lineage *process; /* NULL unknown */
+    const char *key;               /* NULL none */
 };
 
 /* Whether the caller's key names the claim, which is the caller's user's or root's: it is the claim's key, or that and a part of it behind a dot, as

@@ -9,10 +9,8 @@
 #include "claim_proc.h"
 
 #define CGROUP_ROOT  "/sys/fs/cgroup/"
-#define CGROUP_MAX   1024
 #define PROCS_MAX    65536 /* bytes of a list of processes */
 #define PROCS_READ   64    /* of them, as each takes 20 us of everybody's time */
-#define PARENTS_MAX  64 /* deeper than that a process is nobody's child: pids may change while we climb */
 
 __attribute__((format(printf, 3, 4))) static enum berth_code gone(struct berth_err *err, const char *parameter, const char *format, ...)
 {
@@ -55,7 +53,7 @@ enum berth_code claim_owner_process(const struct sysio *io, const struct peer *p
 /* ABSENT when there is no such cgroup. */
 static enum berth_code is_populated(const struct sysio *io, const char *cgroup, bool *ret_populated, struct berth_err *err)
 {
-    char path[CGROUP_MAX + 32], *text = NULL;
+    char path[CLAIM_CGROUP_MAX + 32], *text = NULL;
     snprintf(path, sizeof path, "%s/cgroup.events", cgroup);
     enum berth_code code = sysio_read(io, path, 4096, &text, err);
     if (code != BERTH_OK)
@@ -71,7 +69,7 @@ static enum berth_code is_populated(const struct sysio *io, const char *cgroup, 
  * which may be anybody's. */
 static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid)
 {
-    char path[CGROUP_MAX + 32], *text = NULL, *rest = NULL;
+    char path[CLAIM_CGROUP_MAX + 32], *text = NULL, *rest = NULL;
     bool has = false;
     int count = 0;
     snprintf(path, sizeof path, "%s/cgroup.procs", cgroup);
@@ -86,12 +84,22 @@ static bool has_process_of(const struct sysio *io, const char *cgroup, uid_t uid
     return has;
 }
 
+static bool is_in_cgroup(const struct sysio *io, struct claim_lineage *process, const char *cgroup)
+{
+    if (!process->has_cgroup &&
+        !claim_proc_cgroup(io, process->pid, process->cgroup, sizeof process->cgroup))
+        process->cgroup[0] = '\0';
+    process->has_cgroup = true;
+    return claim_proc_is_in(process->cgroup, cgroup);
+}
+
 enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *peer, const char *path, struct claim_owner *ret, struct berth_err *err)
 {
     bool populated = false;
     size_t length = strlen(path);
-    if (strncmp(path, CGROUP_ROOT, sizeof CGROUP_ROOT - 1) != 0 || length >= CGROUP_MAX || path[length - 1] == '/' || strstr(path, "/..") != NULL ||
-        strstr(path, "//") != NULL || strstr(path, "/./") != NULL)
+    if (strncmp(path, CGROUP_ROOT, sizeof CGROUP_ROOT - 1) != 0 || length >= CLAIM_CGROUP_MAX ||
+        path[length - 1] == '/' || strstr(path, "/..") != NULL || strstr(path, "//") != NULL ||
+        strstr(path, "/./") != NULL)
         return err_invalid(err, "owner_cgroup", "it is no path below " CGROUP_ROOT ", such as " CGROUP_ROOT "system.slice/job7");
     enum berth_code code = is_populated(io, path, &populated, NULL);
     if (code == BERTH_NO_MEMORY)
@@ -100,7 +108,9 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *pe
         return gone(err, "owner_cgroup", "%.120s is no cgroup of version 2", path);
     if (!populated)
         return gone(err, "owner_cgroup", "%.120s has no process yet, so that nothing would tell its end", path);
-    if (!peer->is_admin && !claim_proc_is_in_cgroup(io, peer->pid, path) && !has_process_of(io, path, peer->uid))
+    struct claim_lineage process = {.pid = peer->pid};
+    if (!peer->is_admin && !is_in_cgroup(io, &process, path) &&
+        !has_process_of(io, path, peer->uid))
         return err_set(err, BERTH_PERMISSION_DENIED, "%.120s has no process of yours", path);
     *ret = (struct claim_owner){.cgroup = (char *)path};
     return BERTH_OK;
@@ -122,22 +132,34 @@ bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner)
     return true;
 }
 
-bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, pid_t pid)
+static void read_ancestors(const struct sysio *io, struct claim_lineage *process)
 {
-    struct claim_proc process;
-    if (owner->cgroup != NULL)
-        return claim_proc_is_in_cgroup(io, pid, owner->cgroup);
-    for (int i = 0; owner->pid != 0 && pid > 1 && i < PARENTS_MAX; i++) {
-        if (pid == owner->pid)
-            return claim_owner_lives(io, owner);
-        if (claim_proc_read(io, pid, &process, NULL) != BERTH_OK)
+    struct claim_proc found;
+    process->has_ancestors = true;
+    for (pid_t pid = process->pid; pid > 1 && process->count < CLAIM_LINEAGE_MAX;
+         pid = found.parent) {
+        process->line[process->count++] = pid;
+        if (claim_proc_read(io, pid, &found, NULL) != BERTH_OK)
             break;
-        pid = process.parent;
     }
+}
+
+bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner,
+                       struct claim_lineage *process)
+{
+    if (owner->cgroup != NULL)
+        return is_in_cgroup(io, process, owner->cgroup);
+    if (owner->pid != 0 && !process->has_ancestors)
+        read_ancestors(io, process);
+    for (size_t i = 0; i < process->count; i++)
+        if (process->line[i] == owner->pid)
+            return claim_owner_lives(io, owner);
     return false;
 }
 
-bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid, pid_t pid)
+bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid,
+                        struct claim_lineage *process)
 {
-    return pid > 0 && (claim->uid == uid || claim->uid == 0) && claim_owner_holds(io, &claim->owner, pid);
+    return process != NULL && process->pid > 0 && (claim->uid == uid || claim->uid == 0) &&
+           claim_owner_holds(io, &claim->owner, process);
 }

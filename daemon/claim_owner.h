@@ -25,9 +25,24 @@ enum berth_code claim_owner_cgroup(const struct sysio *io, const struct peer *pe
 /* Whether the claim still has what it ends with; true when it ends with nothing but its time. */
 bool claim_owner_lives(const struct sysio *io, const struct claim_owner *owner);
 
+#define CLAIM_LINEAGE_MAX 64 /* deeper down a process is no child: pids may change meanwhile */
+#define CLAIM_CGROUP_MAX  1024 /* bytes of an owner's path */
+
+/* A process, its ancestors and its cgroup, each read once, when first asked for: a plan asks for
+ * every claim. Set pid, and nothing else. */
+struct claim_lineage {
+    pid_t pid;
+    bool has_ancestors, has_cgroup;
+    pid_t line[CLAIM_LINEAGE_MAX]; /* pid first */
+    size_t count;
+    char cgroup[CLAIM_CGROUP_MAX + 1]; /* "" unknown */
+};
+
 /* Whether the process stands within the owner: it is that process or descends from it, it is in that cgroup. */
-bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner, pid_t pid);
+bool claim_owner_holds(const struct sysio *io, const struct claim_owner *owner,
+                       struct claim_lineage *process);
 
 /* Whether the claim was made for this process of this user: it stands within what owns the claim, which is its own user's or root's. What others
  * claim in the name of a cgroup that is not theirs alone says nothing of who else is in it. */
-bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid, pid_t pid);
+bool claim_owner_is_for(const struct sysio *io, const struct claim *claim, uid_t uid,
+                        struct claim_lineage *process);

@@ -107,17 +107,20 @@ static bool is_below(const char *cgroup, const char *mount, const char *path)
     return length > 0 && strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
-bool claim_proc_is_in_cgroup(const struct sysio *io, pid_t pid, const char *cgroup)
+bool claim_proc_cgroup(const struct sysio *io, pid_t pid, char *path, size_t size)
 {
     char *text = NULL;
     if (read_file(io, pid, "cgroup", &text, NULL) != BERTH_OK)
         return false;
-    char *path = line_of(text, "0:"); /* "0::/path" */
-    bool is_in = false;
-    if (path != NULL) {
-        path[strcspn(path, "\n")] = '\0';
-        is_in = is_below(cgroup, "/sys/fs/cgroup/unified", path) || is_below(cgroup, "/sys/fs/cgroup", path);
-    }
+    const char *line = line_of(text, "0:"); /* "0::/path" */
+    if (line != NULL)
+        snprintf(path, size, "%.*s", (int)strcspn(line, "\n"), line);
     free(text);
-    return is_in;
+    return line != NULL;
+}
+
+bool claim_proc_is_in(const char *path, const char *cgroup)
+{
+    return is_below(cgroup, "/sys/fs/cgroup/unified", path) ||
+           is_below(cgroup, "/sys/fs/cgroup", path);
 }

@@ -32,5 +32,8 @@ enum berth_code claim_proc_read(const struct sysio *io, pid_t pid, struct claim_
  * reaped is ABSENT, too. */
 enum berth_code claim_proc_start(const struct sysio *io, pid_t pid, uint64_t *ret_ticks, struct berth_err *err);
 
-/* Whether its cgroup (v2) is this one, a path below /sys/fs/cgroup, or below it. */
-bool claim_proc_is_in_cgroup(const struct sysio *io, pid_t pid, const char *cgroup);
+/* Its cgroup (v2), cut to size bytes; false when that cannot be read. */
+bool claim_proc_cgroup(const struct sysio *io, pid_t pid, char *path, size_t size);
+
+/* Whether such a path is this cgroup, a path below /sys/fs/cgroup, or is below it. */
+bool claim_proc_is_in(const char *path, const char *cgroup);

@@ -14,7 +14,7 @@ struct covered {
 
 static bool holds_caller(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)
 {
-    return claim_owner_is_for(io, claim, caller->uid, caller->pid);
+    return claim_owner_is_for(io, claim, caller->uid, caller->process);
 }
 
 static bool is_named(const struct sysio *io, const struct claim *claim, const struct claim_caller *caller)

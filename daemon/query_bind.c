@@ -363,7 +363,8 @@ static enum berth_code look_at_claims(const struct call *call, struct binding *b
     if (call->daemon->claims == NULL)
         return BERTH_OK;
     const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
-    struct claim_caller caller = {call->peer->uid, call->peer->pid, binding->asked.key};
+    struct claim_lineage process = {.pid = call->peer->pid};
+    struct claim_caller caller = {call->peer->uid, &process, binding->asked.key};
     enum berth_code code = claim_around(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &binding->left_out, &binding->any_left_out, err);
     if (code == BERTH_OK)
         code = claim_within(claims, &call->daemon->io, call->snap->graph, &caller, &binding->asked.allowed, &within, err);

@@ -15,7 +15,7 @@ static enum berth_code use(const struct graph *graph, struct claim_set *set, str
     static const struct sysio io = {.root = "/nonexistent"};
     struct claim spec = {.id = "c1", .uid = 1, .key = (char *)"k", .places = (char *)"core0,core1", .deadline_ns = 10};
     struct claim other = {.id = "c2", .uid = 2, .places = (char *)"core2", .deadline_ns = 20};
-    struct claim_caller caller = {1, 0, "k"};
+    struct claim_caller caller = {1, NULL, "k"};
     struct allowed allowed = {0};
     struct plan_warnings warnings = {0};
     const struct claim *claim = NULL;

@@ -350,6 +350,54 @@ def the_first_plan_under_a_key_stands():
             assert bind(again, key="k")[1] != first
 
 
+def from_a_descendant(depth, act):
+    """What act gives, in a process so many generations down."""
+    reader, writer = os.pipe()
+
+    def descend(generations):
+        if generations == 0:
+            os.write(writer, json.dumps(act()).encode())
+            return
+        pid = os.fork()
+        if pid == 0:
+            try:
+                descend(generations - 1)
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+
+    descend(depth)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as told:
+        return json.load(told)
+
+
+def who_asks_is_looked_up_once_for_all_claims():
+    """Each claim with an owner asks for the caller's ancestors: they are read once, by the loop."""
+    with Daemon("--no-probe", "--node", str(NODES / "mi250x")) as daemon:
+        def took():
+            times = []
+            with Connection(daemon.socket) as peer:
+                for _ in range(9):
+                    begin = time.monotonic()
+                    assert peer.call(PLACEMENT + "Bind", {"tasks": 1})[0] is None
+                    times.append(time.monotonic() - begin)
+            return statistics.median(times)
+
+        owner = subprocess.Popen(["sleep", "100"])
+        try:
+            claimed(daemon, "core0", owner_pid=owner.pid)
+            one = from_a_descendant(50, took)
+            for core in range(1, 60):
+                claimed(daemon, f"core{core}", owner_pid=owner.pid)
+            sixty = from_a_descendant(50, took)
+            print(f"# a plan took {1e3 * one:.2f} ms beside one claim, beside 60 {1e3 * sixty:.2f} ms")
+            assert sixty < 10 * one, (one, sixty)
+        finally:
+            owner.kill()
+            owner.wait()
+
+
 def no_claim_no_wake():
     """Nothing runs when nothing is to be waited for, and a claim costs no wakes until it ends."""
     with Daemon("--no-probe") as daemon:
@@ -376,6 +424,7 @@ TESTS = [
     a_job_plans_within_what_was_claimed_for_it,
     anybody_plans_within_a_claim_of_roots_under_its_key,
     the_first_plan_under_a_key_stands,
+    who_asks_is_looked_up_once_for_all_claims,
     no_claim_no_wake,
 ]
 

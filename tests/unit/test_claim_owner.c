@@ -171,13 +171,18 @@ static void a_claim_is_for_its_own_user_and_roots_for_everybody(void **state)
 {
     (void)state;
     struct claim claim = {.uid = 1000, .owner = {.cgroup = (char *)"/sys/fs/cgroup/job"}};
-    assert_true(claim_owner_is_for(&io, &claim, 1000, 10));
-    assert_false(claim_owner_is_for(&io, &claim, 1000, 14));
-    assert_false(claim_owner_is_for(&io, &claim, 1000, 0));
-    assert_false(claim_owner_is_for(&io, &claim, 1001, 10));
-    assert_false(claim_owner_is_for(&io, &claim, 0, 10));
+    assert_true(claim_owner_is_for(&io, &claim, 1000, &(struct claim_lineage){.pid = 10}));
+    assert_false(claim_owner_is_for(&io, &claim, 1000, &(struct claim_lineage){.pid = 14}));
+    assert_false(claim_owner_is_for(&io, &claim, 1000, &(struct claim_lineage){.pid = 0}));
+    assert_false(claim_owner_is_for(&io, &claim, 1001, &(struct claim_lineage){.pid = 10}));
+    assert_false(claim_owner_is_for(&io, &claim, 0, &(struct claim_lineage){.pid = 10}));
     claim.uid = 0;
-    assert_true(claim_owner_is_for(&io, &claim, 1001, 10));
+    assert_true(claim_owner_is_for(&io, &claim, 1001, &(struct claim_lineage){.pid = 10}));
+}
+
+static bool holds(const struct claim_owner *owner, pid_t pid)
+{
+    return claim_owner_holds(&io, owner, &(struct claim_lineage){.pid = pid});
 }
 
 static void who_stands_within_an_owner(void **state)
@@ -185,12 +190,29 @@ static void who_stands_within_an_owner(void **state)
     (void)state;
     struct claim_owner process = {.pid = 10, .start_ticks = 100}, reused = {.pid = 10, .start_ticks = 99}, cgroup = {.cgroup = (char *)"/sys/fs/cgroup/job"},
                        unified = {.cgroup = (char *)"/sys/fs/cgroup/unified/job/step"}, none = {0}, top = {.cgroup = (char *)"/sys/fs/cgroup"};
-    assert_true(claim_owner_holds(&io, &process, 10) && claim_owner_holds(&io, &process, 12));
-    assert_false(claim_owner_holds(&io, &process, 1) || claim_owner_holds(&io, &process, 99));
-    assert_false(claim_owner_holds(&io, &reused, 12));
-    assert_true(claim_owner_holds(&io, &cgroup, 11) && claim_owner_holds(&io, &unified, 11));
-    assert_false(claim_owner_holds(&io, &cgroup, 12)); /* /jobber is not below /job */
-    assert_false(claim_owner_holds(&io, &none, 11) || claim_owner_holds(&io, &top, 11));
+    assert_true(holds(&process, 10) && holds(&process, 12));
+    assert_false(holds(&process, 1) || holds(&process, 99));
+    assert_false(holds(&reused, 12));
+    assert_true(holds(&cgroup, 11) && holds(&unified, 11));
+    assert_false(holds(&cgroup, 12)); /* /jobber is not below /job */
+    assert_false(holds(&none, 11) || holds(&top, 11));
+}
+
+/* What is asked of one process for many claims is read once. */
+static void a_lineage_is_read_once(void **state)
+{
+    (void)state;
+    struct claim_owner top = {.pid = 10, .start_ticks = 100},
+                       job = {.cgroup = (char *)"/sys/fs/cgroup/job"}, none = {0};
+    struct claim_lineage process = {.pid = 11}, other = process;
+    assert_false(claim_owner_holds(&io, &none, &process));
+    assert_true(claim_owner_holds(&io, &top, &process) && claim_owner_holds(&io, &job, &process));
+    put_process(11, 1, "110", 1000, "0-3", "/jobber");
+    assert_true(claim_owner_holds(&io, &top, &process) && claim_owner_holds(&io, &job, &process));
+    assert_false(claim_owner_holds(&io, &top, &other) || claim_owner_holds(&io, &job, &other));
+    put_process(11, 10, "110", 1000, "0-3", "/job/step");
+    top.start_ticks = 99; /* but whether it lives is asked each time */
+    assert_false(claim_owner_holds(&io, &top, &process));
 }
 
 static enum berth_code right(const struct graph *graph, const struct peer *peer, enum claim_purpose purpose, const char *places)
@@ -301,7 +323,8 @@ static void plans_get_what_others_have_not_claimed(void **state)
         {0, "other", 128 - 34, 5, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct claim_caller caller = {1000, cases[i].pid, cases[i].key};
+        struct claim_lineage process = {.pid = cases[i].pid};
+        struct claim_caller caller = {1000, &process, cases[i].key};
         struct allowed allowed = {0};
         struct plan_warnings warnings = {0};
         bool left_out = false;
@@ -320,7 +343,7 @@ static void plans_get_what_others_have_not_claimed(void **state)
             assert_string_equal(warnings.line[0], "left out: numa0, gpu4, gpu5, cpus 0-15,64-79, by claim c1 of uid 0");
         plan_allowed_done(&allowed);
     }
-    struct claim_caller stranger = {7, 0, NULL};
+    struct claim_caller stranger = {7, NULL, NULL};
     struct plan_warnings warnings = {0};
     bool left_out = false;
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) { /* gpu4 is, by numa0; no gpu at all is not what claims did */
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_cgroup_of_others_is_no_owner),
         cmocka_unit_test(a_claim_is_for_its_own_user_and_roots_for_everybody),
         cmocka_unit_test(who_stands_within_an_owner),
+        cmocka_unit_test(a_lineage_is_read_once),
         cmocka_unit_test(users_have_a_right_to_what_they_may_use),
         cmocka_unit_test(a_setuid_program_gives_no_rights),
         cmocka_unit_test(plans_get_what_others_have_not_claimed),
