@@ -118,7 +118,8 @@ enum berth_code nvproc_facts(const struct sysio *io, char **ret_facts, struct be
         }
     }
     if (code == BERTH_NO_MEMORY)
-        return err_set(err, code, "no memory for what the NVIDIA driver says"); /* NOLINT(clang-analyzer-unix.Malloc): cleanup frees facts */
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): cleanup frees facts */
+        return err_set(err, code, "no memory for what the NVIDIA driver says");
     *ret_facts = facts;
     facts = NULL;
     return BERTH_OK;

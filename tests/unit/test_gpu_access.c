@@ -55,7 +55,8 @@ static int tear_down(void **state)
     struct world *world = *state;
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", world->root);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
+    assert_int_equal(system(command), 0);
     free(world);
     return 0;
 }

@@ -422,7 +422,8 @@ static void test_numa_nodes(void **state)
     /* One GPU is closed to us, so the driver does not list it. */
     put(root, "/dev/dri/renderD135", "");
     snprintf(command, sizeof command, "chmod -R a+rX %s && chmod 0 %s/dev/dri/renderD135", root, root);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
+    assert_int_equal(system(command), 0);
     bool is_root = geteuid() == 0;
     world->api.name = "hip";
     assert_int_equal(is_root ? seteuid(NOBODY) : 0, 0);
@@ -432,7 +433,8 @@ static void test_numa_nodes(void **state)
     assert_memory_equal(world->node.closed.text, "/dev/dri/renderD135 is closed to this process", 45);
     assert_nothing_left(world);
     snprintf(command, sizeof command, "rm -r %s", root);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
+    assert_int_equal(system(command), 0);
 }
 
 /* One CPU of each core, of those that this process may run on. */
@@ -460,7 +462,8 @@ static void test_numa_cores(void **state)
     put(root, name, text);
     assert_int_equal(gpu_numa_cores(root, 3, cpus, 8), 1);
     snprintf(command, sizeof command, "rm -r %s", root);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): of a folder that this test made */
+    /* NOLINTNEXTLINE(cert-env33-c): of a folder that this test made */
+    assert_int_equal(system(command), 0);
 }
 
 int main(void)
