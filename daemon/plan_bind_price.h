@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "plan_load.h"
+#include "plan_load_untried.h"
 #include "plan_search.h"
 #include "plan_traffic.h"
 
@@ -56,7 +57,9 @@ struct bind_priced {
     size_t lacking;         /* transfers of which that is so, and which are not unknown everywhere */
     double waits_ns;        /* what of its upper end is tasks that wait for each other's calls */
     char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
-    bool is_explained, is_measured; /* as of struct load_prediction */
+    bool is_explained, is_measured; /* as of struct load_prediction; is_measured: nor is anything untried */
+    struct load_untried untried;
+    place_id untried_ends[2][2];    /* from and to of its two flows */
     struct bind_sharing sharing[BIND_SHARINGS_MAX]; /* that of the flow that ends last first */
     size_t sharing_count;
     const struct move *slowest; /* of the flow that ends last, valid as long as the price; NULL: nothing moves, or it is not known how */

@@ -63,11 +63,23 @@ static void note(struct bind_priced *priced, const struct bind_price *price, con
         priced->sharing[priced->sharing_count++] = sharing;
 }
 
+static void find_untried(const struct bind_price *price, struct bind_priced *priced)
+{
+    priced->untried = plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
+    priced->is_measured = priced->is_measured && !priced->untried.is_any;
+    for (size_t i = 0; priced->untried.is_any && i < 2; i++) {
+        const struct load_flow *flow = &price->load[priced->untried.flow[i]];
+        priced->untried_ends[i][0] = plan_load_place(price->table, flow->from);
+        priced->untried_ends[i][1] = plan_load_place(price->table, flow->to);
+    }
+}
+
 struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot, const place_id *memory)
 {
     size_t unknown = plan_bind_price_load(price, slot, memory);
     struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
     struct bind_priced priced = {.step = load.step, .lacking = price->lacking, .waits_ns = load.waits_ns, .is_explained = load.is_explained, .is_measured = load.is_measured && unknown == 0};
+    find_untried(price, &priced);
     if (price->flow_count > 0 && price->part[load.last].move != NULL) {
         priced.slowest = price->part[load.last].move;
         priced.seen = price->part[load.last].seen;

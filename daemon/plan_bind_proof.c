@@ -34,7 +34,22 @@ static const char *why_not(const struct bind_traffic *traffic, const struct bind
     return traffic->found.is_proven ? "one way of copying for all gpus is taken where several are hardly faster" : "there are more choices than were looked at";
 }
 
-enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct bind_priced *ours, bool is_as_searched, struct bind_answer *answer, struct berth_err *err)
+/* What keeps the prediction from being a proof, whatever was searched; false nothing. */
+static bool say_unknown(const struct graph *graph, const struct bind_priced *ours, struct plan_warnings *reasons)
+{
+    static const char begin[] = "not proven to be the best: it is the best found with what was measured, and";
+    if (!ours->is_explained)
+        plan_warn(reasons, "%s what some of its transfers were measured to get together is not explained (a warning names them)", begin);
+    else if (ours->untried.between != NULL)
+        plan_warn(reasons, "%s what %zu get together through %s was not", begin, ours->untried.users, ours->untried.between->name);
+    else if (ours->untried.is_any)
+        plan_warn(reasons, "%s what %s to %s and %s to %s get together was not", begin,
+                  graph_place(graph, ours->untried_ends[0][0])->name, graph_place(graph, ours->untried_ends[0][1])->name,
+                  graph_place(graph, ours->untried_ends[1][0])->name, graph_place(graph, ours->untried_ends[1][1])->name);
+    return !ours->is_explained || ours->untried.is_any;
+}
+
+enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct graph *graph, const struct bind_priced *ours, bool is_as_searched, struct bind_answer *answer, struct berth_err *err)
 {
     bool is_mixed = plan_bind_price_is_mixed(traffic->price);
     bool is_open = is_mixed && (ours->is_least || ours->assumed_ns > SEARCH_SETTLED * ours->step.time_ns); /* nothing says how much more it takes than another choice */
@@ -44,13 +59,14 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
         if (code != BERTH_OK)
             return code;
     }
-    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && ours->is_explained && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
+    bool is_unknown = say_unknown(graph, ours, &answer->reasons);
+    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && !is_unknown && ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
     bool is_bound = bound_ns > 0 && ours->step.time_ns <= GAP_MOST * bound_ns;
     double above = is_bound ? ours->step.time_ns / bound_ns - 1 : answer->is_proven ? 0 : NAN;
-    answer->gap = is_open || !ours->is_explained ? NAN : above <= SEARCH_SAME ? 0 : above;
-    if (!ours->is_explained)
-        plan_warn(&answer->reasons, "not proven to be the best: what some of its transfers were measured to get together is not explained (a warning names them)");
-    else if (is_open)
+    answer->gap = is_open || is_unknown ? NAN : above <= SEARCH_SAME ? 0 : above;
+    if (is_unknown)
+        return BERTH_OK;
+    if (is_open)
         plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
     else if (!answer->is_proven)

@@ -197,8 +197,8 @@ static void say_slowing(const struct bind_priced *priced, struct plan_warnings *
             name_resource(priced->bottleneck, what, where);
         if (priced->seen == NULL)
             plan_warn(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
-    } else if (priced->slowest_queue > 1 || !priced->is_explained) {
-        return; /* they slow each other, which is said; or what was measured together is not explained, as a warning says */
+    } else if (priced->slowest_queue > 1 || !priced->is_explained || priced->untried.is_any) {
+        return; /* they slow each other, which is said; or what they get together is not explained or not known, as is said */
     } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
         plan_warn(lines, "no transfer slows another");
     } else {

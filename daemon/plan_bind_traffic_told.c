@@ -126,7 +126,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         if (is_as_searched && settled >= WORD)
             plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
         if (code == BERTH_OK)
-            code = plan_bind_proof(traffic, &ours, is_as_searched, answer, err);
+            code = plan_bind_proof(traffic, snap->graph, &ours, is_as_searched, answer, err);
         if (code == BERTH_OK)
             code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, &ours, traffic->in_rank_order, &traffic->room, answer, err);
     }

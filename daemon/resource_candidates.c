@@ -15,27 +15,39 @@ static bool is_listed(const struct graph *graph, const struct resource_role *rol
     return a == b && (a == PLACE_GPU || a == PLACE_NUMA || a == PLACE_PACKAGE);
 }
 
-/* Each direction of each link between gpus or packages, which only transfers that go over it use, and behind them those of resource_role.h: where both explain as much, as all that goes into the gpu behind
- * a link and was measured with something else, the link does. */
-struct resource_role *resource_candidates_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
+/* The links of the structure that are listed, between gpus or between parts of the host, behind one another; how many. */
+static size_t put_links(const struct graph *graph, const struct resource_structure *structure, bool of_gpus, struct resource_role *ret)
 {
     size_t count = 0;
-    struct resource_role *role = resource_role_all(graph, &count);
-    struct resource_role *more = role != NULL ? realloc(role, (count + structure->count + 1) * sizeof *more) : NULL;
-    if (more == NULL) {
+    for (size_t i = 0; i < structure->count; i++) {
+        const struct resource_role *role = &structure->item[i].role;
+        if (is_listed(graph, role) && (graph_place(graph, role->place)->kind == PLACE_GPU) == of_gpus)
+            ret[count++] = *role;
+    }
+    return count;
+}
+
+/* Each direction of each link between gpus, which only transfers that go over it use, and behind them those of resource_role.h: where both explain as much, as all that goes into the gpu behind
+ * a link and was measured with something else, the link does. Links between packages come behind the gpus' ways to the host, which are more particular. */
+struct resource_role *resource_candidates_roles(const struct graph *graph, const struct resource_structure *structure, size_t *ret_count)
+{
+    size_t role_count = 0, count, first = 0;
+    struct resource_role *role = resource_role_all(graph, &role_count);
+    struct resource_role *all = role != NULL ? calloc(role_count + structure->count + 1, sizeof *all) : NULL;
+    if (all == NULL) {
         free(role);
         return NULL;
     }
-    size_t links = 0;
-    for (size_t i = 0; i < structure->count; i++)
-        links += is_listed(graph, &structure->item[i].role);
-    memmove(more + links, more, count * sizeof *more);
-    links = 0;
-    for (size_t i = 0; i < structure->count; i++)
-        if (is_listed(graph, &structure->item[i].role))
-            more[links++] = structure->item[i].role;
-    *ret_count = count + links;
-    return more;
+    while (first < role_count && (role[first].part == RESOURCE_LINK || role[first].part == RESOURCE_HOST_LINK))
+        first++;
+    count = put_links(graph, structure, true, all);
+    memcpy(all + count, role, first * sizeof *all);
+    count += first;
+    count += put_links(graph, structure, false, all + count);
+    memcpy(all + count, role + first, (role_count - first) * sizeof *all);
+    *ret_count = count + role_count - first;
+    free(role);
+    return all;
 }
 
 /* Whether several users got no more together, in some run, than one of them alone. Then they go through one port: that a memory carries just as much would be chance. */
@@ -66,7 +78,8 @@ static bool joins_hosts(const struct graph *graph, const struct resource_role *r
 /* One thing, wherever its users were slower. */
 static bool is_one_place(const struct graph *graph, const struct resource_role *role)
 {
-    return role->part == RESOURCE_GPU || role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE || joins_hosts(graph, role);
+    return role->part == RESOURCE_GPU || role->part == RESOURCE_HOST_LINK || role->part == RESOURCE_HIVE ||
+           joins_hosts(graph, role);
 }
 
 /* Whether all that goes from or to the gpu goes through the host: then nothing tells its host link from the gpu. */
@@ -122,7 +135,8 @@ bool resource_candidates_list(const struct resource_candidates *candidates, stru
             continue;
         size_t one_way = one_way_of(candidates, ret_kept, problem->candidate_count, role);
         ret_one_way[problem->candidate_count] = one_way;
-        ret_is_end[problem->candidate_count] = is_one_place(candidates->graph, role) && (role->direction != RESOURCE_BOTH || one_way != RESOURCE_NO_CANDIDATE);
+        ret_is_end[problem->candidate_count] =
+            is_one_place(candidates->graph, role) && (role->direction != RESOURCE_BOTH || one_way != RESOURCE_NO_CANDIDATE);
         ret_kept[problem->candidate_count++] = *role;
     }
     problem->candidate = ret_users;

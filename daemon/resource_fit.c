@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "resource_share.h"
 #include "resource_slower.h"
 #include "resource_spare.h"
 #include "resource_uneven.h"
@@ -12,71 +13,6 @@
 #define FLOWS_MAX  128  /* of one run: SETS_FLOWS_MAX */
 #define WORK_MAX   5e8  /* a second: what is not explained by then is listed as such */
 #define CHANGE     0.02 /* a constant capacity that misses a run by more is a table */
-
-double resource_capacity(const struct resource_limit *limit, unsigned flows)
-{
-    double capacity = INFINITY;
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= flows; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return capacity;
-}
-
-static unsigned users_in(const struct resource_limit *limit, const size_t *flow, size_t count)
-{
-    unsigned users = 0;
-    for (size_t i = 0; i < count; i++)
-        users += limit->users[flow[i]];
-    return users;
-}
-
-/* What is left of a limit for each of its users that may still grow; INFINITY: it does not bind. */
-static double fair_share(const struct resource_limit *limit, const size_t *flow, size_t count, const bool *is_fixed, const double *rate)
-{
-    double left = resource_capacity(limit, users_in(limit, flow, count));
-    unsigned growing = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!limit->users[flow[i]])
-            continue;
-        left -= is_fixed[i] ? rate[i] : 0;
-        growing += !is_fixed[i];
-    }
-    return growing > 0 ? fmax(left, 0) / growing : INFINITY;
-}
-
-/* Water rises in all flows alike; each is fixed where it, or a limit of its, is full. */
-void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count, const size_t *flow, size_t count, double *ret_rate)
-{
-    bool is_fixed[FLOWS_MAX] = {false};
-    size_t left = count;
-    while (left > 0) {
-        const struct resource_limit *tightest = NULL;
-        double level = INFINITY;
-        for (size_t i = 0; i < limit_count; i++) {
-            double share = fair_share(&limit[i], flow, count, is_fixed, ret_rate);
-            if (share < level) {
-                level = share;
-                tightest = &limit[i];
-            }
-        }
-        size_t fixed = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (is_fixed[i] || alone[flow[i]] > level)
-                continue;
-            ret_rate[i] = alone[flow[i]];
-            is_fixed[i] = true;
-            fixed++;
-        }
-        bool is_full = fixed == 0 && tightest != NULL;
-        for (size_t i = 0; i < count && is_full; i++) {
-            if (is_fixed[i] || !tightest->users[flow[i]])
-                continue;
-            ret_rate[i] = level;
-            is_fixed[i] = true;
-            fixed++;
-        }
-        left -= fixed;
-    }
-}
 
 static bool is_near(double predicted, double rate) { return fabs(predicted - rate) <= RESOURCE_TOLERANCE * rate; }
 
@@ -287,7 +223,7 @@ static long gain_of(struct search *search, const struct resource_run *explained,
         double rate[FLOWS_MAX], sum = 0;
         for (size_t i = 0; i < run->count; i++)
             sum += limit->users[run->flow[i]] ? run->predicted[i] : 0;
-        if (sum <= resource_capacity(limit, users_in(limit, run->flow, run->count)))
+        if (sum <= resource_capacity(limit, resource_users(limit, run->flow, run->count)))
             continue; /* it does not bind */
         resource_share(problem->alone, problem->limit, problem->limit_count + 1, run->flow, run->count, rate);
         search->work += (double)(run->count * run->count * (problem->limit_count + 1));

@@ -19,9 +19,3 @@
 /* False when out of memory; the problem is then as it was. */
 bool resource_fit(struct resource_problem *problem);
 void resource_fit_done(struct resource_problem *problem);
-
-/* INFINITY: none for so few. */
-double resource_capacity(const struct resource_limit *limit, unsigned flows);
-
-/* What each of count flows gets under these limits. */
-void resource_share(const double *alone, const struct resource_limit *limit, size_t limit_count, const size_t *flow, size_t count, double *ret_rate);

@@ -87,7 +87,9 @@ static void add_all(struct making *making)
         for (int way = 0; way < 2; way++)
             making->switched[way][p] = switched > 0 ? add(making, RESOURCE_SWITCH_PORT, way == 0 ? RESOURCE_OUT : RESOURCE_IN, p, PLACE_NONE, switched) : NONE;
         for (int way = 0; way < 3; way++)
-            making->host_link[way][p] = graph_place(graph, p)->kind == PLACE_GPU ? add(making, RESOURCE_HOST_LINK, directions[way], p, PLACE_NONE, 0) : NONE;
+            making->host_link[way][p] = graph_place(graph, p)->kind == PLACE_GPU
+                                            ? add(making, RESOURCE_HOST_LINK, directions[way], p, PLACE_NONE, 0)
+                                            : NONE;
         double rate = graph_place(graph, p)->kind == PLACE_MODULE ? resource_rate_module(graph, p, &gpus) : 0;
         for (int way = 0; way < 3; way++) {
             static const char *const how[] = {"read", "write"};

@@ -291,18 +291,21 @@ static void forget_memory(struct resource_structure *structure, const struct res
     }
 }
 
-/* Parts that are alike all over a node: a gpu's way to the host, out, in and both, and both directions between packages. NO_SORT: others. */
+/* Parts that are alike all over a node: a gpu's way to the host, out, in and both, and both directions between packages. NO_SORT:
+ * others. */
 enum sort { SORT_OUT, SORT_IN, SORT_BOTH, SORT_CROSSING, NO_SORT };
 
 static enum sort sort_of(const struct graph *graph, const struct resource_role *role)
 {
-    bool is_both = role->direction == RESOURCE_BOTH, is_crossing = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_PACKAGE;
+    bool is_both = role->direction == RESOURCE_BOTH,
+         is_crossing = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind == PLACE_PACKAGE;
     if (role->part == RESOURCE_HOST_LINK)
         return is_both ? SORT_BOTH : role->direction == RESOURCE_IN ? SORT_IN : SORT_OUT;
     return is_both && is_crossing && graph_place(graph, role->other)->kind == PLACE_PACKAGE ? SORT_CROSSING : NO_SORT;
 }
 
-/* Parts of which no set says what several get through them, as the widest of their sort, unless they were seen to carry more. That some got less together, slowed by something else, says nothing of them. */
+/* Parts of which no set says what several get through them, as the widest of their sort, unless they were seen to carry more.
+ * That some got less together, slowed by something else, says nothing of them. */
 static void tell_alike(struct resource_structure *structure, const struct graph *graph)
 {
     double most[NO_SORT + 1] = {0};

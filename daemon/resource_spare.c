@@ -3,27 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "resource_fit.h"
+#include "resource_share.h"
 
-#define FLOWS_MAX 128  /* of one run: SETS_FLOWS_MAX */
-#define SAME      0.02 /* of what was measured: an expectation that is farther from it by no more is as good, and capacities that differ by no more are one */
+#define FLOWS_MAX 128 /* of one run: SETS_FLOWS_MAX */
+/* Of what was measured: an expectation that is farther from it by no more is as good, and capacities
+ * that differ by no more are one. */
+#define SAME 0.02
 
-static unsigned users_in(const struct resource_limit *limit, const struct resource_run *run)
-{
-    unsigned users = 0;
-    for (size_t i = 0; i < run->count; i++)
-        users += limit->users[run->flow[i]];
-    return users;
-}
-
-/* Whether a flow of a run with so many users, least to most, is farther from what was measured by the limits as they are than by the runs' predictions. */
+/* Whether a flow of a run with so many users, least to most, is farther from what was measured by the limits as they are than by
+ * the runs' predictions. */
 static bool is_missed(const struct resource_problem *problem, const struct resource_limit *limit, unsigned least, unsigned most)
 {
     bool missed = false;
     for (size_t r = 0; r < problem->run_count && !missed; r++) {
         const struct resource_run *run = &problem->run[r];
         double rate[FLOWS_MAX];
-        unsigned users = users_in(limit, run);
+        unsigned users = resource_users(limit, run->flow, run->count);
         if (users < least || users > most)
             continue;
         resource_share(problem->alone, problem->limit, problem->limit_count, run->flow, run->count, rate);

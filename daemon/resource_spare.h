@@ -4,5 +4,6 @@
 #pragma once
 #include "resource_problem.h"
 
-/* Takes them out of tables; one capacity of each limit stays. The runs' predictions stay as they were, and what is reproduced stays so. */
+/* Takes them out of tables; one capacity of each limit stays. The runs' predictions stay as they were, and what is reproduced
+ * stays so. */
 void resource_spare(struct resource_problem *problem);

@@ -65,6 +65,12 @@ bool resource_structure_is_guess(const struct resource_structure *structure, pla
     return pair != NULL && pair->is_guess;
 }
 
+bool resource_structure_is_over_host(const struct resource_structure *structure, place_id from, place_id to)
+{
+    const struct resource_pair *pair = resource_structure_pair(structure, from, to);
+    return pair != NULL && pair->over_host;
+}
+
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several)
 {
     const struct resource_pair *pair = resource_structure_pair(structure, from, to);

@@ -80,6 +80,10 @@ bool resource_structure_is_guess(const struct resource_structure *structure, pla
 /* Whether a transfer uses what plays the role: resource_role_has, and for one direction of a link, or one between packages, whether it is on the way. */
 bool resource_structure_has(const struct resource_structure *structure, const struct graph *graph, const struct resource_role *role, place_id from, place_id to);
 
+/* Whether a transfer between gpus goes through the host, or nothing tells how: no way over links of
+ * gpus is known. */
+bool resource_structure_is_over_host(const struct resource_structure *structure, place_id from, place_id to);
+
 /* What the links on the way are said to carry; 0 nothing is known, or of one of them (between packages) nothing is stated or known: a part says nothing of the whole. ret_several: others are as wide and as short; NULL fine. */
 double resource_structure_width(const struct resource_structure *structure, place_id from, place_id to, bool *ret_several);
 

@@ -135,6 +135,9 @@ class Hives:
         for a, b in itertools.permutations(range(self.count), 2):
             value, low, high = measured(self.alone(a, b))
             yield {"record": "value", "metric": "gpu_gpu_copy_engine", "from": f"gpu{a}", "to": f"gpu{b}", "axes": {}, "value": value, "low": low, "high": high, "n": 9}
+        for a, b in itertools.combinations(range(self.count), 2):
+            value, low, high = measured(sum(self.rates([(a, b), (b, a)])))
+            yield {"record": "value", "metric": "gpu_gpu_copy_engine", "from": f"gpu{a}", "to": f"gpu{b}", "axes": {"direction": "both"}, "value": value, "low": low, "high": high, "n": 9}
         for gpu, hive in itertools.product(range(self.count), range(len(self.hives))):
             value, low, high = measured(self.copy if self.hive_of[gpu] == hive else 0.9 * self.copy)
             for ends in ((f"gpu{gpu}", f"numa{hive}"), (f"numa{hive}", f"gpu{gpu}")):

@@ -10,6 +10,7 @@
 
 #include "load_interval.h"
 #include "load_share.h"
+#include "resource_share.h"
 
 #define STREAMS 12
 #define LIMITS  6

@@ -142,6 +142,7 @@ static void one_gpu_more_takes_no_price_away(void **state)
     struct fixture f = begin();
     struct wanted both = {.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 100 * MB, .host_bytes = MB};
     known(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 10);
+    nodes_value(f.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, gpu(&f, 0), gpu(&f, 1), "direction=both", 20e9, 19.8e9, 20.2e9);
     known(&f, METRIC_HOST_GPU_COPY_ENGINE, gpu(&f, 3), numa(&f, 1), 10);
     serve(&f);
     for (int more = 0; more < 2; more++) {

@@ -14,6 +14,7 @@
 #include "resource_fit.h"
 #include "resource_found.h"
 #include "resource_model.h"
+#include "resource_share.h"
 
 /* Four modules of two gpus; two NUMA nodes in one package; modules 0 and 1 belong to numa0. */
 static struct graph *eight_gpus(void)

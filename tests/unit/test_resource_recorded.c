@@ -12,6 +12,7 @@
 
 #include "discover.h"
 #include "resource_found.h"
+#include "resource_share.h"
 
 /* Pairs 110.7 GB/s into the host's memory, as much as alone; three 157, four 164.5; out of it four get 220.5 and lose nothing. */
 static void recorded_h200_host_copies(void **state)
