@@ -19,7 +19,7 @@ static bool is_over_host(const struct looking *looking, size_t i)
 {
     const struct load_ride *ride = looking->scratch->ride[i];
     const struct resource_model *model = resource_model_of(looking->table->snap);
-    return ride != NULL && looking->flow[i].bytes > 0 && resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
+    return ride != NULL && looking->flow[i].bytes > 0 && model != NULL && resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
 }
 
 /* Those from one gpu to one other are one behind the other. */
@@ -122,7 +122,7 @@ struct load_untried plan_load_untried(const struct load_table *table, const stru
     const struct sets *sets = table->snap->sets;
     struct looking looking = {table, flows, count, scratch, calloc(count * count + 1, sizeof *looking.open), 0};
     struct load_untried untried = {.is_any = looking.open == NULL};
-    if (looking.open == NULL || model == NULL)
+    if (looking.open == NULL)
         return untried;
     find_open(&looking);
     for (size_t s = 0; sets != NULL && looking.left > 0 && s < sets->count; s++)
@@ -133,7 +133,7 @@ struct load_untried plan_load_untried(const struct load_table *table, const stru
         first++;
     if (looking.left > 0)
         untried = (struct load_untried){.is_any = true, .flow = {first / count, first % count}};
-    else
+    else if (model != NULL)
         find_between(&looking, model->structure, &untried);
     free(looking.open);
     return untried;
