@@ -6,8 +6,8 @@
 # lines.
 #
 # A program that works with whole daemons can be disturbed by what else the machine does. One that fails is run once more at the end of everything,
-# alone. If it passes then, it counts as passed and is named unsteady, which is a bug to mend. What only computes is not run again, and nothing
-# is when more than AGAIN_AT_MOST programs failed: that is no disturbance.
+# alone. If it passes then, it counts as passed and is named unsteady, which is a bug to mend. What only computes is not run again, nor is what a
+# sanitizer reported: no disturbance explains that. Nothing is when more than AGAIN_AT_MOST programs failed.
 passed=0 failed=0 skipped=0
 left_out=() broken=() unsteady=()
 PROCESSORS=$(nproc)
@@ -67,8 +67,16 @@ is_whole() {
     case $1 in *" test_"* | "fuzz "* | structure) return 1 ;; esac
 }
 
-# failing LOG: the lines of a log that say what failed
-failing() { { grep -A 12 '^not ok' "$1" || cat "$1"; } | tail -n 60 | sed 's/^/         | /'; }
+# The first line of a sanitizer's report, or of valgrind's; a pattern of grep -E.
+REPORT='(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: |Invalid (read|write) of size'
+is_reported() { grep -qE "$REPORT" "$1"; }
+
+# failing LOG: the lines of a log that say what failed: a sanitizer's report, which is the cause, before the failures
+failing() {
+    { grep -m1 -A 40 -E "$REPORT" "$1" || true; grep -A 12 '^not ok' "$1" | tail -n 60 || true; } >"$1.cause"
+    [ -s "$1.cause" ] || tail -n 60 "$1" >"$1.cause"
+    sed 's/^/         | /' "$1.cause"
+}
 
 # add GOOD BAD NONE NAME LOG: counts what a test came to
 add() {
@@ -86,7 +94,7 @@ tell() {
     if [ "$bad" != 0 ]; then
         echo "FAILED   $name (${took[$name]} s, exit status ${ended[$name]})"
         failing "$log"
-        if is_whole "$name"; then
+        if is_whole "$name" && ! is_reported "$log"; then
             again+=("$name")
             return
         fi
@@ -190,7 +198,8 @@ summary() {
     for name in ${broken[@]+"${broken[@]}"}; do echo "failed: $name"; done
     for name in ${unsteady[@]+"${unsteady[@]}"}; do echo "UNSTEADY: $name failed and passed at the second time, which is a bug to mend"; done
     for name in ${left_out[@]+"${left_out[@]}"}; do echo "left out: $name"; done
-    for name in "${!took[@]}"; do [ "${took[$name]}" -le 10 ] || echo "${took[$name]} s: $name"; done | sort -rn
+    echo "The slowest:"
+    for name in "${!took[@]}"; do echo "${took[$name]} s: $name"; done | sort -rn | head -n 20
     echo "$((SECONDS / 60)) min $((SECONDS % 60)) s, logs in $LOGS"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" = 0 ]
