@@ -77,6 +77,8 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
 {
     const struct graph *graph = snap->graph;
     const struct place *a = graph_place(graph, from), *b = graph_place(graph, to);
+    if (a->kind == PLACE_GPU && from == to)
+        return 0; /* its own memory */
     if (a->kind == PLACE_GPU && b->kind == PLACE_GPU) {
         /* Pairs without a direct link go different ways. */
         for (size_t i = 0; i < graph->link_count; i++) {

@@ -363,6 +363,28 @@ static void the_spread_of_a_metric_allows_the_verdict(void **state)
     }
 }
 
+/* Its own memory is compared with those of gpus of its model, whatever links there are. */
+static void a_gpu_that_is_slow_in_its_own_memory_is_found(void **state)
+{
+    (void)state;
+    for (int is_other = 0; is_other < 2; is_other++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++) {
+            place_id gpu = nodes_add(f.graph, PLACE_GPU, n, numa(&f, n), numa(&f, n), NULL);
+            assert_true(place_set_text(&f.graph->places[gpu].model,
+                                       is_other && n == 2 ? "NVIDIA Y" : "NVIDIA X"));
+            double rate = n == 2 ? 1500 * GB : 3000 * GB;
+            nodes_value(f.values, METRIC_GPU_STREAM, VALUE_MEASURED, gpu, gpu, "", rate, rate,
+                        rate);
+        }
+        judged(&f, NULL);
+        assert_int_equal(f.judgement.count, is_other ? 0 : 1);
+        if (!is_other)
+            assert_string_equal(f.judgement.finding[0].subject, "gpu_stream gpu2 gpu2");
+        end(&f);
+    }
+}
+
 /* Reads beside writes, and the latency of two distances of addresses beside each other, are no likes. */
 static void other_axes_are_no_likes(void **state)
 {
@@ -418,6 +440,7 @@ int main(void)
         cmocka_unit_test(one_cause_is_one_finding),
         cmocka_unit_test(the_spread_of_a_metric_allows_the_verdict),
         cmocka_unit_test(pairs_of_cores_that_scatter_accuse_no_core),
+        cmocka_unit_test(a_gpu_that_is_slow_in_its_own_memory_is_found),
         cmocka_unit_test(other_axes_are_no_likes),
         cmocka_unit_test(a_missing_gpu_is_a_reason_to_drain),
     };
