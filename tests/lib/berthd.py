@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from varlink import call
 
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
 NODES = HERE.parent / "nodes"
+REPORT = re.compile(r"^.*((ERROR|WARNING): \w+Sanitizer|: runtime error: )", re.MULTILINE)
 RUN = '{"record":"run","schema":1,"probe":"cpu","backend":"cpu","started_at":1790000000,"conditions":{}}'
 
 
@@ -47,7 +49,10 @@ class Daemon:
         raise AssertionError("berthd does not answer: " + self.said())
 
     def said(self):
-        return (self.directory / "log").read_text()
+        """The log; of one with a sanitizer's report that report alone."""
+        log = (self.directory / "log").read_text(errors="replace")
+        report = REPORT.search(log)
+        return log[report.start():] if report else log
 
     def call(self, method, parameters=None):
         error, reply = call(self.socket, method, parameters)
@@ -78,6 +83,8 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        if REPORT.search(log := self.said()):
+            print(log, flush=True)  # the runner tells it first
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
