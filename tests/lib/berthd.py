@@ -83,7 +83,8 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        if REPORT.search(log := self.said()):
+        # One that began later in the same directory may have removed it.
+        if (self.directory / "log").exists() and REPORT.search(log := self.said()):
             print(log, flush=True)  # the runner tells it first
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
