@@ -275,14 +275,18 @@ static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
 
 static double speed_of(const struct hwloc_pcidev_attr_s *pci) { return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN; } /* hwloc: GB/s */
 
-/* The outermost bridge above it that is a PCI device: a root port. What is behind it shares its link. */
-static void copy_port(const struct hwloc_obj *obj, struct iodev *device)
+static bool is_port(const struct hwloc_obj *obj) { return obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI; }
+
+/* The bridges above it that are PCI devices, from the root port on, as far as there is room. What is behind one shares its link. */
+static void copy_ports(const struct hwloc_obj *obj, struct iodev *device)
 {
+    size_t left = 0;
     for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
-        if (at->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI) {
-            device->port = address_of(&at->attr->bridge.upstream.pci);
-            device->port_bytes_per_s = speed_of(&at->attr->bridge.upstream.pci);
-        }
+        left += is_port(at);
+    device->port_count = left < IODEV_PORTS ? left : IODEV_PORTS;
+    for (const struct hwloc_obj *at = obj->parent; at != NULL && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
+        if (is_port(at) && --left < IODEV_PORTS)
+            device->port[left] = (struct iodev_port){address_of(&at->attr->bridge.upstream.pci), speed_of(&at->attr->bridge.upstream.pci)};
 }
 
 static bool copy_devices(struct walk *walk)
@@ -299,7 +303,7 @@ static bool copy_devices(struct walk *walk)
         device->subtype = obj->subtype;
         device->model = hwloc_obj_get_info_by_name(obj, "PCIDevice");
         device->bytes_per_s = speed_of(pci);
-        copy_port(obj, device);
+        copy_ports(obj, device);
         device->object = obj->gp_index;
         struct hwloc_obj *near = hwloc_get_non_io_ancestor_obj(walk->topology, obj);
         device->cpus = to_cpuset(walk, near == NULL ? NULL : near->cpuset);

@@ -14,7 +14,7 @@ struct iodev *iodev_new(struct iodev_list *devices)
     if (!grow_by_one(&devices->item, devices->count, sizeof *devices->item))
         return NULL;
     struct iodev *device = &devices->item[devices->count++];
-    *device = (struct iodev){.pci = PCI_NONE, .bytes_per_s = (double)NAN, .port = PCI_NONE, .port_bytes_per_s = (double)NAN, .place = PLACE_NONE};
+    *device = (struct iodev){.pci = PCI_NONE, .bytes_per_s = (double)NAN, .place = PLACE_NONE};
     return device;
 }
 
@@ -316,22 +316,50 @@ static void place_strays(const struct iodev_list *devices, struct draft *draft)
 
 static bool is_at(const struct draft *draft, const struct iodev *device, enum place_kind kind) { return device->place != PLACE_NONE && draft->graph->places[device->place].kind == kind; }
 
-/* A PCIe port that several gpus are behind: they share its link to the host, with nics that are there as well. Partitions of one device have its own link. */
+static size_t gpus_behind(const struct iodev_list *devices, const struct draft *draft, uint64_t port)
+{
+    size_t gpus = 0;
+    for (size_t i = 0; i < devices->count; i++)
+        for (size_t k = 0; k < devices->item[i].port_count; k++)
+            gpus += devices->item[i].port[k].pci == port && is_at(draft, &devices->item[i], PLACE_GPU);
+    return gpus;
+}
+
+/* Those of a device that several gpus are behind, from the host on: of bridges with the same gpus one, as wide as the narrowest. Returns how many. */
+static size_t shared_ports(const struct iodev_list *devices, const struct draft *draft, const struct iodev *device,
+                           struct iodev_port ret[PCI_PORT_LEVELS])
+{
+    size_t count = 0, before = 0;
+    for (size_t k = 0; k < device->port_count; k++) {
+        size_t gpus = gpus_behind(devices, draft, device->port[k].pci);
+        if (gpus < 2)
+            break;
+        if (gpus == before)
+            ret[count - 1].bytes_per_s = fmin(ret[count - 1].bytes_per_s, device->port[k].bytes_per_s);
+        else if (count < PCI_PORT_LEVELS)
+            ret[count++] = device->port[k];
+        before = gpus;
+    }
+    return count;
+}
+
+/* PCIe ports that several gpus are behind: they share its link to the host, with nics that are there as well. Partitions of one device have its own link. */
 static void add_ports(const struct iodev_list *devices, struct draft *draft)
 {
     for (size_t i = 0; i < devices->count && !draft->out_of_memory; i++) {
         const struct iodev *device = &devices->item[i];
-        size_t gpus = 0;
-        char address[24];
-        if (device->port == PCI_NONE || (!is_at(draft, device, PLACE_GPU) && !is_at(draft, device, PLACE_NIC)))
+        struct iodev_port port[PCI_PORT_LEVELS];
+        if (!is_at(draft, device, PLACE_GPU) && !is_at(draft, device, PLACE_NIC))
             continue;
-        for (size_t other = 0; other < devices->count; other++)
-            gpus += devices->item[other].port == device->port && is_at(draft, &devices->item[other], PLACE_GPU);
-        pci_format(device->port, address);
-        for (size_t p = 0; gpus > 1 && p < (device->places > 0 ? device->places : 1); p++) {
-            draft_detail(draft, device->place + (place_id)p, "pcie_port", "%s", address);
-            if (device->port_bytes_per_s > 0)
-                draft_detail(draft, device->place + (place_id)p, "pcie_port_bytes_per_s", "%.0f", device->port_bytes_per_s);
+        size_t count = shared_ports(devices, draft, device, port), places = device->places > 0 ? device->places : 1;
+        for (size_t n = 0; n < count * places; n++) {
+            const struct iodev_port *its = &port[n / places];
+            place_id place = device->place + (place_id)(n % places);
+            char address[24], key[PCI_PORT_KEY];
+            pci_format(its->pci, address);
+            draft_detail(draft, place, pci_port_key(n / places, "", key), "%s", address);
+            if (its->bytes_per_s > 0)
+                draft_detail(draft, place, pci_port_key(n / places, "_bytes_per_s", key), "%.0f", its->bytes_per_s);
         }
     }
 }

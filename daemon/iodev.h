@@ -20,6 +20,13 @@ struct iodev_function {
     size_t info_count;
 };
 
+#define IODEV_PORTS 8
+
+struct iodev_port {
+    uint64_t pci;
+    double bytes_per_s; /* of the bridge's link towards the host; NAN unknown */
+};
+
 struct iodev {
     bool is_pci; /* false: not below any PCI device */
     uint64_t pci;
@@ -27,8 +34,8 @@ struct iodev {
     const char *subtype;       /* "NVSwitch"; NULL none */
     const char *model;         /* from the PCI names, NULL unknown */
     double bytes_per_s;        /* of the PCIe link; NAN unknown */
-    uint64_t port;             /* the bridge next to the host that it is behind; PCI_NONE none */
-    double port_bytes_per_s;   /* of that bridge's link; NAN unknown */
+    struct iodev_port port[IODEV_PORTS]; /* the bridges that it is behind, from the host on */
+    size_t port_count;
     bool has_locality;
     struct cpuset cpus; /* next to it */
     uint64_t object;

@@ -25,3 +25,10 @@ void pci_format(uint64_t pci, char buffer[24])
     snprintf(buffer, 24, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16), (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f),
              (unsigned)(pci & 7));
 }
+
+const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY])
+{
+    static const char *const levels[PCI_PORT_LEVELS] = {"", "2", "3"};
+    snprintf(buffer, PCI_PORT_KEY, "pcie_port%s%s", levels[level], what);
+    return buffer;
+}

@@ -2,6 +2,7 @@
  * PCI addresses as numbers that sort as addresses do: domain << 16 | bus << 8 | device << 3 | function.
  */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #define PCI_NONE UINT64_MAX
@@ -11,3 +12,10 @@ uint64_t pci_parse(const char *text);
 
 /* "0000:c1:00.0" */
 void pci_format(uint64_t pci, char buffer[24]);
+
+/* Ports one behind the other that are told apart, from the host on. */
+#define PCI_PORT_LEVELS 3
+#define PCI_PORT_KEY    32
+
+/* The detail of a place for its port of that level: "pcie_port", "pcie_port2", ..., and what, "" or "_bytes_per_s". Returns buffer. */
+const char *pci_port_key(size_t level, const char *what, char buffer[PCI_PORT_KEY]);

@@ -22,6 +22,8 @@ static void name_resource(const char *name, char *text, char *where)
         {":host-port:out", "the host port of ", " towards the host"}, {":host-port:in", "the host port of ", " from the host"}, {":host-port", "the host port of ", ""},
         {":gpu-port:out", "the host port of the gpus at ", " towards the host"}, {":gpu-port:in", "the host port of the gpus at ", " from the host"}, {":gpu-port", "the host port of the gpus at ", ""},
         {":pcie-port:out", "the PCIe port of ", " towards the host"}, {":pcie-port:in", "the PCIe port of ", " from the host"}, {":pcie-port", "the PCIe port of ", ""},
+        {":pcie-port2:out", "the second PCIe port of ", " towards the host"}, {":pcie-port2:in", "the second PCIe port of ", " from the host"}, {":pcie-port2", "the second PCIe port of ", ""},
+        {":pcie-port3:out", "the third PCIe port of ", " towards the host"}, {":pcie-port3:in", "the third PCIe port of ", " from the host"}, {":pcie-port3", "the third PCIe port of ", ""},
         {":host-link:out", "the host link of ", " towards the host"}, {":host-link:in", "the host link of ", " from the host"}, {":host-link", "the host link of ", ""},
         {":hive:out", "the way to the host of the hive of ", " towards the host"}, {":hive:in", "the way to the host of the hive of ", " from the host"}, {":hive", "the way to the host of the hive of ", ""},
         {":switch-port:out", "the links from ", " to switches"}, {":switch-port:in", "the links to ", " from switches"},

@@ -63,7 +63,7 @@ double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id 
     bool shares_switch;
     by_links(graph, a, b, &shares_switch);
     place_id numa = plan_numa(graph, a);
-    bool shares_port = resource_role_pcie_port(graph, a) != PLACE_NONE && resource_role_pcie_port(graph, a) == resource_role_pcie_port(graph, b);
+    bool shares_port = resource_role_pcie_port(graph, a, 0) != PLACE_NONE && resource_role_pcie_port(graph, a, 0) == resource_role_pcie_port(graph, b, 0);
     if (a == b || shares_port || shares_switch || share(graph, a, b, PLACE_MODULE))
         return MEET_IN_MODULE;
     if (numa != PLACE_NONE && plan_numa(graph, b) == numa)

@@ -188,7 +188,7 @@ static double width_of(const struct load_table *table, const struct load_ride *r
         width *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
     for (size_t r = 0; r < table->resource_count && table->resource[r].found != NULL; r++) {
         const struct resource_found *found = table->resource[r].found;
-        bool same = found->has_role && found->role.part == role->part && found->role.place == role->place && found->role.other == role->other &&
+        bool same = found->has_role && found->role.part == role->part && found->role.place == role->place && found->role.other == role->other && found->role.level == role->level &&
                     (found->role.direction == role->direction || role->direction == RESOURCE_BOTH);
         for (size_t i = 0; same && i < found->step_count; i++)
             width = fmax(width, table->resource[r].step[i].bytes_per_s);

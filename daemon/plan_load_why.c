@@ -181,7 +181,7 @@ static const char *whose(const struct asked *asked, const struct resource_nomina
     }
     bool is_wider;
     if (nominal->role.part == RESOURCE_PCIE_PORT)
-        return resource_rate_pcie_port(graph, nominal->role.place, &is_wider) > 0 && is_wider ? "as links reach of what is said of it" : "as one of its gpus gets";
+        return resource_rate_pcie_port(graph, nominal->role.place, nominal->role.level, &is_wider) > 0 && is_wider ? "as links reach of what is said of it" : "as one of its gpus gets";
     if (nominal->is_memory)
         return "as copies within that memory can";
     return nominal->cores != NULL ? "as cores are known to get" : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it" : "as is said of it";

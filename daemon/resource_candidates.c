@@ -85,7 +85,7 @@ static bool is_one_place(const struct graph *graph, const struct resource_role *
 /* Whether all that goes from or to the gpu goes through the host: then nothing tells its host link from the gpu. */
 static bool is_whole_gpu(const struct resource_candidates *candidates, const struct resource_problem *problem, const struct resource_role *role, const unsigned char *row)
 {
-    const struct resource_role gpu = {RESOURCE_GPU, role->direction, role->place, role->other};
+    const struct resource_role gpu = {RESOURCE_GPU, role->direction, role->place, role->other, 0};
     bool same = role->part == RESOURCE_HOST_LINK;
     for (size_t i = 0; i < problem->flow_count && same; i++)
         same = row[i] == resource_structure_has(candidates->structure, candidates->graph, &gpu, candidates->flow[i]->from, candidates->flow[i]->to);
@@ -116,7 +116,7 @@ static size_t one_way_of(const struct resource_candidates *candidates, const str
 {
     bool has_ways = role->direction == RESOURCE_BOTH && is_one_place(candidates->graph, role);
     for (size_t i = 0; i < count && has_ways; i++)
-        if (kept[i].part == role->part && kept[i].direction == RESOURCE_OUT && kept[i].place == role->place && kept[i].other == role->other)
+        if (kept[i].part == role->part && kept[i].direction == RESOURCE_OUT && kept[i].place == role->place && kept[i].other == role->other && kept[i].level == role->level)
             return i;
     return RESOURCE_NO_CANDIDATE;
 }

@@ -23,7 +23,7 @@ struct making {
     uint16_t *port[3];    /* by module: out, in, both */
     uint16_t *memory[3];  /* by NUMA node: read, write, both */
     uint16_t *switched[2]; /* by gpu with links to several switches: out, in */
-    uint16_t *pcie_port[3]; /* by gpu or nic behind one that several gpus share: out, in, both */
+    uint16_t *pcie_port[PCI_PORT_LEVELS][3]; /* by level and by gpu or nic behind one that several gpus share: out, in, both */
     uint16_t *host_link[3]; /* by gpu: out, in, both; for transfers with gpus through the host */
     uint16_t *number;     /* room for those */
     struct link_switches *switches;
@@ -58,17 +58,29 @@ static uint16_t add_link(struct making *making, const struct link *link, int way
     return item;
 }
 
+static uint16_t add_port(struct making *making, enum resource_direction direction, place_id place, size_t level, double rate)
+{
+    uint16_t number = add(making, RESOURCE_PCIE_PORT, direction, place, PLACE_NONE, rate);
+    struct resource_nominal *item = &making->structure->item[number];
+    item->role.level = level;
+    resource_role_name(making->graph, &item->role, item->name, sizeof item->name);
+    return number;
+}
+
 /* The lowest gpu behind it stands for a port. */
 static void add_pcie_port(struct making *making, place_id place)
 {
     const struct graph *graph = making->graph;
     static const enum resource_direction directions[] = {RESOURCE_OUT, RESOURCE_IN, RESOURCE_BOTH};
     enum place_kind kind = graph_place(graph, place)->kind;
-    place_id first = kind == PLACE_GPU || kind == PLACE_NIC ? resource_role_pcie_port(graph, place) : PLACE_NONE;
-    bool is_wider;
-    for (int way = 0; way < 3; way++) {
-        double rate = first == place && way < 2 ? resource_rate_pcie_port(graph, place, &is_wider) : 0;
-        making->pcie_port[way][place] = first == PLACE_NONE ? NONE : first < place ? making->pcie_port[way][first] : add(making, RESOURCE_PCIE_PORT, directions[way], place, PLACE_NONE, rate);
+    for (size_t level = 0; level < PCI_PORT_LEVELS; level++) {
+        uint16_t **port = making->pcie_port[level];
+        place_id first = kind == PLACE_GPU || kind == PLACE_NIC ? resource_role_pcie_port(graph, place, level) : PLACE_NONE;
+        bool is_wider;
+        for (int way = 0; way < 3; way++) {
+            double rate = first == place && way < 2 ? resource_rate_pcie_port(graph, place, level, &is_wider) : 0;
+            port[way][place] = first == PLACE_NONE ? NONE : first < place ? port[way][first] : add_port(making, directions[way], place, level, rate);
+        }
     }
 }
 
@@ -131,18 +143,19 @@ static uint32_t narrowest_of(const struct graph *graph, const struct link_path *
     return found;
 }
 
-/* The PCIe port that the ends of a transfer go through, unless both are behind one: it passes on among them. */
+/* The PCIe ports that the ends of a transfer go through, but those that both are behind, which pass on among them. */
 static void use_pcie_ports(const struct making *making, place_id from, place_id to, const struct link_path *path, struct resource_pair *pair)
 {
     const place_id end[] = {from, to};
     const struct link *links = making->graph->links;
-    bool is_inside = making->pcie_port[0][from] != NONE && making->pcie_port[0][from] == making->pcie_port[0][to];
-    for (int way = 0; way < 2 && !is_inside; way++) {
-        size_t step = way == 0 || path == NULL ? 0 : path->step_count - 1;
-        if (path != NULL && links[path->step[step].link].kind != LINK_PCIE)
+    for (size_t n = 0; n < 2 * PCI_PORT_LEVELS; n++) {
+        size_t way = n % 2, step = way == 0 || path == NULL ? 0 : path->step_count - 1;
+        uint16_t *const *port = making->pcie_port[n / 2];
+        bool is_inside = port[0][from] != NONE && port[0][from] == port[0][to];
+        if (is_inside || (path != NULL && links[path->step[step].link].kind != LINK_PCIE))
             continue;
-        use(pair, making->pcie_port[way][end[way]]);
-        use(pair, making->pcie_port[2][end[way]]);
+        use(pair, port[way][end[way]]);
+        use(pair, port[2][end[way]]);
     }
 }
 
@@ -321,7 +334,7 @@ static bool fill_pairs(const struct making *making)
 static bool fill(struct making *making)
 {
     struct resource_structure *structure = making->structure;
-    size_t items = 3 * making->graph->link_count + 14 * making->graph->place_count;
+    size_t items = 3 * making->graph->link_count + (11 + 3 * PCI_PORT_LEVELS) * making->graph->place_count;
     structure->graph = making->graph;
     structure->paths = link_paths_new(making->graph);
     structure->hive = resource_hive_find(making->graph);
@@ -336,7 +349,8 @@ static bool fill(struct making *making)
         making->port[way] = making->number + 3 * making->graph->link_count + way * making->graph->place_count;
         making->memory[way] = making->number + 3 * making->graph->link_count + (3 + way) * making->graph->place_count;
         making->host_link[way] = making->number + 3 * making->graph->link_count + (8 + way) * making->graph->place_count;
-        making->pcie_port[way] = making->number + 3 * making->graph->link_count + (11 + way) * making->graph->place_count;
+        for (size_t level = 0; level < PCI_PORT_LEVELS; level++)
+            making->pcie_port[level][way] = making->number + 3 * making->graph->link_count + (11 + 3 * level + way) * making->graph->place_count;
     }
     for (size_t way = 0; way < 2; way++) {
         making->switched[way] = making->number + 3 * making->graph->link_count + (6 + way) * making->graph->place_count;

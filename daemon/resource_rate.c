@@ -52,14 +52,15 @@ double resource_rate_module(const struct graph *graph, place_id module, size_t *
     return most;
 }
 
-double resource_rate_pcie_port(const struct graph *graph, place_id gpu, bool *ret_is_wider)
+double resource_rate_pcie_port(const struct graph *graph, place_id gpu, size_t level, bool *ret_is_wider)
 {
-    const char *text = place_detail(graph_place(graph, gpu), "pcie_port_bytes_per_s");
+    char key[PCI_PORT_KEY];
+    const char *text = place_detail(graph_place(graph, gpu), pci_port_key(level, "_bytes_per_s", key));
     double stated = text != NULL ? strtod(text, NULL) : 0, most = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id end = graph_place(graph, link->from)->kind == PLACE_GPU ? link->from : link->to;
-        if (link->kind == LINK_PCIE && link->nominal_bytes_per_s > most && graph_place(graph, end)->kind == PLACE_GPU && resource_role_pcie_port(graph, end) == gpu)
+        if (link->kind == LINK_PCIE && link->nominal_bytes_per_s > most && graph_place(graph, end)->kind == PLACE_GPU && resource_role_pcie_port(graph, end, level) == gpu)
             most = link->nominal_bytes_per_s;
     }
     *ret_is_wider = isfinite(stated) && stated > most * (1 + WIDER);

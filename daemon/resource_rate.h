@@ -20,8 +20,8 @@ double resource_rate_one_memory(const struct graph *graph, const struct values *
 /* What one gpu of the module has to the host, and how many gpus it has. */
 double resource_rate_module(const struct graph *graph, place_id module, size_t *ret_gpus);
 
-/* What a PCIe port with several gpus behind it carries, gpu the lowest of these: what its link states, at least what the widest of theirs does; 0 neither is stated. ret_is_wider: than all of theirs. */
-double resource_rate_pcie_port(const struct graph *graph, place_id gpu, bool *ret_is_wider);
+/* What a PCIe port of that level with several gpus behind it carries, gpu the lowest of these: what its link states, at least what the widest of theirs does; 0 neither is stated. ret_is_wider: than all of theirs. */
+double resource_rate_pcie_port(const struct graph *graph, place_id gpu, size_t level, bool *ret_is_wider);
 
 /* The most that cores of one package are known to get of the other's memory in that direction; NULL nothing is known. */
 const struct value *resource_rate_cores(const struct graph *graph, const struct values *values, place_id from, place_id to);

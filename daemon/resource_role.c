@@ -24,7 +24,7 @@ static void add(struct roles *roles, enum resource_part part, enum resource_dire
         roles->item = item;
         roles->room = room;
     }
-    roles->item[roles->count++] = (struct resource_role){part, direction, place, other};
+    roles->item[roles->count++] = (struct resource_role){part, direction, place, other, 0};
 }
 
 static void add_directions(struct roles *roles, enum resource_part part, place_id place)
@@ -86,12 +86,13 @@ static void add_hives(struct roles *roles, const struct graph *graph, const plac
     }
 }
 
-place_id resource_role_pcie_port(const struct graph *graph, place_id place)
+place_id resource_role_pcie_port(const struct graph *graph, place_id place, size_t level)
 {
-    const char *port = place_detail(graph_place(graph, place), "pcie_port");
+    char key[PCI_PORT_KEY];
+    const char *port = place_detail(graph_place(graph, place), pci_port_key(level, "", key));
     place_id gpu = port != NULL ? graph_next(graph, PLACE_GPU, 0) : PLACE_NONE;
     while (gpu != PLACE_NONE) {
-        const char *its = place_detail(graph_place(graph, gpu), "pcie_port");
+        const char *its = place_detail(graph_place(graph, gpu), key);
         if (its != NULL && strcmp(its, port) == 0)
             break;
         gpu = graph_next(graph, PLACE_GPU, gpu + 1);
@@ -120,8 +121,12 @@ struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_c
         if (children(graph, module, PLACE_GPU) > 1)
             add_directions(&roles, RESOURCE_HOST_PORT, module);
     for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE; gpu = graph_next(graph, PLACE_GPU, gpu + 1))
-        if (resource_role_pcie_port(graph, gpu) == gpu)
-            add_directions(&roles, RESOURCE_PCIE_PORT, gpu);
+        for (size_t level = 0; level < PCI_PORT_LEVELS; level++)
+            if (resource_role_pcie_port(graph, gpu, level) == gpu) {
+                add_directions(&roles, RESOURCE_PCIE_PORT, gpu);
+                for (size_t i = 1; i <= 3 && i <= roles.count; i++)
+                    roles.item[roles.count - i].level = level;
+            }
     for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1))
         if (has_gpus(graph, numa))
             add_directions(&roles, RESOURCE_HOST_PORT, numa);
@@ -196,13 +201,14 @@ bool resource_role_is_hidden(const struct graph *graph, const struct resource_ro
 void resource_role_name(const struct graph *graph, const struct resource_role *role, char *buffer, size_t size)
 {
     static const char *const ways[] = {[RESOURCE_OUT] = ":out", [RESOURCE_IN] = ":in", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ":through"};
+    static const char *const levels[PCI_PORT_LEVELS] = {"", "2", "3"};
     static const char *const of_memory[] = {[RESOURCE_OUT] = ":read", [RESOURCE_IN] = ":write", [RESOURCE_BOTH] = "", [RESOURCE_THROUGH] = ""};
     const char *place = graph_place(graph, role->place)->name;
     switch (role->part) {
     case RESOURCE_LINK: snprintf(buffer, size, "%s-%s:link%s", place, graph_place(graph, role->other)->name, ways[role->direction]); break;
     case RESOURCE_HOST_PORT: snprintf(buffer, size, "%s:%s-port%s", place, resource_role_is_hidden(graph, role) ? "gpu" : "host", ways[role->direction]); break;
     case RESOURCE_HOST_LINK: snprintf(buffer, size, "%s:host-link%s", place, ways[role->direction]); break;
-    case RESOURCE_PCIE_PORT: snprintf(buffer, size, "%s:pcie-port%s", place, ways[role->direction]); break;
+    case RESOURCE_PCIE_PORT: snprintf(buffer, size, "%s:pcie-port%s%s", place, levels[role->level], ways[role->direction]); break;
     case RESOURCE_HIVE: snprintf(buffer, size, "%s:hive%s", place, ways[role->direction]); break;
     case RESOURCE_SWITCH_PORT: snprintf(buffer, size, "%s:switch-port%s", place, ways[role->direction]); break;
     case RESOURCE_MEMORY: snprintf(buffer, size, "%s:memory%s", place, of_memory[role->direction]); break;

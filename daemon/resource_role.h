@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "graph.h"
+#include "pci.h"
 
 enum resource_part {
     RESOURCE_LINK,      /* between two linked places: both directions, or out from place to other, or in from other to place */
@@ -29,13 +30,14 @@ struct resource_role {
     enum resource_part part;
     enum resource_direction direction;
     place_id place, other; /* other: the link's second gpu, else PLACE_NONE */
+    size_t level;          /* of a PCIe port, from the host on: 0 the one next to it */
 };
 
 /* All of the node, what is more particular first; the caller frees them. NULL when out of memory. */
 struct resource_role *resource_role_all(const struct graph *graph, size_t *ret_count);
 
-/* The lowest gpu behind the same PCIe port as a gpu or nic, where several gpus share one; PLACE_NONE. */
-place_id resource_role_pcie_port(const struct graph *graph, place_id place);
+/* The lowest gpu behind the same PCIe port of that level as a gpu or nic, where several gpus share one; PLACE_NONE. */
+place_id resource_role_pcie_port(const struct graph *graph, place_id place, size_t level);
 
 /* Whether a transfer uses it; for ports to switches and PCIe ports resource_structure_has. hive: by place, as resource_hive_find has it. over_host: between gpus, its bytes go through the host. */
 bool resource_role_has(const struct graph *graph, const struct resource_role *role, const place_id *hive, bool over_host, place_id from, place_id to);

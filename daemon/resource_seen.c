@@ -40,7 +40,7 @@ static bool is_filled_by_one(const struct graph *graph, const struct resource_ro
 {
     bool is_wider = false;
     if (role->part == RESOURCE_PCIE_PORT)
-        return resource_rate_pcie_port(graph, role->place, &is_wider) > 0 && !is_wider;
+        return resource_rate_pcie_port(graph, role->place, role->level, &is_wider) > 0 && !is_wider;
     bool is_link = role->part == RESOURCE_LINK && graph_place(graph, role->place)->kind != graph_place(graph, role->other)->kind;
     return role->part == RESOURCE_HOST_PORT || role->part == RESOURCE_SWITCH_PORT || (is_link && (graph_place(graph, role->place)->kind == PLACE_SWITCH || graph_place(graph, role->other)->kind == PLACE_SWITCH));
 }
@@ -49,7 +49,7 @@ static bool is_filled_by_one(const struct graph *graph, const struct resource_ro
 static void look_at_host_link(const struct seeing *seeing, const struct value *v)
 {
     bool is_out = graph_place(seeing->graph, v->from)->kind == PLACE_GPU;
-    const struct resource_role role = {RESOURCE_HOST_LINK, is_out ? RESOURCE_OUT : RESOURCE_IN, is_out ? v->from : v->to, PLACE_NONE};
+    const struct resource_role role = {RESOURCE_HOST_LINK, is_out ? RESOURCE_OUT : RESOURCE_IN, is_out ? v->from : v->to, PLACE_NONE, 0};
     struct resource_nominal *item = graph_place(seeing->graph, v->from)->kind != graph_place(seeing->graph, v->to)->kind ? resource_structure_find(seeing->structure, &role) : NULL;
     if (item == NULL || v->source == VALUE_NOMINAL || !(v->value > item->bytes_per_s))
         return;

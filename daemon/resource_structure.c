@@ -104,7 +104,7 @@ struct resource_nominal *resource_structure_find(const struct resource_structure
 {
     for (size_t i = 0; i < structure->count; i++) {
         const struct resource_role *its = &structure->item[i].role;
-        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other)
+        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other && its->level == role->level)
             return &structure->item[i];
     }
     return NULL;
@@ -118,7 +118,7 @@ bool resource_structure_has(const struct resource_structure *structure, const st
         return resource_role_has(graph, role, structure->hive, pair != NULL ? pair->over_host : false, from, to);
     for (size_t i = 0; pair != NULL && i < pair->use_count; i++) {
         const struct resource_role *its = &structure->item[pair->use[i]].role;
-        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other)
+        if (its->part == role->part && its->direction == role->direction && its->place == role->place && its->other == role->other && its->level == role->level)
             return true;
     }
     return false;

@@ -32,7 +32,7 @@
 #include "values.h"
 
 #define RESOURCE_NAME_SIZE      64
-#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 10)
+#define RESOURCE_STRUCTURE_USES (LINK_PATH_STEPS + 14)
 #define RESOURCE_PLACES_MAX     256
 
 /* Kinds of transfers, of which others say nothing: bits. */

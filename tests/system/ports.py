@@ -18,8 +18,8 @@ def mask(first, count):
     return f"0x{((1 << count) - 1) << first:08x}"
 
 
-def topology(packages, port_speed, nics):
-    """A NUMA node a package, with PCIe ports; packages: for each its ports, as the number of gpus behind it, 0: one gpu on the root without a bridge. nics: behind each port that has a bridge."""
+def topology(packages, port_speed, nics, inner):
+    """A NUMA node a package, with PCIe ports; packages: for each its ports, as the number of gpus behind it, 0: one gpu on the root without a bridge; [2, 2]: behind two switches at it, whose links carry inner. nics: behind each port that has a bridge."""
     index, bus, lines, count = itertools.count(1), itertools.count(1), [], len(packages)
 
     def sets(first, cpus, node, nodes):
@@ -45,18 +45,21 @@ def topology(packages, port_speed, nics):
             lines.append(f'<object type="Core" os_index="{cpu}" {sets(cpu, 1, package, 1)}><object type="PU" os_index="{cpu}" {sets(cpu, 1, package, 1)}/></object>')
         for gpus in ports:
             first = next(bus)
-            inside = gpu() if gpus == 0 else bridge("".join([bridge(gpu(), GPU) for _ in range(gpus)] + [nic() for _ in range(nics)]), port_speed)
+            if isinstance(gpus, list):
+                inside = bridge("".join(bridge(bridge("".join(bridge(gpu(), GPU) for _ in range(behind)), inner), inner) for behind in gpus), port_speed)
+            else:
+                inside = gpu() if gpus == 0 else bridge("".join([bridge(gpu(), GPU) for _ in range(gpus)] + [nic() for _ in range(nics)]), port_speed)
             lines.append(f'<object type="Bridge" bridge_type="0-1" depth="0" bridge_pci="0000:[{first:02x}-ff]" gp_index="{next(index)}">{inside}</object>')
         lines.append("</object>")
     return '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n' + "\n".join(lines) + "\n</object>\n</topology>\n"
 
 
 @contextlib.contextmanager
-def asked(packages, port_speed=GPU, records=(), nics=0):
+def asked(packages, port_speed=GPU, records=(), nics=0, inner=GPU):
     with tempfile.TemporaryDirectory(prefix="berth-ports-") as name:
         folder = pathlib.Path(name)
         (folder / "node.json").write_text(json.dumps({"name": "ports", "origin": "standin", "hwloc": "topology.xml", **({"measurements": "measurements.jsonl"} if records else {})}))
-        (folder / "topology.xml").write_text(topology(packages, port_speed, nics))
+        (folder / "topology.xml").write_text(topology(packages, port_speed, nics, inner))
         (folder / "measurements.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
         with Node(folder) as node:
             yield node
@@ -121,6 +124,24 @@ def own_ports_are_not_shared():
         assert time_of(bind(node, 8)) == time_of(bind(node, 2))
 
 
+def switches_behind_switches_are_ports_too():
+    """Two gpus a switch, two of these behind each port of the host, which is wide enough for all four; then behind one that is not."""
+    with asked([[[2, 2]], [[2, 2]]], 4 * GPU) as node:
+        assert len({node.place[gpu]["details"]["pcie_port"] for gpu in node.has("gpu")}) == 2
+        assert len({node.place[gpu]["details"]["pcie_port2"] for gpu in node.has("gpu")}) == 4
+        two, four, eight = (bind(node, tasks) for tasks in (2, 4, 8))
+        assert len({gpu // 2 for gpu in gpus_of(four)}) == 4, gpus_of(four)
+        assert time_of(two) == time_of(four) and abs(time_of(eight) / time_of(two) - 2) < 0.02, (time_of(two), time_of(four), time_of(eight))
+        assert "pcie-port2" in eight["predicted"]["bottleneck"] and any("second PCIe port" in warning for warning in eight["warnings"]), eight
+        for target, shares in (("gpu1", False), ("gpu2", True)):  # behind the same switch, and behind another one
+            error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": SIZE, "meanwhile": [{"from": "gpu1", "to": "numa0", "bytes": SIZE}]})
+            assert error is None and shares == ("pcie-port2" in (answer["options"][0]["predicted"]["bottleneck"] or "")), (target, error, answer["options"][0])
+    with asked([[[2, 2]], [[2, 2]]], GPU, inner=2 * GPU) as node:  # the outer one is the narrower
+        assert abs(time_of(bind(node, 8)) / time_of(bind(node, 2)) - 4) < 0.05 and "gpu0:pcie-port:" in bind(node, 8)["predicted"]["bottleneck"]
+    with asked([[[4]], [[4]]], 4 * GPU) as node:  # behind the same gpus the narrowest counts
+        assert abs(time_of(bind(node, 8)) / time_of(bind(node, 2)) - 4) < 0.05 and not any("pcie_port2" in node.place[gpu]["details"] for gpu in node.has("gpu"))
+
+
 def peers_behind_one_port_do_not_use_it():
     with asked([[2, 2], [2, 2]]) as node:
         error, answer = node.ask("Route", {"from": "gpu0", "to": "gpu1", "bytes": SIZE, "meanwhile": [{"from": "gpu0", "to": "numa0", "bytes": SIZE}]})
@@ -152,5 +173,5 @@ def what_copies_got_together_goes_before_the_port():
 
 
 if __name__ == "__main__":
-    sys.exit(1 if run_tests([ties_spread_over_numa_nodes, gpus_behind_one_port_share_it, a_port_that_is_wide_enough_slows_nobody, own_ports_are_not_shared, peers_behind_one_port_do_not_use_it,
+    sys.exit(1 if run_tests([ties_spread_over_numa_nodes, gpus_behind_one_port_share_it, a_port_that_is_wide_enough_slows_nobody, own_ports_are_not_shared, switches_behind_switches_are_ports_too, peers_behind_one_port_do_not_use_it,
                              what_copies_got_together_goes_before_the_port]) else 0)

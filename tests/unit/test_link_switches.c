@@ -104,7 +104,7 @@ static void a_gpus_links_to_switches_are_one_port(void **state)
     assert_uses(&scene, scene.gpu[0], scene.gpu[1], 75, "gpu0:switch-port:out gpu1:switch-port:in");
     assert_uses(&scene, scene.gpu[0], scene.gpu[2], 50, "gpu0:switch-port:out gpu2:switch-port:in");
     assert_uses(&scene, scene.gpu[0], scene.gpu[3], 25, "gpu0-switch0:link:out gpu3-switch0:link:in gpu0:switch-port:out");
-    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE};
+    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE, 0};
     assert_float_equal(resource_structure_find(scene.structure, &out)->bytes_per_s, 75 * GB, 1);
     assert_false(resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[1], scene.gpu[0]));
     assert_false(resource_structure_has(scene.structure, scene.graph, &out, scene.gpu[0], scene.numa));
@@ -119,7 +119,7 @@ static void a_port_carries_what_one_was_measured_to_get(void **state)
     begin(&scene);
     nodes_value(scene.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, scene.gpu[0], scene.gpu[1], "", 69 * GB, 68 * GB, 70 * GB);
     finish(&scene);
-    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE}, in = {RESOURCE_SWITCH_PORT, RESOURCE_IN, scene.gpu[0], PLACE_NONE};
+    const struct resource_role out = {RESOURCE_SWITCH_PORT, RESOURCE_OUT, scene.gpu[0], PLACE_NONE, 0}, in = {RESOURCE_SWITCH_PORT, RESOURCE_IN, scene.gpu[0], PLACE_NONE, 0};
     assert_float_equal(resource_structure_find(scene.structure, &out)->bytes_per_s, 69 * GB, 1);
     assert_float_equal(resource_structure_find(scene.structure, &in)->bytes_per_s, 75 * GB, 1);
     end(&scene);

@@ -355,7 +355,7 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     assert_int_equal(model->found_count, 2);
     const struct resource_found *port = found(model, "numa0:gpu-port:out");
     assert_float_equal(port->step[0].bytes_per_s, 51 * GB, 1);
-    const struct resource_role memory = {RESOURCE_MEMORY, RESOURCE_IN, graph_find(graph, "numa0"), PLACE_NONE}; /* of which those two say nothing */
+    const struct resource_role memory = {RESOURCE_MEMORY, RESOURCE_IN, graph_find(graph, "numa0"), PLACE_NONE, 0}; /* of which those two say nothing */
     assert_int_equal(resource_structure_find(model->structure, &memory)->together[resource_kind_index(RESOURCE_HOST_ENGINE)], 0);
     bool has_memory = false;
     for (size_t i = 0; i < port->twin_count; i++)

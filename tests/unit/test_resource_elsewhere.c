@@ -61,7 +61,7 @@ static double width(struct fixture *f, double host_gb, bool *ret_uses)
     values_finish(f->values);
     struct resource_structure *structure = resource_make(f->graph, f->values, NULL);
     assert_non_null(structure);
-    const struct resource_role role = {RESOURCE_LINK, RESOURCE_OUT, f->numa, f->gpu[1]};
+    const struct resource_role role = {RESOURCE_LINK, RESOURCE_OUT, f->numa, f->gpu[1], 0};
     const struct resource_nominal *item = resource_structure_find(structure, &role);
     assert_non_null(item);
     double found = item->bytes_per_s;
