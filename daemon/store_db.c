@@ -169,8 +169,10 @@ static int refuse_commit(void *arg)
 
 static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct berth_err *err)
 {
-    static const char settings[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-                                   "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;";
+    static const char settings[] =
+        "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+        "PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
+        "PRAGMA secure_delete = OFF;"; /* see store_index_copy_log */
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, BUSY_MS);
     sqlite3_commit_hook(db, refuse_commit, NULL);
@@ -190,7 +192,9 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, struct be
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     code = store_db_exec(db,
                          exclusive ? "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL"
-                                   : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304",
+                                   : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                                     "PRAGMA journal_size_limit = 4194304;"
+                                     "PRAGMA wal_autocheckpoint = 0", /* see store_index_copy_log */
                          "journal mode", err);
     if (code == BERTH_OK)
         code = migrate(db, version, err);

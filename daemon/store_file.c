@@ -30,6 +30,8 @@ static void note_memory_only(struct store *store, const char *why)
     set_note(store, 1, "store-memory-only", "berth.db cannot be used and measurements are kept in memory until it can: %.150s", why);
 }
 
+#define LOG_FRAMES 1000 /* as SQLite's own limit */
+
 #define ASIDE            "berth.db.corrupt-"
 #define REMEMBERED_S     (30 * 86400)
 
@@ -124,14 +126,6 @@ bool store_is_as_left(const struct store *store)
     return memcmp(left, now, sizeof now) == 0;
 }
 
-/* Of a file that was just opened, and had so many bytes before: what it loses meanwhile is seen by the next store_file_mend. */
-static void note_size(struct store *store, int64_t before)
-{
-    int64_t bytes = file_bytes(store->path);
-    store->bytes = bytes > before ? bytes : before;
-    store->log = (struct store_log){0};
-}
-
 /* SQLite also calls a file malformed when one read of it failed (EIO), so it is looked at a second time before it is believed. */
 static enum berth_code look_once(const struct store *store, const char *how_broken, sqlite3 **ret_db, struct berth_err *err)
 {
@@ -188,14 +182,13 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
     char aside[4096] = "", broken[sizeof why.detail] = "";
     store->boot = 0;
     if (store->path != NULL) {
-        int64_t bytes = file_bytes(store->path);
         enum berth_code code = open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &store->db, &why);
         if (code == BERTH_NO_MEMORY)
             return err_set(err, BERTH_NO_MEMORY, "%s", why.detail);
         if (code == BERTH_OK) {
             store->files++;
             note_file(store, aside, broken);
-            note_size(store, aside[0] == '\0' ? bytes : 0);
+            store->log = (struct store_log){0};
             return BERTH_OK;
         }
         note_memory_only(store, why.detail);
@@ -229,7 +222,8 @@ static bool has_moved(sqlite3 *db)
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
 }
 
-bool store_file_return(struct store *store)
+/* how_broken as for open_file. */
+static bool return_to(struct store *store, const char *how_broken)
 {
     struct berth_err why = {0};
     char aside[4096] = "", broken[sizeof why.detail] = "";
@@ -240,7 +234,10 @@ bool store_file_return(struct store *store)
         store->file = NULL;
     }
     sqlite3 *file = store->file;
-    enum berth_code code = file != NULL ? BERTH_OK : open_file(store, NULL, aside, sizeof aside, broken, sizeof broken, &file, &why);
+    enum berth_code code = BERTH_OK;
+    if (file == NULL)
+        code =
+            open_file(store, how_broken, aside, sizeof aside, broken, sizeof broken, &file, &why);
     if (code == BERTH_OK)
         code = store_carry_home(store->db, store->has_state, file, &why);
     if (code != BERTH_OK) {
@@ -256,10 +253,12 @@ bool store_file_return(struct store *store)
     store->files++;
     store->file = NULL;
     store->boot = 0;
-    note_size(store, 0);
+    store->log = (struct store_log){0};
     note_file(store, aside, broken);
     return true;
 }
+
+bool store_file_return(struct store *store) { return return_to(store, NULL); }
 
 void store_file_renew(struct store *store)
 {
@@ -282,47 +281,69 @@ static bool is_gone(const struct store *store, const char *suffix)
     return store->boot != 0 && !store_db_is_exclusive(store->db) && lstat(name, &status) < 0 && errno == ENOENT;
 }
 
-/* A shorter file may be whole all the same, after a VACUUM. An empty one is begun anew in its place. */
-static void mend_file(struct store *store, int64_t bytes)
+/* Whether the file lacks a page that the log does not have either, by the number of pages that the
+ * connection knows. An empty file is also cut: SQLite would delete the log beside it. Its size is
+ * read last, as others may copy the log into it. */
+static bool is_file_cut(const struct store *store, bool has_log, int64_t *ret_bytes,
+                        struct berth_err *ret_how)
 {
-    store_index_lose(); /* which keeps SQLite from writing into it what the log has */
-    store_db_close(store->db);
-    store->db = NULL;
-    store_index_renew(store->path);
-    if (store_file_open(store, "somebody truncated it", NULL) == BERTH_OK && store->state == STORE_OK && bytes == 0)
-        set_note(store, 1, "store-cut", "somebody truncated the database (berth.db) while it was in use; history begins anew");
+    int64_t pages = 0, page_bytes = 0;
+    enum berth_code code = store_db_number(store->db, "PRAGMA page_count", &pages, ret_how);
+    if (code == BERTH_OK)
+        code = store_db_number(store->db, "PRAGMA page_size", &page_bytes, ret_how);
+    if (code != BERTH_OK && code != BERTH_BAD_DATA)
+        return false;
+    if (code == BERTH_OK && has_log)
+        pages = store_index_file_pages(store->db, pages);
+    int64_t bytes = *ret_bytes = file_bytes(store->path);
+    if (bytes < 0 || (code == BERTH_OK && bytes > 0 && bytes >= pages * page_bytes))
+        return false;
+    if (code == BERTH_OK)
+        err_set(ret_how, BERTH_BAD_DATA, "somebody truncated it");
+    return !store_index_is_lost();
 }
 
-/* What the lost part of the log said is still in the cache of the connection, or it is not read at all. */
-static void mend_log(struct store *store)
+/* What was lost of state is still in the cache of the connection, or it is not read at all. What
+ * lies there is opened when it is whole, which the rest of a log need not be that is older than
+ * pages in the file. An empty file is begun anew in its place. lost: what the note says of a file
+ * that is used on; NULL no note. */
+static void mend(struct store *store, const char *how, const char *lost)
 {
-    store_file_leave(store, "somebody truncated its log");
+    store_file_leave(store, how);
     if (store->state != STORE_MEMORY_ONLY)
         return; /* out of memory: the next call tries again */
-    store_index_lose();
+    store_index_lose(); /* which keeps SQLite from writing into the file what the log has */
     store_db_close(store->file);
     store->file = NULL;
     store_index_renew(store->path);
-    if (store_file_return(store) && store->state == STORE_OK)
-        set_note(store, 1, "store-cut",
-                 "somebody truncated the database's log (berth.db-wal) while it was in use; measurements that were in it alone are lost");
+    if (return_to(store, how) && store->state == STORE_OK && lost != NULL)
+        set_note(store, 1, "store-cut", "somebody truncated %s", lost);
 }
 
-void store_file_mend(struct store *store)
+/* Copies a log of more frames than that into the file. SQLite does not: what is cut off a file
+ * before a checkpoint, which makes it as long again, is not noticed after it. */
+static void look_after(struct store *store, uint32_t frames)
 {
+    static const char file_lost[] =
+        "the database (berth.db) while it was in use; history begins anew",
+                      log_lost[] = "the database's log (berth.db-wal) while it was in use;"
+                                   " measurements that were in it alone are lost";
+    struct berth_err how = {0};
     if (store->db == NULL || store->state == STORE_MEMORY_ONLY)
         return;
     bool has_log = !store_db_is_exclusive(store->db);
-    int64_t bytes = file_bytes(store->path);
-    if (bytes < 0)
+    int64_t bytes = 0;
+    if (is_file_cut(store, has_log, &bytes, &how))
+        mend(store, how.detail, bytes == 0 ? file_lost : NULL);
+    else if (bytes < 0)
         return; /* gone, which the next call sees */
-    if (bytes == 0 || bytes < store->bytes || (has_log && bytes < store_index_database_bytes(store->db)))
-        mend_file(store, bytes);
     else if (has_log && store_index_log_is_cut(store->db, &store->log))
-        mend_log(store);
-    else
-        store->bytes = bytes;
+        mend(store, "somebody truncated its log", log_lost);
+    else if (has_log && store->log.frames > frames && !store_index_copy_log(store->db))
+        mend(store, "somebody truncated it", NULL);
 }
+
+void store_file_mend(struct store *store) { look_after(store, LOG_FRAMES); }
 
 enum berth_code store_file_check(struct store *store, struct berth_err *err)
 {
@@ -360,7 +381,7 @@ void store_file_remember(struct store *store)
 
 void store_file_close(struct store *store)
 {
-    store_file_mend(store);
+    look_after(store, 0);
     store_db_close(store->db);
     store_db_close(store->file);
     store->db = store->file = NULL;

@@ -250,10 +250,86 @@ bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen)
     return true;
 }
 
-int64_t store_index_database_bytes(sqlite3 *db)
+/* walformat.html, 2.2: each block begins with the pages of its frames; in the first one the header
+ * takes the place of some. */
+enum { BLOCK_WORDS = 4096, HEADER_WORDS = HEADER_BYTES / 4 };
+
+/* Marks in ret the pages from first on that a frame has which is in the log alone. */
+static bool mark_pages(sqlite3_file *file, const struct header *header, uint32_t first,
+                       uint32_t count, bool *ret)
+{
+    void volatile *block = NULL;
+    for (uint32_t frame = header->frames_in_database; frame < header->frames; frame++) {
+        uint32_t at = frame + HEADER_WORDS, page;
+        if ((block == NULL || at % BLOCK_WORDS == 0) &&
+            (file->pMethods->xShmMap(file, (int)(at / BLOCK_WORDS), BLOCK_BYTES, 0, &block) !=
+                 SQLITE_OK ||
+             block == NULL))
+            return false;
+        page = ((uint32_t volatile *)block)[at % BLOCK_WORDS];
+        if (page >= first && page - first < count)
+            ret[page - first] = true;
+    }
+    return !store_index_is_lost();
+}
+
+int64_t store_index_file_pages(sqlite3 *db, int64_t pages)
+{
+    enum { SPAN = 4096 };
+    struct header header;
+    sqlite3_file *file = NULL;
+    if (!read_header(db, &header) ||
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+        return 0;
+    while (pages > 0) {
+        bool is_in_log[SPAN] = {false};
+        int64_t first = pages > SPAN ? pages - SPAN + 1 : 1;
+        if (!mark_pages(file, &header, (uint32_t)first, SPAN, is_in_log))
+            return 0;
+        while (pages >= first && is_in_log[pages - first])
+            pages--;
+        if (pages >= first)
+            break;
+    }
+    return pages;
+}
+
+/* Also when the file ends before it. */
+static bool is_blank(sqlite3_file *file, int64_t page, int64_t bytes)
+{
+    enum { CHUNK = 512 };
+    static const char blank[CHUNK];
+    char text[CHUNK];
+    int rc = SQLITE_OK;
+    bool is_so = true;
+    for (int64_t at = (page - 1) * bytes; is_so && rc == SQLITE_OK && at < page * bytes;
+         at += CHUNK) {
+        rc = file->pMethods->xRead(file, text, CHUNK, at);
+        is_so =
+            rc == SQLITE_IOERR_SHORT_READ || (rc == SQLITE_OK && memcmp(text, blank, CHUNK) == 0);
+    }
+    return is_so;
+}
+
+/* Pages are copied in their order, and a cut takes an end away. So what is lost of those that were
+ * copied before it, or of what the file had already, has its last page behind the first one that is
+ * looked at. */
+bool store_index_copy_log(sqlite3 *db)
 {
     struct header header;
-    return read_header(db, &header) && header.frames_in_database >= header.frames ? header.pages * page_bytes(&header) : 0;
+    sqlite3_file *file = NULL;
+    int in_log = 0, copied = 0;
+    if (!read_header(db, &header) ||
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+        return true;
+    int64_t first = store_index_file_pages(db, header.pages);
+    int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    if (rc != SQLITE_OK || copied < in_log)
+        return true;
+    for (int64_t page = first > 0 ? first : 1; page <= header.pages; page++)
+        if (is_blank(file, page, page_bytes(&header)))
+            return store_index_is_lost();
+    return true;
 }
 
 void store_index_renew(const char *path)

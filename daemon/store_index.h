@@ -49,8 +49,15 @@ struct store_log {
  * WAL mode. */
 bool store_index_log_is_cut(sqlite3 *db, struct store_log *seen);
 
-/* The size in bytes that the database has by its index; 0 while a part of it is in the log alone, or not known. */
-int64_t store_index_database_bytes(sqlite3 *db);
+/* The last one of the database's pages that has to be in its file: those behind it are in the log,
+ * from where they are still to be copied. 0 when there is none, or that cannot be found out. db has
+ * read from the database, in WAL mode. */
+int64_t store_index_file_pages(sqlite3 *db, int64_t pages);
+
+/* Copies into the file what the log alone has, as far as readers allow. False when a page of the
+ * file is blank afterwards: then somebody has truncated it meanwhile, unless secure_delete blanked
+ * it. db has read from the database, in WAL mode. */
+bool store_index_copy_log(sqlite3 *db);
 
 /* After every connection of this process to the database at path is closed: what is left of its index is made invalid for everybody, so that whoever
  * looks next makes it anew from the log, and nothing is lost any more. */

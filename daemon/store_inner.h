@@ -32,8 +32,7 @@ struct store {
     enum store_state state;
     struct note note; /* code "" when all is well */
     uint64_t files; /* how often db became another one */
-    int64_t bytes;  /* of the file when it was last looked at; not in use while db is in memory */
-    struct store_log log; /* likewise; zeroes while not known */
+    struct store_log log; /* as it was when last looked at; zeroes while not known */
     struct {        /* for those who do not wait: written with the lock held, read without */
         enum store_state state;
         uint64_t changes, files;
