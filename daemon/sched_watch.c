@@ -83,8 +83,11 @@ void sched_watch_follow(struct sched_watch *watch)
 {
     if (!watch->begun || watch->stopped)
         return;
-    if (store_files(watch->jobs->store) != watch->files)
-        arm(watch);
+    if (store_files(watch->jobs->store) != watch->files) {
+        arm(watch); /* which drops what happened and was not heard of yet */
+        if (!uv_is_active((uv_handle_t *)&watch->timer))
+            uv_timer_start(&watch->timer, timer_passed, LOOK_AFTER_MS, 0);
+    }
     if (!watch->is_certain && uv_is_active((uv_handle_t *)&watch->timer) && store_is_as_left(watch->jobs->store))
         uv_timer_stop(&watch->timer); /* the change was the store's own */
 }
