@@ -10,7 +10,9 @@ static void begin(const struct route_work *work, const struct way *ways, size_t 
     ret->shared = shared;
     memset(ret->beside, 0, sizeof ret->beside);
     ret->is_known = ret->is_guess = ret->is_by_links = ret->is_evident = ret->is_clear = false;
-    ret->is_together = plan_source_is_together(&work->ends, ways, count);
+    bool is_direct = count == 1 && ways->hop_count == 1;
+    ret->is_together = plan_source_is_together(&work->ends, ways, count) &&
+                       (is_direct || plan_source_is_beside(&work->ends, ways, count, work->meanwhile, work->request.meanwhile_count));
     ret->knows_both = true;
     memcpy(ret->way, ways, count * sizeof *ways);
     for (size_t i = 0; i < count && work->request.both; i++)

@@ -130,6 +130,26 @@ bool plan_source_is_together(const struct way_ends *ends, const struct way *way,
     return true;
 }
 
+/* Both go from one gpu to the host, or from the host to one gpu. */
+static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
+{
+    bool in = !is_gpu(graph, a->from) && !is_gpu(graph, b->from) && a->to == b->to;
+    bool out = !is_gpu(graph, a->to) && !is_gpu(graph, b->to) && a->from == b->from;
+    return in || out;
+}
+
+bool plan_source_is_beside(const struct way_ends *ends, const struct way *way, size_t count, const struct move *other, size_t other_count)
+{
+    const struct hops all = all_of(way, count);
+    for (size_t i = 0; i < all.count; i++)
+        for (size_t k = 0; k < other_count; k++) {
+            const struct hops both = {.count = 2, .hop = {all.hop[i], &other[k]}};
+            if (share_host_link(ends->graph, all.hop[i], &other[k]) && !were_together(ends, &both))
+                return false;
+        }
+    return true;
+}
+
 bool plan_source_may_lead(const struct way *way, size_t count, bool is_together, enum source direct)
 {
     enum source its = plan_source_of_ways(way, count);

@@ -21,6 +21,9 @@ enum source plan_source_of_ways(const struct way *way, size_t count);
  * what one transfer was measured to get, or the ways are none (plan_share.h). Such hops must be in one concurrent run; but those of one gpu's engine that it could make in turns need not be. */
 bool plan_source_is_together(const struct way_ends *ends, const struct way *way, size_t count);
 
+/* Whether what these ways' copies with the host share with others at a gpu, by one gpu's link in the same direction, was measured. What that link is said to carry says nothing of it. */
+bool plan_source_is_beside(const struct way_ends *ends, const struct way *way, size_t count, const struct move *other, size_t other_count);
+
 /* Whether an option of these ways may go before a direct way of that source. is_together: plan_source_is_together, of several transfers. */
 bool plan_source_may_lead(const struct way *way, size_t count, bool is_together, enum source direct);
 

@@ -157,6 +157,25 @@ def what_was_not_measured_together_is_not_proven():
             assert not any("slows another" in reason for reason in answer["reasons"]), answer["reasons"]
 
 
+class WithHostRuns(Hives):
+    def measurements(self, *args):
+        yield from super().measurements(*args)
+        for a, b in itertools.permutations(range(self.hives[0]), 2):
+            flows = [{"from": f"gpu{a}", "to": "numa0", "bytes_per_s": self.copy, "low": 0.99 * self.copy, "high": 1.01 * self.copy}]
+            flows.append({**flows[0], "from": "numa0", "to": f"gpu{b}"})
+            yield {"record": "set", "metric": "host_gpu_copy_engine_concurrent", "flows": flows}
+
+
+def a_split_over_the_host_does_not_lead_beside_what_was_not_measured_with_it():
+    """A gpu's link to the host, said to carry more than two copies: that two from different memories fit was not measured."""
+    with asked(WithHostRuns([4, 4], host=63e9)) as node:
+        for more, leads in (({}, True), ({"meanwhile": [{"from": "numa1", "to": "gpu2", "bytes": SIZE}]}, False), ({"meanwhile": [{"from": "gpu3", "to": "numa1", "bytes": SIZE}]}, False),
+                            ({"meanwhile": [{"from": "gpu2", "to": "numa1", "bytes": SIZE}]}, True)):
+            error, answer = node.ask("Route", {"from": "gpu3", "to": "gpu2", "bytes": SIZE, **more})
+            assert error is None and leads == any("numa0" in segment["via"] for segment in answer["options"][0]["segments"]), (more, error, answer["options"][0])
+
+
 if __name__ == "__main__":
     sys.exit(1 if run_tests([hives_that_only_packages_join, a_hives_side_to_the_host, a_hives_side_has_a_limit_of_its_own, both_directions_of_a_link_are_one_limit, sockets_of_three_gpus, the_crossing_is_named, a_limit_covers_its_own_way_alone,
-                             what_is_not_explained_is_not_proven, what_was_not_measured_together_is_not_proven]) else 0)
+                             what_is_not_explained_is_not_proven, what_was_not_measured_together_is_not_proven,
+                             a_split_over_the_host_does_not_lead_beside_what_was_not_measured_with_it]) else 0)
