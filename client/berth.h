@@ -105,9 +105,10 @@ BERTH_PUBLIC int berth_call(struct berth *berth, const char *method, const char 
 typedef void berth_reply_fn(struct berth *berth, int status, const char *parameters, int continues, void *arg);
 
 /* Flags of berth_call_async. */
-#define BERTH_MORE 1u /* stream: reply may be called many times; berth_connect or berth_free ends a stream early. Replies come in the order
-                       * of the calls: what is called after a stream waits for its end, and a blocking call meanwhile fails at once
-                       * with BAD_ARGUMENT. Give an endless one (Watch) a handle of its own. */
+/* stream: reply may be called many times; berth_connect or berth_free ends a stream early. Replies come in the order
+ * of the calls: what is called after a stream waits for its end, and a blocking call meanwhile fails at once
+ * with BAD_ARGUMENT. Give an endless one (Watch) a handle of its own. */
+#define BERTH_MORE 1u
 
 /* Starts a call without blocking. reply is called from berth_process, berth_wait or a blocking call, exactly once with continues 0 unless the handle
  * is freed or connected anew before. Nothing times out here. Fails, without calling reply, with NO_DAEMON, BAD_ARGUMENT or OUT_OF_MEMORY. */

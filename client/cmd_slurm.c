@@ -10,7 +10,8 @@
 #include "slurm_job.h"
 #include "slurm_task.h"
 
-#define JOB_MS    50   /* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
+/* of a prolog, epilog or task prolog: with the start of the command less than the 100 that a job may notice */
+#define JOB_MS    50
 #define HEALTH_MS 5000
 
 enum { GRES_CONF, RESUME, STATE, OPTIONS };

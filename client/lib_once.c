@@ -15,7 +15,8 @@
 
 #define SLOTS     512
 #define SIZE      (SLOTS * sizeof(uint64_t))
-#define SECONDS   60 /* a step's tasks start, and give up on a daemon, within less; what starts later is worth a line again */
+/* a step's tasks start, and give up on a daemon, within less; what starts later is worth a line again */
+#define SECONDS   60
 #define TIME_BITS 24
 
 /* A slot has the hash of what was said last, and the second of it. Two lines that share a slot put each other out, and are said

@@ -12,7 +12,8 @@
 #define PLACEMENT "io.berth.Placement."
 #define LONGEST_S (INT64_C(366) * 86400) /* the daemon cuts it to its limit */
 #define ENDED_S   15
-#define CLEANUP_S 3600                   /* a job's processes and its epilog may take so long after its end */
+/* a job's processes and its epilog may take so long after its end */
+#define CLEANUP_S 3600
 
 bool slurm_job_key(char ret[SLURM_JOB_KEY_SIZE])
 {

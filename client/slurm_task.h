@@ -5,7 +5,8 @@
 #pragma once
 #include <stdio.h>
 
-#define SLURM_TASK_PLACED "berth-placed" /* what the plugin calls the process of a task until that executes its program: then there is nothing left to do */
+/* what the plugin calls the process of a task until that executes its program: then there is nothing left to do */
+#define SLURM_TASK_PLACED "berth-placed"
 
 /* Writes "export NAME=value" and "unset NAME" lines to output, for the berth of this task among all tasks of its step here: which one it is comes from the
  * launcher's variables, the gpus from SLURM_STEP_GPUS. All of them or none. None for a task that Slurm has bound to some of the step's gpus (SLURM_GPUS_ON_NODE counts

@@ -29,7 +29,8 @@
 
 #define CLAIM_MS   100
 #define LINE_SIZE  512
-#define STEP_GPUS  "BERTH_STEP_GPUS" /* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
+/* SLURM_STEP_GPUS of the whole step, from before there are tasks to when they are executed */
+#define STEP_GPUS  "BERTH_STEP_GPUS"
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(berth, 1)

@@ -11,7 +11,8 @@
 
 #include "kfd_tree.h"
 
-#define GFX_MI200 90010 /* gfx90a: two dies on a card, joined by four links; no other pair has four */
+/* gfx90a: two dies on a card, joined by four links; no other pair has four */
+#define GFX_MI200 90010
 #define CARD_LINKS 4
 
 struct kfd_view {

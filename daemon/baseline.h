@@ -14,10 +14,13 @@
 #include "values.h"
 
 #define BASELINE_VALUES   16
-#define BASELINE_READY    5    /* with fewer values nothing is compared, unless they were accepted */
-#define BASELINE_LOW      0.80 /* the share of the baseline below which BASELINE_LOW_RUNS runs in a row advise to drain */
+/* with fewer values nothing is compared, unless they were accepted */
+#define BASELINE_READY    5
+/* the share of the baseline below which BASELINE_LOW_RUNS runs in a row advise to drain */
+#define BASELINE_LOW      0.80
 #define BASELINE_LOW_RUNS 3
-#define BASELINE_VAGUE    0.5  /* a value whose interval is wider to each side, as a share of it, is not taken in and not counted */
+/* a value whose interval is wider to each side, as a share of it, is not taken in and not counted */
+#define BASELINE_VAGUE    0.5
 
 /* What is known of one series; what a snapshot has beside each of its values. */
 struct baseline {

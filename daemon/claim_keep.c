@@ -15,7 +15,8 @@
 #include "store_claim.h"
 
 #define STORE_AGAIN_S 10
-#define TIMER_MAX_S   86400 /* a long way off is looked at once a day, so that no product overflows */
+/* a long way off is looked at once a day, so that no product overflows */
+#define TIMER_MAX_S   86400
 
 /*
  * Invariants:

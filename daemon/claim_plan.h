@@ -7,7 +7,8 @@
 #include "claim.h"
 #include "err.h"
 
-#define CLAIM_PLAN_MAX (256 * 1024) /* bytes of request and answer together that a claim keeps */
+/* bytes of request and answer together that a claim keeps */
+#define CLAIM_PLAN_MAX (256 * 1024)
 
 /* What is asked, in a text that is the same for the same request: the parameters without the key and without nulls. The caller frees; NULL when out
  * of memory. */

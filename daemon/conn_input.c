@@ -1,7 +1,8 @@
 #include "conn_input.h"
 
 #define PIECE_BYTES 65536 /* at most, in a turn */
-#define LARGE_BYTES 16384 /* a read of so many counts as a turn: it takes about half a nanosecond a byte */
+/* a read of so many counts as a turn: it takes about half a nanosecond a byte */
+#define LARGE_BYTES 16384
 
 /* Follows a change of the buffer's size. */
 static void account(struct conn_input *input, size_t before)

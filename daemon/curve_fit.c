@@ -12,7 +12,8 @@
 #include "spread.h"
 
 #define COLUMNS    (CURVE_PIECES + 1)
-#define EVENED_OUT 1.5 /* the largest sizes' variance is that many times as large: more than chance */
+/* the largest sizes' variance is that many times as large: more than chance */
+#define EVENED_OUT 1.5
 
 struct problem {
     const struct curve_sample *samples;

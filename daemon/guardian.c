@@ -14,7 +14,8 @@
 
 #include "offspring.h"
 
-#define LONGEST_WAIT_MS 100 /* between looks at what SIGKILL does not end, as it is stuck in a driver */
+/* between looks at what SIGKILL does not end, as it is stuck in a driver */
+#define LONGEST_WAIT_MS 100
 
 struct guardian {
     pid_t daemon;

@@ -10,8 +10,10 @@
 #pragma once
 #include <stdbool.h>
 
-#define GUARDIAN_NAME   "berth-guardian" /* argv[0], and the name that ps shows; at most 15 bytes */
-#define GUARDIAN_SOCKET 3                /* its descriptor of the socket; it takes no other of the daemon's but 0, 1, 2 */
+/* argv[0], and the name that ps shows; at most 15 bytes */
+#define GUARDIAN_NAME   "berth-guardian"
+/* its descriptor of the socket; it takes no other of the daemon's but 0, 1, 2 */
+#define GUARDIAN_SOCKET 3
 
 /* argv: GUARDIAN_NAME, the pid of the daemon, the path of the program, the program's argv. */
 #define GUARDIAN_ARGS 3

@@ -12,7 +12,8 @@
 
 #define IDL_TEXT_MAX  (256 * 1024) /* bytes of a description */
 #define IDL_DEPTH_MAX 32           /* types within types */
-#define IDL_NAMES_MAX 1024         /* members of an interface, fields of a struct, values of an enum */
+/* members of an interface, fields of a struct, values of an enum */
+#define IDL_NAMES_MAX 1024
 
 enum idl_kind {
     IDL_BOOL,

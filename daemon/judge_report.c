@@ -7,8 +7,10 @@
 #include "baseline.h"
 
 #define CAUSES_LISTED 64   /* and one that counts the rest */
-#define CORE_SHARE    0.5  /* of its cells between cores that a core has out of line where it is to blame */
-#define EVERYWHERE    0.75 /* of the cells of a metric, at so many places: the machine is the cause */
+/* of its cells between cores that a core has out of line where it is to blame */
+#define CORE_SHARE    0.5
+/* of the cells of a metric, at so many places: the machine is the cause */
+#define EVERYWHERE    0.75
 #define EVERYWHERE_PLACES 4
 #define FINDINGS_KEPT 4096 /* of each group, with those of causes that are not listed */
 

@@ -5,9 +5,11 @@
 #include "spread.h"
 
 #define DEVIATIONS 1.959964 /* in half of a normal distribution's 95 % */
-#define UPPER      0.96     /* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they hang together; a test looks */
+/* of all having ended by the upper end, each on its own: then 93 to 97 % are inside however they hang together; a test looks */
+#define UPPER      0.96
 #define STEPS      40
-#define CERTAIN    8.5 /* deviations behind a time: a double has no digits for how improbable it is that it has not ended by then */
+/* deviations behind a time: a double has no digits for how improbable it is that it has not ended by then */
+#define CERTAIN    8.5
 
 /* Whether it is as probable as UPPER that all have ended by then, each on its own. */
 static bool have_all_ended(const struct prediction *ends, size_t count, double by_ns)

@@ -12,7 +12,8 @@
 #include "clock.h"
 #include "sysio.h"
 
-#define MEMINFO_MAX 4096 /* a node's whole file, and of /proc/meminfo more than what is wanted */
+/* a node's whole file, and of /proc/meminfo more than what is wanted */
+#define MEMINFO_MAX 4096
 
 struct memfree {
     const struct clock *clock;

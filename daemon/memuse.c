@@ -133,7 +133,8 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
 }
 
 #define FEW_BYTES      4096 /* whose time at any memory's rate is less than an access's */
-#define ACCESS_MOST_NS 1e4 /* no single access takes as long: what streams longer needs no look at it */
+/* no single access takes as long: what streams longer needs no look at it */
+#define ACCESS_MOST_NS 1e4
 
 /* The least latency of cores to that memory, else to any; NULL unknown. */
 static const struct value *least_latency(const struct snapshot *snap, place_id numa)

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define SIZES   3
-#define UNKNOWN 0.005 /* relative, to each side, where there is no interval: so far are stated figures rounded */
+/* relative, to each side, where there is no interval: so far are stated figures rounded */
+#define UNKNOWN 0.005
 
 static const double bytes_of[SIZES] = {4096, 1 << 20, 256 << 20};
 

@@ -17,7 +17,8 @@ struct alloc_request {
     struct memfree_view free;
 };
 
-#define ALLOC_ACCESS_BITS 64 /* of what an option says of accesses by bits; of further ones it says nothing */
+/* of what an option says of accesses by bits; of further ones it says nothing */
+#define ALLOC_ACCESS_BITS 64
 
 /* Parts of an option's time behind those of the accesses. */
 enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEARLY  1.05 /* as long in another memory: closer than times are told apart from one day to the next */
-#define AS_LONG 1.01 /* kinds of allocation in one memory: what was measured wrong of who uses it is as wrong for both */
+/* as long in another memory: closer than times are told apart from one day to the next */
+#define NEARLY  1.05
+/* kinds of allocation in one memory: what was measured wrong of who uses it is as wrong for both */
+#define AS_LONG 1.01
 
 bool plan_alloc_had_less(const struct alloc_option *option, int64_t bytes) { return option->free_bytes >= 0 && option->free_bytes < bytes; }
 

@@ -12,7 +12,8 @@
 
 #define LIST_SIZE   112 /* of a warning, the names */
 #define NAME_SIZE   48
-#define DOUBT_MOST  (3 * RESOURCE_PLACES_MAX) /* with more memories nothing is found to be shared */
+/* with more memories nothing is found to be shared */
+#define DOUBT_MOST  (3 * RESOURCE_PLACES_MAX)
 #define LIKE        0.005 /* times that are printed alike */
 
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }

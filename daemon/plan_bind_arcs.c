@@ -7,7 +7,8 @@
 #include "plan_bind_flow.h"
 #include "plan_bind_start.h"
 
-#define COMMON_MAX 16 /* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
+/* resources that are looked at of one transfer with the host: of more it is certain as well that the first ones are used */
+#define COMMON_MAX 16
 
 /* Of what any arc puts on a resource. */
 struct seen {

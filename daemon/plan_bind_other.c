@@ -8,7 +8,8 @@
 #include "plan_bind_start.h"
 #include "plan_text.h"
 
-#define FLOWS_MAX 256 /* in all that are priced: some tens of microseconds at most, which is little beside the search */
+/* in all that are priced: some tens of microseconds at most, which is little beside the search */
+#define FLOWS_MAX 256
 #define NAMED_MAX 8   /* gpus of another choice */
 
 struct others {

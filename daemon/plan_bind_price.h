@@ -12,8 +12,10 @@
 /* Transfers' times together whose intervals overlap are equally long as far as is known. Where they have none, as where links are only said to carry so much, those are that differ by less than
  * this: so far are stated figures rounded. */
 #define PRICE_SAME_UNKNOWN 0.01
-#define PRICE_WORTH 0.005 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
-#define PRICE_STARTS      0.1  /* of a transfer's time: where waiting and starting take more, a rate says little of it */
+/* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
+#define PRICE_WORTH 0.005
+/* of a transfer's time: where waiting and starting take more, a rate says little of it */
+#define PRICE_STARTS      0.1
 #define PRICE_STARTS_ONLY 0.99 /* where they take more, a rate says nothing of it */
 
 struct bind_price;

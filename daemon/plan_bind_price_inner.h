@@ -2,7 +2,8 @@
 #pragma once
 #include "plan_bind_price.h"
 
-#define KINDS_MAX  64   /* more sizes of flows than that are taken for the nearest below, in what the search knows beside prices */
+/* more sizes of flows than that are taken for the nearest below, in what the search knows beside prices */
+#define KINDS_MAX  64
 
 /* Flows of a kind have the same bytes and the same sort of other end. */
 enum outside { OUTSIDE_NONE, OUTSIDE_TO_HOST, OUTSIDE_FROM_HOST, OUTSIDE_TO_NIC, OUTSIDE_FROM_NIC, OUTSIDES };

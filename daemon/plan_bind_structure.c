@@ -15,7 +15,8 @@
 #define MEET_IN_NUMA    10
 #define MEET_IN_PACKAGE 5
 
-#define OWN 100 /* a task's gpus stay together before all else: what goes between them nobody said */
+/* a task's gpus stay together before all else: what goes between them nobody said */
+#define OWN 100
 
 struct ways {
     struct bind_price *price;

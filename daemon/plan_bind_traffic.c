@@ -11,7 +11,8 @@
 #include "plan_pairs.h"
 
 #define NOT_NEXT    100  /* how far a gpu without cores next to it is, beyond any distance */
-#define OFF_SWITCHES 1000 /* the same of one whose links to switches are down: what is known of it may be from before */
+/* the same of one whose links to switches are down: what is known of it may be from before */
+#define OFF_SWITCHES 1000
 #define OTHER_MODULE 1
 
 struct work {

@@ -9,7 +9,8 @@
 #include "plan_bind_say.h"
 #include "plan_bind_traffic.h"
 
-#define WHY_OURS  3      /* numbers that are cited for the plan, and for the launcher's order where that is slower */
+/* numbers that are cited for the plan, and for the launcher's order where that is slower */
+#define WHY_OURS  3
 #define WHY_ORDER 2
 #define WORD      0.0005 /* of a time: what is less is no percentage */
 

@@ -9,9 +9,12 @@
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
-#define ROUTE_OPTIONS_MAX   16  /* two direct (a kernel's maybe by its links), through the host, by each mechanism through one gpu and through two; these also beside what moves meanwhile; splits */
-#define ROUTE_WORTH         0.8 /* of the time that the direct way it is compared with (plan_route_order.h) takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
-#define ROUTE_DOUBT         0.04 /* of its time: by so much more must that direct way take for the size asked for */
+/* two direct (a kernel's maybe by its links), through the host, by each mechanism through one gpu and through two; these also beside what moves meanwhile; splits */
+#define ROUTE_OPTIONS_MAX   16
+/* of the time that the direct way it is compared with (plan_route_order.h) takes for very many bytes: what takes several transfers is less certain than one (on two H200 ways that promised 18 % lost 20), and is advised only below that */
+#define ROUTE_WORTH         0.8
+/* of its time: by so much more must that direct way take for the size asked for */
+#define ROUTE_DOUBT         0.04
 _Static_assert(ROUTE_MEANWHILE_MAX + ROUTE_WAYS_MAX * WAY_HOPS_MAX <= STEP_FLOWS_MAX, "no room for one split beside them");
 
 struct route_transfer {

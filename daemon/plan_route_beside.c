@@ -7,7 +7,8 @@
 #include "plan_route_option.h"
 #include "plan_route_order.h"
 
-#define ROUGHLY 1.05 /* what several ways take alone is no more than so much of what they take beside others: their shares are not the best to the last byte */
+/* what several ways take alone is no more than so much of what they take beside others: their shares are not the best to the last byte */
+#define ROUGHLY 1.05
 
 #define SAME    1e-9 /* such a difference is the numbers' */
 

@@ -23,7 +23,8 @@
 #define SEARCH_ANYWHERE      UINT16_MAX
 #define SEARCH_SAME          1e-9
 #define SEARCH_TIES_FLOWS    2500
-#define SEARCH_SETTLED       0.03 /* however little is known: a choice that is better by more goes before the slots in order */
+/* however little is known: a choice that is better by more goes before the slots in order */
+#define SEARCH_SETTLED       0.03
 
 struct search_cost {
     double time_ns;

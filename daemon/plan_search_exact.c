@@ -20,9 +20,11 @@
 #include "plan_search_alike.h"
 
 #define LOOKS_MAX     (1U << 18)
-#define TOUCHES_MAX   80e6 /* of flows, slots and resources by all looks: what bounds the time where one look is long */
+/* of flows, slots and resources by all looks: what bounds the time where one look is long */
+#define TOUCHES_MAX   80e6
 #define TIES_TOUCHES  12288 /* ends of flows */
-#define PRICES_MAX    8e6   /* where tasks share slots, of which there are more choices than can be looked at: prices asked, times the square of the flows */
+/* where tasks share slots, of which there are more choices than can be looked at: prices asked, times the square of the flows */
+#define PRICES_MAX    8e6
 #define AHEAD_BERTHS  32    /* with more, looking ahead costs more than it saves */
 #define SAME_TASKS    16    /* more are not looked at for what traffic cannot tell apart */
 #define SAME_LOOKS    20000

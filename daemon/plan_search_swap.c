@@ -20,7 +20,8 @@
 #define SUM_WEIGHT   1e-4     /* beside the sixth powers, so that equals are told apart */
 #define FAR_WEIGHT   1e-7
 #define CROWD_WEIGHT 1e-8
-#define OVER_WEIGHT  1e200    /* of a berth for whose task there is no room: beside it nothing counts */
+/* of a berth for whose task there is no room: beside it nothing counts */
+#define OVER_WEIGHT  1e200
 
 struct shake {
     struct search_work *work;

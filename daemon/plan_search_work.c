@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKED_MAX 6e6 /* by the prices of one search: what bounds its time where one price is long, as that of a thousand flows of different sizes is */
+/* by the prices of one search: what bounds its time where one price is long, as that of a thousand flows of different sizes is */
+#define LOOKED_MAX 6e6
 
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
 {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define SAME   1e-9
-#define WIDE   0.98 /* of what ways get together: a lane that was seen to carry that is wide enough, to within what measuring is uncertain by */
+/* of what ways get together: a lane that was seen to carry that is wide enough, to within what measuring is uncertain by */
+#define WIDE   0.98
 #define HOPS   (SHARE_WAYS_MAX * WAY_HOPS_MAX)
 #define LIMITS (HOPS * PAIRS_LIMITS_MAX)
 

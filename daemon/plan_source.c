@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define HOPS        (8 * WAY_HOPS_MAX)
-#define IN_TURNS    1.01 /* of its time: a gpu that is busy no longer could make its copies one after the other */
+/* of its time: a gpu that is busy no longer could make its copies one after the other */
+#define IN_TURNS    1.01
 #define METRICS_MAX 4
 
 /* Some hops of an option's ways. */

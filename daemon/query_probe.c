@@ -10,7 +10,8 @@
 #include "request.h"
 #include "sched.h"
 
-#define LIST_MAX      131072 /* bytes of one argument of a program, NUL included: MAX_ARG_STRLEN in linux/binfmts.h */
+/* bytes of one argument of a program, NUL included: MAX_ARG_STRLEN in linux/binfmts.h */
+#define LIST_MAX      131072
 
 /* A caller that follows one probe request, by its number. */
 struct probe_stream {

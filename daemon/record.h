@@ -20,7 +20,8 @@
 #define RECORD_LINE_MAX 65536 /* bytes of one line, newline included */
 #define RECORD_PLACE_MAX 64   /* a place's name, PCI address or uuid */
 #define RECORD_NUMBER_MIN 1e-9 /* no rate, time or ratio of a node is below this ... */
-#define RECORD_NUMBER_MAX 1e18 /* ... or above this, so that quotients of them are numbers too */
+/* ... or above this, so that quotients of them are numbers too */
+#define RECORD_NUMBER_MAX 1e18
 #define RECORD_REPETITIONS_MAX 1000000
 
 enum record_kind { RECORD_RUN, RECORD_DEVICE, RECORD_LINK, RECORD_VALUE, RECORD_SET, RECORD_SKIP, RECORD_FINDING, RECORD_PROGRESS, RECORD_END };

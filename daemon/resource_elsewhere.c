@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CLEARLY 1.05 /* more than a link is said to carry: sets count as reproduced within as much */
+/* more than a link is said to carry: sets count as reproduced within as much */
+#define CLEARLY 1.05
 
 struct looking {
     const struct graph *graph;

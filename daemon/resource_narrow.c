@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#define NARROW 0.5 /* of the share that others get: the widths of links are whole multiples of the narrowest's, so that one which lost some carries half or less */
+/* of the share that others get: the widths of links are whole multiples of the narrowest's, so that one which lost some carries half or less */
+#define NARROW 0.5
 
 /* What a kernel gets straight over the link, as a share of what that is said to carry; NAN not known, or its bytes go another way. */
 static double share_of(const struct resource_structure *structure, const struct graph *graph, const struct values *values, size_t number)

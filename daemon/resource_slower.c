@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#define FAR_MORE 1.25 /* what several get together may be less than what one gets, but not by so much where nobody saw it */
+/* what several get together may be less than what one gets, but not by so much where nobody saw it */
+#define FAR_MORE 1.25
 
 static bool is_slower(const struct resource_problem *problem, const struct resource_run *run, size_t i) { return problem->alone[run->flow[i]] > run->rate[i] * (1 + RESOURCE_TOLERANCE); }
 

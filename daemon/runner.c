@@ -13,7 +13,8 @@
 #include "text.h"
 
 #define KILL_DELAY_MS 20
-#define ABANDON_MS 5000 /* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
+/* a process that SIGKILL does not end is stuck in a driver: it is left to its guardian */
+#define ABANDON_MS 5000
 #define DRAIN_MS 1000   /* for output that a child which escaped its session holds open */
 
 /*

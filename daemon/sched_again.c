@@ -7,7 +7,8 @@
 #include "programs.h"
 #include "sched_left_out.h"
 
-#define LEAST_MS  20 /* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
+/* what was cut short is still being written; and a timer of 0 that starts itself never lets go of the loop */
+#define LEAST_MS  20
 #define LONGEST_S 600
 
 static void resume_due(uv_timer_t *timer)

@@ -11,7 +11,8 @@
 #include "programs.h"
 #include "text.h"
 
-#define LIMIT_S 10 /* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
+/* a driver that keeps no state between uses starts each of its GPUs anew, a second or so each */
+#define LIMIT_S 10
 
 void sched_facts_init(struct sched_facts *facts, const struct sched_facts_env *env) { *facts = (struct sched_facts){.env = *env}; }
 

@@ -2,7 +2,8 @@
 
 #include "log.h"
 
-#define STEPS_AT_ONCE 16 /* of thinning, each some ten milliseconds; other jobs come in between */
+/* of thinning, each some ten milliseconds; other jobs come in between */
+#define STEPS_AT_ONCE 16
 #define WITNESS_DAYS 3
 #define WAIT_MAX_S    60
 

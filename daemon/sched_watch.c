@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#define LOOK_AFTER_MS 1000 /* whoever deletes a directory is then done, and does not find a new file in it */
+/* whoever deletes a directory is then done, and does not find a new file in it */
+#define LOOK_AFTER_MS 1000
 #define LOOK_AGAIN_MS 1000
 
 static void work(struct sched_job *job, struct store *store)

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPREAD_N_LEAST 6 /* the fewest repetitions that give an interval; taken where their number is not known */
+/* the fewest repetitions that give an interval; taken where their number is not known */
+#define SPREAD_N_LEAST 6
 
 /* The deviation of single repetitions, from half the width of the 95 % interval of their median; n 0: not known. */
 double spread_deviation(double half, uint32_t n);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define WAYS_MAX 8
-#define CLEAR    0.9 /* of what both get alone: a link that carries more than that tells nothing */
+/* of what both get alone: a link that carries more than that tells nothing */
+#define CLEAR    0.9
 
 /* Two transfers of a set: the one whose way is looked for, and the other, whose way is known. */
 struct both {

@@ -4,7 +4,8 @@
 #include "cpu_noise.h"
 
 #define SPAN_PER_LINE    ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
-#define REPETITION_BYTES ((int64_t)16 << 20) /* at least; streaming them takes about a tenth to half a millisecond */
+/* at least; streaming them takes about a tenth to half a millisecond */
+#define REPETITION_BYTES ((int64_t)16 << 20)
 
 /* A cell's part in the run: its cores, the bytes it may use, and its noise. */
 struct scene {

@@ -8,11 +8,14 @@
 #include "probe_room.h"
 
 #define MIB           ((int64_t)1 << 20)
-#define UNKNOWN_CACHE (64 * MIB) /* taken for the last-level cache where the kernel does not show one */
+/* taken for the last-level cache where the kernel does not show one */
+#define UNKNOWN_CACHE (64 * MIB)
 #define SPAN_PER_LINE ((int64_t)(CPU_CHASE_SPAN / CPU_CHASE_LINE))
 #define BUFFER_MIN    (64 * MIB)
-#define ALL_BUFFERS   (4096 * MIB) /* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
-#define GIVE_BACK_NS  INT64_C(8000000) /* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is up to four times that */
+/* together, because ending the process gives them back first: 4 ms a GiB on huge pages */
+#define ALL_BUFFERS   (4096 * MIB)
+/* for all small pages by the trial, whose pages are still in the caches; at the end of a run it is up to four times that */
+#define GIVE_BACK_NS  INT64_C(8000000)
 
 int64_t cpu_buffers_cache(const struct cpu_topology *topology, int llc)
 {

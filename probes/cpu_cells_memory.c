@@ -5,7 +5,8 @@
 #include "cpu_initiator.h"
 
 #define SMALLEST ((int64_t)4 << 10)  /* bytes of a latency cell */
-#define LARGEST  ((int64_t)64 << 20) /* at least; else the first size from twice the largest last-level cache on */
+/* at least; else the first size from twice the largest last-level cache on */
+#define LARGEST  ((int64_t)64 << 20)
 
 /* A memory cell from an llc or a numa (the other is -1) to a memory. */
 static struct cpu_cell memory_cell(const struct cpu_builder *builder, enum probe_metric metric, enum cpu_phase phase, int llc,

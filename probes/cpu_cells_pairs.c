@@ -7,7 +7,8 @@
 
 #define SMALL_LLC      16 /* cores: all pairs are measured by quick */
 #define SAMPLE_PAIRS   4  /* random partners per core in a larger llc, besides its neighbours */
-#define QUICK_HANDOFFS 12 /* copies, and queues, of quick inside llcs, and as many between them */
+/* copies, and queues, of quick inside llcs, and as many between them */
+#define QUICK_HANDOFFS 12
 
 /* What ping-pong measures in this order. Within a kind, cells of equal rank share no core if they can. */
 enum kind { KIND_SIBLINGS, KIND_FIRSTS, KIND_INSIDE, KIND_CHECK, KIND_SPARE };

@@ -12,7 +12,8 @@
 #define PIECE_LOADS 1000
 #define PIECES_MAX  200
 #define PIECES_MIN  40    /* from 36 on, the lowest decile has a 95 % interval */
-#define PIECE_NS    50000 /* a piece lasts at least this, 1000 times what reading the clock costs */
+/* a piece lasts at least this, 1000 times what reading the clock costs */
+#define PIECE_NS    50000
 #define UNROLL      20    /* divides PIECE_LOADS */
 #define DECILE      0.1
 #define LOOK_EVERY  8     /* pieces, whether they are enough */

@@ -18,7 +18,8 @@
 #include "probe_random.h"
 #include "probe_stats.h"
 
-#define CPU_CHASE_SPAN ((size_t)256) /* bytes of the buffer per line that is visited: of 128, prefetchers guess many */
+/* bytes of the buffer per line that is visited: of 128, prefetchers guess many */
+#define CPU_CHASE_SPAN ((size_t)256)
 #define CPU_CHASE_LINE ((size_t)64)
 
 struct cpu_chase {

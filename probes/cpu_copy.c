@@ -11,7 +11,8 @@
 #define SMALLEST ((int64_t)4096)
 #define BEYOND   ((int64_t)4 << 20) /* twice the largest level-2 cache of a core that we know */
 #define STAMPS   4096               /* bytes between two words that are checked */
-#define SLOWEST  1e9                /* bytes per second of a core that runs all the time, at least */
+/* bytes per second of a core that runs all the time, at least */
+#define SLOWEST  1e9
 
 /* As in cpu_bandwidth.c: loads would wait for stores with the same low address bits. */
 #define TARGET_SHIFT ((size_t)7 * 512)

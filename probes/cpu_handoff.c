@@ -9,8 +9,10 @@
 #include "probe_room.h"
 
 #define HUGE_BYTES  ((size_t)2 << 20)
-#define GRACE_NS    INT64_C(2000000000) /* after their patience, for both sides to get their CPUs once more and leave */
-#define SMALL_BYTES ((int64_t)128 << 20) /* of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
+/* after their patience, for both sides to get their CPUs once more and leave */
+#define GRACE_NS    INT64_C(2000000000)
+/* of small pages on all nodes: giving them back when the run is stopped takes some 20 ms */
+#define SMALL_BYTES ((int64_t)128 << 20)
 
 struct node {
     bool wanted, ready;

@@ -12,7 +12,8 @@
 #include "probe_clock.h"
 #include "probe_file.h"
 
-#define HUGE_BYTES  ((size_t)2 << 20) /* the alignment, and what is filled at a time; larger huge pages come as several such */
+/* the alignment, and what is filled at a time; larger huge pages come as several such */
+#define HUGE_BYTES  ((size_t)2 << 20)
 #define SAMPLES     512               /* pages whose place is asked for */
 #define TRIAL_BYTES ((size_t)4 << 20) /* given back to see how long that takes */
 #define TRIALS      3

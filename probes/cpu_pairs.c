@@ -11,9 +11,11 @@
 #include "probe_clock.h"
 
 #define LEAST_NS       INT64_C(2000000) /* that a cell gets */
-#define GRACE_NS       INT64_C(2000000000) /* after their patience, for players to get their CPUs once more and leave */
+/* after their patience, for players to get their CPUs once more and leave */
+#define GRACE_NS       INT64_C(2000000000)
 #define SAMPLE         12               /* cells measured again after a window */
-#define SHARE          4                /* a window falls when one in so many of the sample differs */
+/* a window falls when one in so many of the sample differs */
+#define SHARE          4
 #define FIRST_BATCHES  4                /* of a window; twice as many after each that stood */
 #define LARGEST_WINDOW 64
 

@@ -9,8 +9,10 @@
 
 #include "probe_clock.h"
 
-#define CPU_PATIENCE_SPINS  4096u /* between two looks at the clock, which a wait that is measured never gets to */
-#define CPU_PATIENCE_IN_ROW 8     /* matches that ended by it one after the other: then none is tried any more */
+/* between two looks at the clock, which a wait that is measured never gets to */
+#define CPU_PATIENCE_SPINS  4096u
+/* matches that ended by it one after the other: then none is tried any more */
+#define CPU_PATIENCE_IN_ROW 8
 
 struct cpu_patience {
     int64_t until_ns; /* of the clock */

@@ -12,8 +12,10 @@
 
 #define WARM_ROUNDS  200
 #define BATCH_ROUNDS 500
-#define PLACES       (PROBE_STATS_MAX + 2) /* the warm-up, the batches, and the stop, each elsewhere */
-#define STOP         UINT32_MAX            /* the last number, after which the answering thread leaves */
+/* the warm-up, the batches, and the stop, each elsewhere */
+#define PLACES       (PROBE_STATS_MAX + 2)
+/* the last number, after which the answering thread leaves */
+#define STOP         UINT32_MAX
 
 /* Two cache lines apart on every machine we know: lines are 64 or 128 bytes, and 64-byte ones are fetched in pairs. */
 struct flags {

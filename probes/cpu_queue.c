@@ -10,7 +10,8 @@
 #define PAYLOAD_BYTES (512 - sizeof(uint64_t))
 #define CHUNKS        (CPU_QUEUE_BYTES / sizeof(struct chunk))
 #define WARM_PASSES   2
-#define LEAST_NS      100000000 /* in which the least number of passes ends on any core that runs all the time */
+/* in which the least number of passes ends on any core that runs all the time */
+#define LEAST_NS      100000000
 
 struct chunk {
     _Atomic uint64_t ready; /* the number of the pass that filled it */

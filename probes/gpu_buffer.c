@@ -12,7 +12,8 @@
 #define LEAST_BYTES ((size_t)4 << 20) /* less is not worth measuring with */
 #define ALIGN_BYTES ((size_t)2 << 20)
 #define OTHER_BYTES ((size_t)64 << 20) /* of kinds that one device at a time works on */
-#define ORDINARY    0x3c /* bytes that make numbers near one, of whatever width, so that nothing is read that was not written */
+/* bytes that make numbers near one, of whatever width, so that nothing is read that was not written */
+#define ORDINARY    0x3c
 #define WORD_BITS   (8 * (int)sizeof(unsigned long))
 
 struct buffer {

@@ -4,7 +4,8 @@
 #include "gpu_rate.h"
 
 #define CACHES 4   /* times the last-level cache that a leg moves at least */
-#define BLOCK  512 /* with so many threads and accesses under way one block gets what a multiprocessor can */
+/* with so many threads and accesses under way one block gets what a multiprocessor can */
+#define BLOCK  512
 #define UNROLL 8
 
 static struct probe_axes axes_of(const struct gpu_cell *cell)

@@ -12,7 +12,8 @@
 #define LEAST       (UINT64_C(64) << 20) /* that memory is, whatever the cache */
 #define PAGE_SLOTS  ((UINT64_C(2) << 20) / GPU_CHASE_STRIDE)
 #define GROUP_PAGES 64
-#define WARM_BYTES  (UINT64_C(1) << 20) /* of the host's memory: what a device might hold of it */
+/* of the host's memory: what a device might hold of it */
+#define WARM_BYTES  (UINT64_C(1) << 20)
 
 #define SPARE_RANK  3 /* behind all else of its phase */
 #define FEW_DEVICES 4
@@ -22,7 +23,8 @@
 #define ROUNDS      16
 #define CACHED_NS   100 /* a load that is faster comes from there */
 #define LEAST_NS    5
-#define PIECE_LOADS GPU_CHASE_UNROLL /* at least: a load of a peer's or the host's memory takes a microsecond */
+/* at least: a load of a peer's or the host's memory takes a microsecond */
+#define PIECE_LOADS GPU_CHASE_UNROLL
 #define PIECE_NS    150e3
 #define PIECES_MAX  100
 #define PIECES_MIN  36 /* the lowest decile has an interval */

@@ -5,7 +5,8 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(64) << 20) /* at most: 1.2 ms by PCIe 5 */
-#define FEW_PAIRS   16                   /* of NUMA nodes and devices: quick measures every rate of each */
+/* of NUMA nodes and devices: quick measures every rate of each */
+#define FEW_PAIRS   16
 #define FEW_CURVES  2                    /* devices: every curve, too */
 
 /* What a cell's variant says: the kind of host memory, and one of these. */

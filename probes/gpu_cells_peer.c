@@ -6,10 +6,12 @@
 #include "gpu_transfer.h"
 
 #define CURVE_BYTES (UINT64_C(256) << 20) /* at most: 0.7 ms by NVLink 4 */
-#define ALL_PAIRS   12                    /* up to so many quick measures every rate of every pair */
+/* up to so many quick measures every rate of every pair */
+#define ALL_PAIRS   12
 #define ALL_CURVES  2                     /* up to so many every curve, too */
 #define ALIKE       0.05                  /* rates that differ by less */
-#define CACHES      4                     /* times the last cache: what a leg in own memory moves at least */
+/* times the last cache: what a leg in own memory moves at least */
+#define CACHES      4
 
 /* What a cell's variant says. */
 enum {

@@ -19,7 +19,8 @@ _Static_assert(GPU_CELL_FLOWS_MAX == GPU_TRIAL_FLOWS_MAX, "a set is run as a who
 enum { TO_DEVICES, TO_HOST, BOTH, DIRECTION_COUNT };
 #define VARIANT(mechanism, direction) ((int)(mechanism)*DIRECTION_COUNT + (direction))
 #define VARIANT_COUNT                 (2 * DIRECTION_COUNT)
-#define VARIANT_NUMA(index)           (((index) + 1) * VARIANT_COUNT) /* all with this node's memory, else each with the next */
+/* all with this node's memory, else each with the next */
+#define VARIANT_NUMA(index)           (((index) + 1) * VARIANT_COUNT)
 
 static void swap(int64_t *a, int64_t *b)
 {

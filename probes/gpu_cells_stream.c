@@ -4,7 +4,8 @@
 
 #define LEAST    (UINT64_C(4) << 10)
 #define MOST     (UINT64_C(2) << 30)
-#define QUICK_NS 150e3 /* the first size that takes so long is quick's last: the largest two take three quarters of the time */
+/* the first size that takes so long is quick's last: the largest two take three quarters of the time */
+#define QUICK_NS 150e3
 
 static size_t add(size_t count, int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
                   struct gpu_bs *ret_bs)

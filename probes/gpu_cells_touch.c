@@ -10,7 +10,8 @@
 #include "gpu_transfer.h"
 #include "probe_clock.h"
 
-#define TOUCH_BYTES ((size_t)32 << 20) /* 8192 pages, which come one fault, or a few, at a time */
+/* 8192 pages, which come one fault, or a few, at a time */
+#define TOUCH_BYTES ((size_t)32 << 20)
 
 /* What such a cell's variant says, and the kind. */
 enum { ENGINE, READ, WRITE, COPY, WHAT_COUNT };

@@ -7,7 +7,8 @@
 
 #define LONG  8 /* operations in the longer of two queues */
 #define TIMES 3 /* in a profile of seconds each curve costs about a millisecond more by this */
-#define DELAY 4000 /* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks at its clock now and then takes longer */
+/* nanoseconds: longer than a stream that is let go takes to come to its wait; a device that looks at its clock now and then takes longer */
+#define DELAY 4000
 
 /* One queue, beside the stream whose events it waits for. */
 struct chain {

@@ -24,7 +24,8 @@ enum { FLOAT32 = 7, SUM = 0, ROOT = 0, FLOAT_BYTES = 4 };
 
 struct gpu_collective {
     const char *library;
-#define MEMBER(name, result, arguments) result(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINT(bugprone-macro-parentheses): a declaration */
+#define MEMBER(name, result, arguments) result(*name) arguments;
     CALLS(MEMBER)
 };
 

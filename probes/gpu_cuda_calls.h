@@ -59,7 +59,8 @@
             unsigned block_z, unsigned shared_bytes, gpu_stream stream, void **arguments, void **extra))
 
 struct gpu_cuda_calls {
-#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINT(bugprone-macro-parentheses): a declaration */
+#define MEMBER(name, arguments) int(*name) arguments;
     GPU_CUDA_CALLS(MEMBER, MEMBER)
 #undef MEMBER
 };

@@ -54,7 +54,8 @@
 /* What words a code is the only one that gives no code. */
 struct gpu_hip_calls {
     const char *(*hipGetErrorString)(int code);
-#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINT(bugprone-macro-parentheses): a declaration */
+#define MEMBER(name, arguments) int(*name) arguments;
     GPU_HIP_CALLS(MEMBER, MEMBER)
 #undef MEMBER
 };

@@ -47,7 +47,8 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
  * `group` slots, one group after the other, closed at the end. The place is in the slot's first or second half, by the parity of its number's bits, so that all sets of a
  * cache get equally many. The address itself is on the cycle. group is at most 2^31. */
 #define GPU_CHASE_UNROLL 200
-#define GPU_CHASE_STRIDE 256 /* how the probe calls it: a slot is two lines, of which one is visited */
+/* how the probe calls it: a slot is two lines, of which one is visited */
+#define GPU_CHASE_STRIDE 256
 #define GPU_CHASE_LINE   128
 struct gpu_chase_args {
     gpu_u64 start, loads, result;
@@ -102,7 +103,8 @@ struct gpu_pingpong_args {
  * leave one sum for each block at partial; berth_sum, one block of GPU_BS_BLOCK threads, adds up `blocks` of those into the double at result. bs6 and bs7 take n rows,
  * and blocks of GPU_BS_BLOCK threads too. */
 #define GPU_BS_BLOCK  256
-#define GPU_BS_UNROLL 4 /* pairs of elements in a thread's step; half of that in bs5's, which has more vectors */
+/* pairs of elements in a thread's step; half of that in bs5's, which has more vectors */
+#define GPU_BS_UNROLL 4
 struct gpu_bs_args {
     gpu_u64 x, y, z, w, index, start, entries, partial, result, n, blocks;
     double alpha, beta;

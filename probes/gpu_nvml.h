@@ -132,7 +132,8 @@ enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH }; /* nv
 struct gpu_nvml {
     void *library;
     const char *(*text)(int code); /* never NULL */
-#define X(member, name, parameters) int(*member) parameters; /* NOLINT(bugprone-macro-parentheses) */
+/* NOLINT(bugprone-macro-parentheses) */
+#define X(member, name, parameters) int(*member) parameters;
     NVML_CALLS(X)
 #undef X
 };

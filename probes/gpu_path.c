@@ -3,7 +3,8 @@
 #include "gpu_tune.h"
 
 #define GRAIN   (UINT64_C(2) << 20) /* parts of buffers begin at huge pages */
-#define THREADS 1024                /* of a block, at most, where the driver does not say what a kernel's registers let it have */
+/* of a block, at most, where the driver does not say what a kernel's registers let it have */
+#define THREADS 1024
 
 static const enum gpu_kernel firsts[] = {GPU_KERNEL_READ, GPU_KERNEL_WRITE, GPU_KERNEL_COPY};
 

@@ -27,25 +27,30 @@
 #include "gpu_verify.h"
 #include "probe_clock.h"
 
-#define HOST_BYTES   ((size_t)32 << 20) /* for each device, of each host buffer, and no less than twice that */
+/* for each device, of each host buffer, and no less than twice that */
+#define HOST_BYTES   ((size_t)32 << 20)
 #define DEVICE_BYTES ((size_t)1 << 30)
 #define SHAPES_SIZE  2048
 #define WARM_NS      50000000
-#define CLOSE_NS     INT64_C(150000000) /* that CUDA takes for a device, at most: about 100 ms for an H200 */
+/* that CUDA takes for a device, at most: about 100 ms for an H200 */
+#define CLOSE_NS     INT64_C(150000000)
 #define LAST_NS      INT64_C(20000000)  /* that the last cell takes longer than there is time */
-#define ENDS_SHARE   0.22               /* of the time, for opening and closing devices, at most */
+/* of the time, for opening and closing devices, at most */
+#define ENDS_SHARE   0.22
 
 #define LEG_FULL_NS  2.2e6
 #define LEG_QUICK_NS 1.1e6 /* at most */
 #define LEG_SHARE    0.36  /* of the time, for the legs of rates and sets */
 #define LEGS         13    /* that one of them takes, about */
-#define PEER_LEGS    2     /* the others' legs in one between peers, which moves bytes fastest */
+/* the others' legs in one between peers, which moves bytes fastest */
+#define PEER_LEGS    2
 
 #define CELL_LEAST_NS INT64_C(2000000)
 #define CELL_QUICK_NS INT64_C(30000000)
 #define CELL_TUNE_NS  INT64_C(200000000)
 #define CELL_FULL_NS  INT64_C(200000000)
-#define CELL_EVEN     3 /* even shares of the budget that a cell of the quick profile has at most */
+/* even shares of the budget that a cell of the quick profile has at most */
+#define CELL_EVEN     3
 
 /* Groups of cells, in no order: phase and rank give it. */
 static const gpu_list groups[] = {

@@ -5,18 +5,24 @@
 #include "probe_clock.h"
 
 #define SHORTER   0.2 /* of the long leg: the short one */
-#define DITHER    0.1 /* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads, 9 us */
+/* of a leg, which some device's completion is looked for in steps of: an H200's engine that reads, 9 us */
+#define DITHER    0.1
 #define GRAIN     UINT64_C(4096)
 #define FIRST     (UINT64_C(1) << 20) /* bytes of the first look at a flow */
 #define COUNT_MAX 64                  /* operations in a queue */
-#define DIFFER    0.03                /* a flow this far from what it was expected to be gets other bytes */
-#define LOOKS     6                   /* fewer are enough unless flows share something unequally */
-#define IN_TURN   1.15                /* of the time that one of n takes alone: as soon is the first done when they take turns */
+/* a flow this far from what it was expected to be gets other bytes */
+#define DIFFER    0.03
+/* fewer are enough unless flows share something unequally */
+#define LOOKS     6
+/* of the time that one of n takes alone: as soon is the first done when they take turns */
+#define IN_TURN   1.15
 
-#define QUEUE_NS    150e3 /* that the operations take together which a time is taken from, at least; */
+/* that the operations take together which a time is taken from, at least; */
+#define QUEUE_NS    150e3
 #define QUEUE_SHARE 0.01  /* more when this of the budget is more, */
 #define QUEUE_NS_TO 1e6   /* at most */
-#define QUEUE_MAX   48    /* of them: the start of a queue varies by a microsecond or two, however long it is */
+/* of them: the start of a queue varies by a microsecond or two, however long it is */
+#define QUEUE_MAX   48
 
 #define CALLS_MIN  8
 #define CALLS_COLD 2  /* before these, not counted */

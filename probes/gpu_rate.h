@@ -20,7 +20,8 @@
 #include "probe_stats.h"
 
 #define GPU_RATE_SIZES_MAX 32
-#define GPU_RATE_LEG_NS    250e3 /* the shortest long leg that is worth it: an event is known to about 0.5 us */
+/* the shortest long leg that is worth it: an event is known to about 0.5 us */
+#define GPU_RATE_LEG_NS    250e3
 
 #define GPU_RATE_LATENCY_BYTES 16 /* of what is as small as can be */
 

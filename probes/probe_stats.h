@@ -8,10 +8,12 @@
 #pragma once
 #include <stdbool.h>
 
-#define PROBE_STATS_MIN        6  /* the fewest repetitions that give a 95 % interval of the median */
+/* the fewest repetitions that give a 95 % interval of the median */
+#define PROBE_STATS_MIN        6
 #define PROBE_STATS_MAX        25 /* more are not worth their time */
 #define PROBE_STATS_HALF_WIDTH 0.01
-#define PROBE_STATS_PATIENCE   10 /* times a cell's budget: then it is given up, whatever it has */
+/* times a cell's budget: then it is given up, whatever it has */
+#define PROBE_STATS_PATIENCE   10
 
 struct probe_summary {
     double value, low, high; /* low and high are NAN where n is too small for a 95 % interval */

@@ -6,7 +6,8 @@
 
 #define LEAST_WIDTH 16 /* of a column, in letters */
 #define MARGIN      8  /* of the names on the left, at least */
-#define FAR         0.05 /* of the value: an interval that reaches further is shown by its ends, because a percentage hides its side */
+/* of the value: an interval that reaches further is shown by its ends, because a percentage hides its side */
+#define FAR         0.05
 
 static int compare_axes(const struct probe_axes *a, const struct probe_axes *b)
 {

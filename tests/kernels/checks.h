@@ -14,7 +14,8 @@
 
 #include <vector>
 
-#define BIG ((size_t)(1 << 17) + 48) /* bytes: more than a step of the largest grid here, and not a multiple of a step */
+/* bytes: more than a step of the largest grid here, and not a multiple of a step */
+#define BIG ((size_t)(1 << 17) + 48)
 
 typedef void (*stream_kernel)(gpu_stream_args);
 static const struct {

@@ -69,7 +69,8 @@ typedef void *handle;
                        unsigned block_z, unsigned shared_bytes, handle stream, void **arguments, void **extra))
 
 static struct {
-#define MEMBER(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): a declaration */
+/* NOLINT(bugprone-macro-parentheses): a declaration */
+#define MEMBER(name, arguments) int(*name) arguments;
     CALLS(MEMBER)
     int is_there;
     pthread_mutex_t gate;

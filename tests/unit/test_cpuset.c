@@ -12,7 +12,8 @@
 
 #include "cpuset.h"
 
-#define LOAD_S 0.25 /* processor time for a message full of ranges: the loop serves nobody meanwhile */
+/* processor time for a message full of ranges: the loop serves nobody meanwhile */
+#define LOAD_S 0.25
 
 static void test_ranges(void **state)
 {

@@ -17,7 +17,8 @@
 #define GPUS "/proc/driver/nvidia/gpus/"
 #define UUID_A "GPU-e6e4339c-af84-95e5-0281-b0622c0ded69"
 #define UUID_B "GPU-00000000-0000-4000-8000-00000000000b"
-#define UUID_UNKNOWN "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?\?\?\?\?\?\?\?\?" /* no trigraphs */
+/* no trigraphs */
+#define UUID_UNKNOWN "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?-\?\?\?\?\?\?\?\?\?\?\?\?"
 /* As driver 580 writes it. */
 #define INFORMATION(model, uuid, address, minor)                                                                                                \
     "Model: \t\t " model "\nIRQ:   \t\t 41\nGPU UUID: \t " uuid "\nVideo BIOS: \t 96.00.a5.00.1a\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"    \

@@ -7,7 +7,8 @@
 
 #define BYTES   (INT64_C(1) << 30)
 #define NEAR    0.01
-#define AT_ONCE 0.02 /* two measurements of the same: what both directions of a pair get, and the sets that these are in */
+/* two measurements of the same: what both directions of a pair get, and the sets that these are in */
+#define AT_ONCE 0.02
 
 static const char *const nodes[] = {"tests/nodes/mi250x", "tests/nodes/gh200-quad", "tests/nodes/mi300a", "tests/nodes/h200x1", "tests/nodes/h200x2", "tests/nodes/h200x4", "tests/nodes/h200x4-hand"};
 #define NODES (sizeof nodes / sizeof *nodes)

@@ -21,7 +21,8 @@
 
 #define LOAD_NS 50e6 /* a node loads in under 50 ms of processor time, */
 #define NOISE (BERTH_DEBUG ? 4 : 1) /* and this much more where sanitizers are at work; */
-#define TRIES_MIN 3  /* the best of these counts, and where others are at work it gets some more */
+/* the best of these counts, and where others are at work it gets some more */
+#define TRIES_MIN 3
 #define TRIES_MAX 20
 
 static json_t *answer_of(const char *name)

@@ -8,8 +8,10 @@
 #include "store_world.h"
 
 #define KILLS 30
-#define KILLS_MAX 300 /* on a machine so busy that most writers are killed before they wrote anything */
-#define SPAN_US 60000 /* a writer is killed within that time, or longer if those before it came to nothing */
+/* on a machine so busy that most writers are killed before they wrote anything */
+#define KILLS_MAX 300
+/* a writer is killed within that time, or longer if those before it came to nothing */
+#define SPAN_US 60000
 #define SPAN_MAX_US 1900000
 #define MANY  20 /* cores, all pairs of which are in every run */
 
