@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "evidence.h"
 #include "jsonify.h"
+#include "warnings.h"
 
 bool answer_set(json_t *object, const char *key, json_t *take_value) { return json_object_set_new_nocheck(object, key, take_value) == 0; }
 
@@ -125,7 +127,7 @@ static void print_set(struct print *print, const struct snapshot *snap, const st
     print_close(print, '}');
 }
 
-void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count)
+void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count)
 {
     print_open(print, '[');
     for (size_t i = first; i < first + count; i++)
@@ -136,7 +138,7 @@ void answer_print_evidence(struct print *print, const struct snapshot *snap, con
     print_close(print, ']');
 }
 
-void answer_print_warnings(struct print *print, const struct plan_warnings *warnings)
+void answer_print_warnings(struct print *print, const struct warnings *warnings)
 {
     print_open(print, '[');
     for (size_t i = 0; i < warnings->count; i++)
@@ -180,7 +182,7 @@ static json_t *one_set(const struct snapshot *snap, const struct set *set)
     return done(json, ok);
 }
 
-json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count)
+json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count)
 {
     json_t *array = json_array();
     bool ok = array != NULL;
@@ -189,7 +191,7 @@ json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence 
     return done(array, ok);
 }
 
-json_t *answer_warnings(const struct plan_warnings *warnings)
+json_t *answer_warnings(const struct warnings *warnings)
 {
     json_t *array = json_array();
     bool ok = array != NULL;

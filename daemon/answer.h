@@ -6,20 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plan.h"
+#include "evidence.h"
 #include "print.h"
 #include "snapshot.h"
+#include "warnings.h"
 
 /* null when there is no time. */
 void answer_print_prediction(struct print *print, const struct prediction *prediction, bool is_measured);
 
 /* count entries of the evidence from first on. */
-void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);
-void answer_print_warnings(struct print *print, const struct plan_warnings *warnings);
+void answer_print_evidence(struct print *print, const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count);
+void answer_print_warnings(struct print *print, const struct warnings *warnings);
 
 /* count entries of the evidence from first on. */
-json_t *answer_evidence(const struct snapshot *snap, const struct plan_evidence *evidence, size_t first, size_t count);
-json_t *answer_warnings(const struct plan_warnings *warnings);
+json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first, size_t count);
+json_t *answer_warnings(const struct warnings *warnings);
 
 /* Adds take_value to object or array; false when it is NULL or memory runs out, and it is freed then. Keys are literals of ours. */
 bool answer_set(json_t *object, const char *key, json_t *take_value);

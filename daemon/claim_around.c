@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
+#include "warnings.h"
+
 #define CLAIMS_NAMED 6 /* in warnings, each; the others are counted */
 
 bool claim_is_under(const struct claim *claim, const struct claim_caller *caller)
@@ -95,7 +98,7 @@ static bool take_claim(const struct graph *graph, const struct claim *claim, str
     return true;
 }
 
-static void warn(struct plan_warnings *warnings, const struct claim *claim, const struct taken *taken)
+static void warn(struct warnings *warnings, const struct claim *claim, const struct taken *taken)
 {
     char by[96], cpus[48] = "", more[40] = "";
     claim_describe(claim, by, sizeof by);
@@ -110,7 +113,7 @@ static void warn(struct plan_warnings *warnings, const struct claim *claim, cons
     char what[160];
     snprintf(what, sizeof what, "%s%s%s", taken->places, more, cpus);
     what[strlen(what) - 2] = '\0'; /* the last comma */
-    plan_warn(warnings, "left out: %.110s, by claim %.60s", what, by);
+    warnings_add(warnings, "left out: %.110s, by claim %.60s", what, by);
 }
 
 /* Tells whether the claim covers any allowed place. */
@@ -123,29 +126,29 @@ static bool covers_allowed(const struct graph *graph, const struct claim *claim,
         if (cpus != NULL && cpuset_intersects(cpus, &allowed->cpus))
             return true;
         for (place_id g = graph_next(graph, PLACE_GPU, 0); place != PLACE_NONE && g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-            if (claim_is_inside(graph, place, g) && plan_allows_gpu(allowed, g))
+            if (claim_is_inside(graph, place, g) && allowed_has_gpu(allowed, g))
                 return true;
     }
     return false;
 }
 
-static void warn_of_own(struct plan_warnings *warnings, const struct claim *claim)
+static void warn_of_own(struct warnings *warnings, const struct claim *claim)
 {
     char by[96];
     claim_describe(claim, by, sizeof by);
-    plan_warn(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner", claim->places, by);
+    warnings_add(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner", claim->places, by);
 }
 
 static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
 {
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (plan_allows_gpu(allowed, g))
+        if (allowed_has_gpu(allowed, g))
             return true;
     return false;
 }
 
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err)
+                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out, struct berth_err *err)
 {
     size_t named = 0, others = 0, own = 0;
     bool had_cpus = !cpuset_is_empty(&allowed->cpus), had_gpus = allows_any_gpu(graph, allowed);
@@ -166,7 +169,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct sysio 
     if (named > CLAIMS_NAMED)
         others = named - CLAIMS_NAMED;
     if (others > 0)
-        plan_warn(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
+        warnings_add(warnings, "left out: what %zu more claims cover (berth claims lists them)", others);
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
         return err_set(err, BERTH_NOTHING_ALLOWED, "all cpus that are allowed are claimed (berth claims lists by whom; a claim of your own is yours under its key, or within its owner)");
     allowed->gpus_claimed = had_gpus && !allows_any_gpu(graph, allowed);

@@ -3,11 +3,13 @@
  * /proc only to tell whether a caller stands within a claim's owner. Any thread that may read the set.
  */
 #pragma once
+#include "allowed.h"
 #include "claim_owner.h"
 #include "claim_set.h"
 #include "err.h"
-#include "plan.h"
+#include "graph.h"
 #include "sysio.h"
+#include "warnings.h"
 
 /* Who asks. A claim is its own when it is under its key (claim_is_under); when it is its user's or root's and its process stands within what owns it, as a job that a
  * hook has claimed for; or when it is its user's without key and owner, and so no job's, whatever key the caller has. */
@@ -26,4 +28,4 @@ bool claim_is_under(const struct claim *claim, const struct claim_caller *caller
  * nics are shared and stay. Sets gpus_claimed. ret_left_out: whether
  * anything was. NOTHING_ALLOWED when no cpu is left; NO_MEMORY. */
 enum berth_code claim_around(const struct claim_set *claims, const struct sysio *io, const struct graph *graph, const struct claim_caller *caller,
-                             struct allowed *allowed, struct plan_warnings *warnings, bool *ret_left_out, struct berth_err *err);
+                             struct allowed *allowed, struct warnings *warnings, bool *ret_left_out, struct berth_err *err);

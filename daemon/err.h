@@ -64,3 +64,7 @@ enum berth_code err_invalid(struct berth_err *err, const char *parameter, const 
 
 /* Of an INVALID_PARAMETER that the reader of one item of an array found: with the item's place before the name, "accesses[2].reads_bytes", or "accesses[2]" where it named the array. Anything else stays. err may be NULL. */
 void err_in_item(struct berth_err *err, const char *array, size_t index);
+
+/* NotEnough; the detail says what there is. */
+enum berth_code err_not_enough(struct berth_err *err, const char *what, int64_t wanted, int64_t available, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));

@@ -6,9 +6,11 @@
 
 #include "curve.h"
 #include "gpurate_start.h"
+#include "locality.h"
 #include "plan_pairs.h"
 #include "resource_model.h"
 #include "spread.h"
+#include "warnings.h"
 
 #define LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 #define TRIES 12
@@ -280,7 +282,7 @@ static enum berth_code nominal(const struct gpurate *at, const struct try *like,
 {
     struct move move;
     const struct value *known_rate = NULL;
-    place_id nearest = plan_numa(at->snap->graph, at->gpu);
+    place_id nearest = locality_numa(at->snap->graph, at->gpu);
     const struct plan_pairs *pairs = plan_pairs_of(at->snap);
     *ret = memtime_unknown();
     if (pairs == NULL)
@@ -315,7 +317,7 @@ static void warn_of(const struct gpurate *at, const char *how, const char *stand
     for (size_t i = 0; i < memo->said_count; i++)
         if (memo->said[i].gpu == at->gpu && memo->said[i].is_read == is_read(how) && memo->said[i].stands_for == stands_for)
             return;
-    plan_warn(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how, stands_for);
+    warnings_add(basis->warnings, "how fast kernels of %s %s was not measured of every memory: %s stands for it (why)", graph_place(at->snap->graph, at->gpu)->name, how, stands_for);
     if (memo->said_count < GPURATE_SAID)
         memo->said[memo->said_count++] = (struct gpurate_said){at->gpu, is_read(how), stands_for, basis->warnings->count - 1};
 }
@@ -379,7 +381,7 @@ static const struct value *first_of(const struct gpurate *at, const char *how)
     if (values_range(at->snap->values, METRIC_HOST_GPU_KERNEL, PLACE_NONE, &any) == 0)
         return NULL;
     bool is_managed = at->place->kind == MEMKIND_MANAGED;
-    place_id nearest = plan_numa(graph, at->gpu), numa = is_managed ? nearest : at->place->memory;
+    place_id nearest = locality_numa(graph, at->gpu), numa = is_managed ? nearest : at->place->memory;
     if (numa == PLACE_NONE || (!is_managed && at->place->kind != MEMKIND_SYSTEM))
         return NULL;
     const struct value *v = touch_of(at, how, numa);
@@ -413,7 +415,7 @@ enum berth_code gpurate_stream(const struct gpurate *at, const char *how, double
         basis->floor |= lacks_start(at, touch->metric, once) ? MEMRATE_FLOOR_START : 0;
         if (!is_there) {
             first = memtime_bare(first.time_ns); /* the interval is another memory's */
-            plan_warn(basis->warnings, "what it costs when %s touches memory for the first time was not measured of every memory: that of %s stands for it (why)",
+            warnings_add(basis->warnings, "what it costs when %s touches memory for the first time was not measured of every memory: that of %s stands for it (why)",
                       graph_place(at->snap->graph, at->gpu)->name, graph_place(at->snap->graph, touch->from == at->gpu ? touch->to : touch->from)->name);
         }
         bytes -= once;
@@ -462,7 +464,7 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
         code = memrate_cite(basis, rate, err);
     if (code != BERTH_OK)
         return code;
-    plan_warn(basis->warnings, "how many random accesses a gpu has under way at once was not measured: counted as many as when it streams its own memory");
+    warnings_add(basis->warnings, "how many random accesses a gpu has under way at once was not measured: counted as many as when it streams its own memory");
     double under_way = rate->value * 1e-9 * near->value / line_bytes;
     *ret = memtime_bare(fmax(streamed.time_ns, loads * far->value / under_way));
     return BERTH_OK;
@@ -471,7 +473,7 @@ enum berth_code gpurate_random(const struct gpurate *at, double loads, double li
 /* A round of shared_write takes the pages to the host and back; the way there is known. */
 enum berth_code gpurate_return(const struct gpurate *at, double bytes, struct memrate_basis *basis, struct memtime *ret, struct berth_err *err)
 {
-    place_id numa = plan_numa(at->snap->graph, at->gpu);
+    place_id numa = locality_numa(at->snap->graph, at->gpu);
     const struct value *round = numa != PLACE_NONE ? values_find(at->snap->values, METRIC_SHARED_WRITE, at->gpu, numa, SHARED_AXES) : NULL;
     const struct value *there = first_of(at, "write");
     *ret = memtime_unknown();

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "curve.h"
+#include "locality.h"
 
 /* Widens it by the gpu's curves of a metric: the most that any of them has to start with, and the least. */
 static void look_at_starts(const struct gpurate *at, enum metric metric, double *most, double *least)
@@ -25,7 +26,7 @@ static struct gpurate_start find_start(const struct gpurate *at, enum metric met
     if (curves == NULL || metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
         return (struct gpurate_start){most, 0};
     look_at_starts(at, metric, &most, &least);
-    if (metric == METRIC_HOST_GPU_KERNEL && at->place->memory != plan_numa(at->snap->graph, at->gpu))
+    if (metric == METRIC_HOST_GPU_KERNEL && at->place->memory != locality_numa(at->snap->graph, at->gpu))
         look_at_starts(at, METRIC_GPU_GPU_KERNEL, &most, &least);
     return (struct gpurate_start){most, isinf(least) ? 0 : most - least};
 }

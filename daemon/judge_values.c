@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "baseline.h"
+#include "err.h"
+#include "graph.h"
 #include "judge_report.h"
 #include "judge_values.h"
-#include "plan.h"
+#include "locality.h"
+#include "metric.h"
+#include "snapshot.h"
 #include "spread.h"
 
 #define LIKES_MIN 3 /* with fewer likes nobody can say who is wrong */
@@ -53,7 +57,7 @@ static void classify(const struct graph *graph, uint64_t *class)
 {
     /* Begins as the number of cores. */
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
-        place_id numa = plan_numa(graph, c);
+        place_id numa = locality_numa(graph, c);
         for (place_id p = c; p != PLACE_NONE; p = graph_place(graph, p)->parent) {
             class[p]++;
             numa = p == numa ? PLACE_NONE : numa;
@@ -90,9 +94,9 @@ static double relation_of(const struct snapshot *snap, place_id from, place_id t
     }
     if (from == to && a->kind == PLACE_CORE)
         return 1; /* its two threads */
-    place_id llc = plan_above(graph, from, PLACE_LLC);
-    bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE && llc == plan_above(graph, to, PLACE_LLC);
-    return share_llc ? 5 : plan_distance(snap, from, to);
+    place_id llc = locality_above(graph, from, PLACE_LLC);
+    bool share_llc = a->kind == PLACE_CORE && b->kind == PLACE_CORE && llc != PLACE_NONE && llc == locality_above(graph, to, PLACE_LLC);
+    return share_llc ? 5 : locality_distance(snap, from, to);
 }
 
 static int compare_u64(uint64_t a, uint64_t b) { return (a > b) - (a < b); }

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "gpu.h"
+#include "locality.h"
 #include "plan_bind_gpus.h"
 #include "plan_ends.h"
+#include "warnings.h"
 
 /* A string that grows. */
 struct text {
@@ -46,9 +49,9 @@ static enum berth_code has_whole_node(const struct graph *graph, const struct al
     unsigned *mine = all + graph->place_count, reserved = 0;
     bool whole = true;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        whole = whole && (plan_allows_gpu(allowed, g) || gpu_is_cut(graph, g));
+        whole = whole && (allowed_has_gpu(allowed, g) || gpu_is_cut(graph, g));
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
-        place_id llc = plan_above(graph, c, PLACE_LLC);
+        place_id llc = locality_above(graph, c, PLACE_LLC);
         all[llc != PLACE_NONE ? llc : 0]++;
         mine[llc != PLACE_NONE ? llc : 0] += has_core(graph_place(graph, c), &allowed->cpus);
     }
@@ -98,7 +101,7 @@ static void put_gpu_bind(FILE *file, const struct graph *graph, const struct bin
 }
 
 enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed *allowed, const struct bind_answer *answer,
-                               struct plan_warnings *warnings, char **ret, struct berth_err *err)
+                               struct warnings *warnings, char **ret, struct berth_err *err)
 {
     struct text text;
     bool is_whole = false;
@@ -106,7 +109,7 @@ enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed
     if (code != BERTH_OK)
         return code;
     if (!is_whole) {
-        plan_warn(warnings, "no options for srun: its masks count the whole node, of which only a part is allowed");
+        warnings_add(warnings, "no options for srun: its masks count the whole node, of which only a part is allowed");
         *ret = NULL;
         return BERTH_OK;
     }
@@ -147,8 +150,8 @@ static size_t logical_order(const struct graph *graph, struct rank_key *key)
 {
     size_t count = 0;
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE; c = graph_next(graph, PLACE_CORE, c + 1)) {
-        int package = lowest_cpu(graph, plan_above(graph, c, PLACE_PACKAGE)), numa = lowest_cpu(graph, plan_numa(graph, c));
-        int llc = lowest_cpu(graph, plan_above(graph, c, PLACE_LLC));
+        int package = lowest_cpu(graph, locality_above(graph, c, PLACE_PACKAGE)), numa = lowest_cpu(graph, locality_numa(graph, c));
+        int llc = lowest_cpu(graph, locality_above(graph, c, PLACE_LLC));
         /* Of NUMA node and llc the larger one, with the lower first cpu, stands above the other. */
         key[count++] = (struct rank_key){{package, numa < llc ? numa : llc, numa < llc ? llc : numa, lowest_cpu(graph, c)}, c};
     }

@@ -5,13 +5,15 @@
  * says why. NO_MEMORY. Pure; any thread.
  */
 #pragma once
+#include "allowed.h"
 #include "plan_bind.h"
+#include "warnings.h"
 
 /* srun's options: "--cpu-bind=mask_cpu:0xfe,0xfe00 --gpu-bind=map_gpu:0,1" (mask_gpu for several gpus a task). Slurm
  * counts the cpus and gpus of the whole node, so the job must have it: every gpu, and of every llc all cores but the same few
  * (less than half) that a site keeps for the system. */
 enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed *allowed, const struct bind_answer *answer,
-                               struct plan_warnings *warnings, char **ret, struct berth_err *err);
+                               struct warnings *warnings, char **ret, struct berth_err *err);
 
 /* Open MPI's rank file, a line for each task. ranks: their ranks in the job, NULL 0, 1, 2 ... It counts cores as hwloc does, by
  * package and locality. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "agree.h"
-#include "plan.h"
+#include "evidence.h"
 #include "resource_fit.h"
 
 /* ends: 95 % intervals of count streams' ends; those at 0 do not count. low and high NAN when one of them has no interval. time is the latest; high is no less

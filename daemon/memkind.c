@@ -8,6 +8,7 @@
 
 #include "apu.h"
 #include "gpu.h"
+#include "locality.h"
 
 const char *const memkind_names[] = {"system", "pinned", "managed", "device", NULL};
 
@@ -20,7 +21,7 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
         numa_of[i] = PLACE_NONE;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
         if (apu_is(graph_place(graph, g)))
-            numa_of[g] = plan_numa(graph, g);
+            numa_of[g] = locality_numa(graph, g);
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         bool is_gpus = graph_place(graph, link->from)->kind == PLACE_GPU || graph_place(graph, link->to)->kind == PLACE_GPU;
@@ -193,7 +194,7 @@ static void pinned_call(const struct memkind_node *node, const struct memkind_pl
 {
     const struct graph *graph = node->graph;
     const struct place *gpu = graph_place(graph, place->gpu), *numa = graph_place(graph, place->memory);
-    if (gpu_vendor(gpu) == VENDOR_AMD && plan_numa(graph, place->gpu) == place->memory)
+    if (gpu_vendor(gpu) == VENDOR_AMD && locality_numa(graph, place->gpu) == place->memory)
         snprintf(buffer, size, "hipHostMalloc(&p, %" PRId64 ", hipHostMallocDefault) on %s", bytes, gpu->name);
     else if (gpu_vendor(gpu) == VENDOR_AMD)
         snprintf(buffer, size, "numa_set_preferred(%" PRId32 "); hipHostMalloc(&p, %" PRId64 ", hipHostMallocNumaUser)", numa->number, bytes);

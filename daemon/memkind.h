@@ -9,7 +9,10 @@
 #pragma once
 #include <stddef.h>
 
-#include "plan.h"
+#include "err.h"
+#include "graph.h"
+#include "snapshot.h"
+
 
 enum memkind { MEMKIND_SYSTEM, MEMKIND_PINNED, MEMKIND_MANAGED, MEMKIND_DEVICE, MEMKIND_COUNT };
 extern const char *const memkind_names[MEMKIND_COUNT + 1]; /* as the interface names them; NULL-terminated */

@@ -5,6 +5,7 @@
 
 #include "plan_pairs.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 /* What the cores of one NUMA node get of the memory; NAN not known. ret_value: of the memory's own cores; ret_move: of others. */
 static double part_of(const struct memkind_node *node, struct snapshot *snap, const struct plan_pairs *pairs, place_id numa, place_id memory, const char *how, const struct value **ret_value,
@@ -54,7 +55,7 @@ enum berth_code memlink_stream(const struct memkind_node *node, struct snapshot 
     if (covered != who->in_all || covered == 0)
         return BERTH_OK;
     if (!isinf(by_links)) {
-        plan_warn(basis->warnings, "how fast cores use another processor's memory was not measured: what such links reach (%s), which are their gpus' as well, stands for it",
+        warnings_add(basis->warnings, "how fast cores use another processor's memory was not measured: what such links reach (%s), which are their gpus' as well, stands for it",
                   plan_text_rate(slowest.bytes_per_s, said));
         enum berth_code code = plan_move_cite(graph, &slowest, basis->evidence, basis->start, err);
         if (code != BERTH_OK)

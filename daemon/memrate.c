@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence.h"
+#include "warnings.h"
+
 #define POINTS_MAX 16
 
 static const struct memrate unknown = {NAN, NAN, NAN, 0};
@@ -141,7 +144,7 @@ static struct memrate of_value(const struct value *v) { return (struct memrate){
 static uint32_t fewer(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /* Whether a value like that was cited before, and so said to be no measured one. */
-static bool is_said(const struct plan_evidence *evidence, const struct value *v)
+static bool is_said(const struct evidence *evidence, const struct value *v)
 {
     for (size_t i = 0; i < evidence->count; i++)
         if (evidence->item[i] != NULL && evidence->item[i]->metric == v->metric && evidence->item[i]->source == v->source)
@@ -152,9 +155,9 @@ static bool is_said(const struct plan_evidence *evidence, const struct value *v)
 enum berth_code memrate_cite(struct memrate_basis *basis, const struct value *v, struct berth_err *err)
 {
     if (v->source != VALUE_MEASURED && !is_said(basis->evidence, v))
-        plan_warn(basis->warnings, "not every %s here is measured: why says which are %s", metric_info(v->metric)->name,
+        warnings_add(basis->warnings, "not every %s here is measured: why says which are %s", metric_info(v->metric)->name,
                   value_source_name(v->source));
-    if (!plan_evidence_add(basis->evidence, basis->start, v))
+    if (!evidence_add(basis->evidence, basis->start, v))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;
 }
@@ -174,15 +177,15 @@ static enum berth_code stream_from(const struct snapshot *snap, place_id from, d
     const struct point *b = &point[above], *a = above > 0 ? b - 1 : NULL;
     *ret = of_value(b->value);
     if (b->value->source == VALUE_NOMINAL) {
-        plan_warn(basis->warnings, "what firmware states of a memory's bandwidth is its peak, which cores do not reach: what uses it takes at least so long");
+        warnings_add(basis->warnings, "what firmware states of a memory's bandwidth is its peak, which cores do not reach: what uses it takes at least so long");
         basis->at_least = true;
     }
     if (threads < b->threads && a == NULL && b->value->source != VALUE_MEASURED) {
-        plan_warn(basis->warnings, "%s bandwidth of %s is known of all its %g cores together only: fewer take at least as long as that says, one alone far longer", how,
+        warnings_add(basis->warnings, "%s bandwidth of %s is known of all its %g cores together only: fewer take at least as long as that says, one alone far longer", how,
                   graph_place(snap->graph, from)->name, b->threads);
         basis->at_least = true;
     } else if (threads < b->threads && a == NULL) {
-        plan_warn(basis->warnings, "%s bandwidth of %s was not measured with fewer than %g cores: that figure stands for %g", how,
+        warnings_add(basis->warnings, "%s bandwidth of %s was not measured with fewer than %g cores: that figure stands for %g", how,
                   graph_place(snap->graph, from)->name, b->threads, threads);
         ret->low = (isnan(ret->low) ? ret->value : ret->low) * threads / b->threads;
     } else if (threads < b->threads) {
@@ -260,7 +263,7 @@ static enum berth_code stream_parts(const struct snapshot *snap, const struct ac
             return code;
         top = best->value;
     }
-    plan_warn(basis->warnings, "how the cores of several %ss share one memory was not measured: taken as at most the highest rate known there",
+    warnings_add(basis->warnings, "how the cores of several %ss share one memory was not measured: taken as at most the highest rate known there",
               place_kind_name(kind));
     /* The memory may give more than any one initiator has been seen to get: high stays. */
     *ret = (struct memrate){fmin(sum.value, top), lower(sum.low, top), sum.high, sum.n};

@@ -8,7 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plan.h"
+#include "cpuset.h"
+#include "err.h"
+#include "evidence.h"
+#include "graph.h"
+#include "snapshot.h"
+#include "warnings.h"
+
 
 #define MEMRATE_HOLDERS 5
 
@@ -40,9 +46,9 @@ enum memrate_floor { MEMRATE_FLOOR_CORES = 1, MEMRATE_FLOOR_RANDOM = 2, MEMRATE_
 
 /* Collects what an answer about one memory rests on. */
 struct memrate_basis {
-    struct plan_evidence *evidence;
+    struct evidence *evidence;
     size_t start; /* where this memory's evidence begins */
-    struct plan_warnings *warnings;
+    struct warnings *warnings;
     bool by_links; /* what links are said to carry stood for a measurement */
     bool by_other; /* what is known of another transfer stood for one, or a number of accesses under way that nobody measured */
     double other_start_ns; /* what starting kernels counts with by what starting others of the same gpu costs */

@@ -7,7 +7,8 @@
 #pragma once
 #include <stdint.h>
 
-#include "plan.h"
+#include "evidence.h"
+
 
 struct memtime {
     double time_ns, low_ns, high_ns; /* of the median */

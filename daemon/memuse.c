@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "gpu.h"
 #include "memlink.h"
 #include "plan_ends.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 #define MEMUSE_BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
 
@@ -55,7 +57,7 @@ static enum berth_code cores_init(const struct graph *graph, const struct memuse
         return by != NULL ? err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name)
                           : err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)");
     if (access->cores > use->who.in_all)
-        return plan_not_enough(err, "cores", access->cores, use->who.in_all, "%" PRId64 " cores are to use the memory; %s has %u", access->cores,
+        return err_not_enough(err, "cores", access->cores, use->who.in_all, "%" PRId64 " cores are to use the memory; %s has %u", access->cores,
                                by != NULL ? by->name : "the allowed part of the node", use->who.in_all);
     if (access->cores > 0)
         use->who.cores = (unsigned)access->cores;
@@ -90,13 +92,13 @@ enum berth_code memuse_init(const struct memkind_node *node, const struct snapsh
 void memuse_done(struct memuse *use) { memrate_done(&use->who); }
 
 enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
-                                  struct plan_warnings *warnings, bool *ret_xnack)
+                                  struct warnings *warnings, bool *ret_xnack)
 {
     const char *kind = memkind_names[place->kind];
     if (use->gpu == PLACE_NONE) {
         enum memkind_reach reach = memkind_cores_reach(node, place);
         if (reach == MEMKIND_UNREACHED && !use->said[place->kind])
-            plan_warn(warnings, "%s memory is left out: cores do not reach what a gpu's own allocator gives", kind);
+            warnings_add(warnings, "%s memory is left out: cores do not reach what a gpu's own allocator gives", kind);
         use->said[place->kind] |= reach == MEMKIND_UNREACHED;
         return reach;
     }
@@ -107,11 +109,11 @@ enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node 
         return found.reach;
     use->said[place->kind] = true;
     if (found.reach == MEMKIND_UNREACHED && place->kind == MEMKIND_DEVICE)
-        plan_warn(warnings, "%s memory of %s is left out for %s: %s", kind, graph_place(node->graph, place->gpu)->name, gpu, found.why);
+        warnings_add(warnings, "%s memory of %s is left out for %s: %s", kind, graph_place(node->graph, place->gpu)->name, gpu, found.why);
     else if (found.reach == MEMKIND_UNREACHED)
-        plan_warn(warnings, "%s memory is left out for %s: %s", kind, gpu, found.why);
+        warnings_add(warnings, "%s memory is left out for %s: %s", kind, gpu, found.why);
     else if (found.reach == MEMKIND_UNKNOWN && place->kind == MEMKIND_SYSTEM)
-        plan_warn(warnings, "whether %s reaches %s memory was not measured (berth probe --full does)", gpu, kind);
+        warnings_add(warnings, "whether %s reaches %s memory was not measured (berth probe --full does)", gpu, kind);
     return found.reach;
 }
 
@@ -128,7 +130,7 @@ static enum berth_code cores_random(const struct memuse *use, const struct snaps
         return code;
     *ret = memtime_of(loads * latency.value, loads * latency.low, loads * latency.high, latency.n, 0, 1);
     basis->by_other = true;
-    plan_warn(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
+    warnings_add(basis->warnings, "how many random accesses a core has under way at once was not measured: counted one after the other");
     return BERTH_OK;
 }
 
@@ -172,7 +174,7 @@ static enum berth_code take_one_access(const struct memuse *use, const struct sn
         return memrate_cite(basis, least, err);
     }
     if (code == BERTH_OK && isnan(latency.value) && use->read_bytes + use->write_bytes <= FEW_BYTES && least == NULL) {
-        plan_warn(basis->warnings, "how long one access to memory takes is not known: so few bytes take at least what they do at their rate");
+        warnings_add(basis->warnings, "how long one access to memory takes is not known: so few bytes take at least what they do at their rate");
         basis->at_least = true;
     }
     return code;
@@ -200,7 +202,7 @@ enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node
         /* What is published of memory that is a gpu's as well is what that memory gives, which cores do not get. */
         bool is_peak = code == BERTH_OK && !isnan(rate.value) && isnan(rate.low) && memkind_one_of(node, numa) != PLACE_NONE;
         if (is_peak)
-            plan_warn(basis->warnings, "how fast cores use memory that is a gpu's as well was not measured: no faster than that memory is said to be (why; berth probe measures it)");
+            warnings_add(basis->warnings, "how fast cores use memory that is a gpu's as well was not measured: no faster than that memory is said to be (why; berth probe measures it)");
         basis->at_least |= is_peak;
         if (code == BERTH_OK && isnan(rate.value))
             code = memlink_stream(node, snap, &use->who, numa, streams[i].how, basis, &rate, err);

@@ -4,7 +4,9 @@
  * Pure; any thread.
  */
 #pragma once
+#include "allowed.h"
 #include "gpurate.h"
+#include "warnings.h"
 
 #define MEMUSE_LINE_BYTES 64 /* what one random access fetches */
 
@@ -32,7 +34,7 @@ void memuse_done(struct memuse *use);
 
 /* Whether it reaches an allocation; a warning says why one that it does not reach is left out. ret_xnack is set, never cleared, where it takes HSA_XNACK=1. */
 enum memkind_reach memuse_reaches(struct memuse *use, const struct memkind_node *node, const struct snapshot *snap, const struct memkind_place *place,
-                                  struct plan_warnings *warnings, bool *ret_xnack);
+                                  struct warnings *warnings, bool *ret_xnack);
 
 /* What cores pay for the memory that NUMA node numa is, in a buffer of span bytes; NAN when nothing known predicts it. NO_MEMORY. */
 enum berth_code memuse_cores(const struct memuse *use, const struct memkind_node *node, struct snapshot *snap, place_id numa, double span, struct memrate_basis *basis, struct memtime *ret,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "locality.h"
 #include "plan_bind_nics.h"
 
 #define NAME_MOST 64 /* of a device, as the kernel's IB_DEVICE_NAME_MAX has it */
@@ -125,11 +126,11 @@ static bool has_those_of_its_numa(const struct graph *graph, const struct bind_a
     place_id home = home_of(graph, task);
     size_t there = 0;
     for (place_id n = graph_next(graph, PLACE_NIC, 0); home != PLACE_NONE && n != PLACE_NONE; n = graph_next(graph, PLACE_NIC, n + 1))
-        there += is_fabric(graph_place(graph, n), "slingshot") && plan_numa(graph, n) == home;
+        there += is_fabric(graph_place(graph, n), "slingshot") && locality_numa(graph, n) == home;
     bool fits = there > 0 && there == task->nic_count;
     for (size_t i = 0; fits && i < task->nic_count; i++) {
         place_id nic = answer->nic[task->nics + i];
-        fits = is_fabric(graph_place(graph, nic), "slingshot") && plan_numa(graph, nic) == home;
+        fits = is_fabric(graph_place(graph, nic), "slingshot") && locality_numa(graph, nic) == home;
     }
     return fits;
 }

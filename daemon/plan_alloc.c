@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
+#include "evidence.h"
 #include "gpu.h"
+#include "locality.h"
 #include "plan_alloc_order.h"
 #include "plan_alloc_say.h"
 #include "plan_ends.h"
 #include "plan_move.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 #define ROUNDING 1e-9 /* of bytes that are added up by shares */
 
@@ -77,7 +81,7 @@ static bool allows_device(const struct alloc_work *work, place_id gpu)
     bool speaks_of_gpus = false;
     for (place_id g = graph_next(work->snap->graph, PLACE_GPU, 0); allowed->memory != NULL && g != PLACE_NONE; g = graph_next(work->snap->graph, PLACE_GPU, g + 1))
         speaks_of_gpus |= allowed->memory[g];
-    return plan_allows_gpu(allowed, gpu) && (!speaks_of_gpus || allowed->memory[gpu]);
+    return allowed_has_gpu(allowed, gpu) && (!speaks_of_gpus || allowed->memory[gpu]);
 }
 
 /* The gpu that uses the buffer most, the first of equals by place, so that its driver maps it; else the first that is allowed. */
@@ -94,7 +98,7 @@ static place_id find_allocator(const struct alloc_work *work)
     if (most != PLACE_NONE)
         return most;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-        if (plan_allows_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !gpu_is_cut(graph, g))
+        if (allowed_has_gpu(work->request->allowed, g) && !plan_ends_is_lost(work->snap, g) && !gpu_is_cut(graph, g))
             return g;
     return PLACE_NONE;
 }
@@ -150,7 +154,7 @@ static void consider(struct alloc_work *work, struct memkind_place place, struct
     tally->largest = capacity > tally->largest ? capacity : tally->largest;
     if (capacity > 0 && capacity < request->bytes) {
         char has[PLAN_TEXT_SIZE];
-        plan_warn(&answer->warnings, "%s is left out: it has %s in all", name_of(work, place.memory), plan_text_size((double)capacity, has));
+        warnings_add(&answer->warnings, "%s is left out: it has %s in all", name_of(work, place.memory), plan_text_size((double)capacity, has));
         return;
     }
     tally->fitting++;
@@ -162,7 +166,7 @@ static void on_numas(struct alloc_work *work, struct tally *tally)
 {
     const struct graph *graph = work->snap->graph;
     for (place_id m = graph_next(graph, PLACE_NUMA, 0); m != PLACE_NONE; m = graph_next(graph, PLACE_NUMA, m + 1)) {
-        if (graph_place(graph, m)->capacity_bytes == 0 || !plan_allows_memory(work->request->allowed, m))
+        if (graph_place(graph, m)->capacity_bytes == 0 || !allowed_has_memory(work->request->allowed, m))
             continue;
         if (wants(work, MEMKIND_SYSTEM))
             consider(work, (struct memkind_place){m, MEMKIND_SYSTEM, PLACE_NONE}, tally);
@@ -188,11 +192,11 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         bool is_one = memkind_is_one(&work->answer.node, g);
         place_id memory = is_one ? memkind_numa(&work->answer.node, g) : g;
-        if (!allows_device(work, g) || (is_one && !plan_allows_memory(work->request->allowed, memory)))
+        if (!allows_device(work, g) || (is_one && !allowed_has_memory(work->request->allowed, memory)))
             continue;
         if (plan_ends_is_lost(work->snap, g) || gpu_is_cut(graph, g)) {
             const char *why = plan_ends_is_lost(work->snap, g) ? "stopped answering (gpu-lost)" : plan_ends_cut_text(graph, g);
-            plan_warn(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
+            warnings_add(&work->answer.warnings, "%s is left out: it %s", name_of(work, g), why);
             continue;
         }
         if (wants(work, MEMKIND_DEVICE))
@@ -215,7 +219,7 @@ static enum berth_code none_left(const struct alloc_work *work, const struct tal
         return err_set(err, BERTH_NOTHING_ALLOWED, "no NUMA node with memory is allowed (allowed.memory)");
     if (tally->reached > 0) {
         plan_text_sizes((double)request->bytes, (double)tally->largest, asked, has);
-        return plan_not_enough(err, "bytes of memory", request->bytes, tally->largest, "%s do not fit in one memory: the largest has %s", asked, has);
+        return err_not_enough(err, "bytes of memory", request->bytes, tally->largest, "%s do not fit in one memory: the largest has %s", asked, has);
     }
     return err_set(err, BERTH_NOTHING_ALLOWED, "no allocation of these kinds and memories is reached by all who use it: %s",
                    work->answer.warnings.count > 0 ? work->answer.warnings.line[0] : "");
@@ -234,7 +238,7 @@ static enum berth_code candidates(struct alloc_work *work, struct berth_err *err
     on_gpus(work, &tally);
     for (enum memkind kind = MEMKIND_PINNED; work->request->kinds != 0 && work->allocator == PLACE_NONE && kind <= MEMKIND_DEVICE; kind++)
         if (wants(work, kind))
-            plan_warn(&answer->warnings, "%s memory is left out: it is a gpu's driver's, and no gpu is %s", memkind_names[kind],
+            warnings_add(&answer->warnings, "%s memory is left out: it is a gpu's driver's, and no gpu is %s", memkind_names[kind],
                       graph_count(graph, PLACE_GPU) == 0 ? "there" : "allowed");
     return answer->count == 0 ? none_left(work, &tally, err) : BERTH_OK;
 }
@@ -254,7 +258,7 @@ static void name_not_measured(const struct alloc_work *work, struct berth_err *e
 static bool is_told(const struct alloc_work *work, place_id at)
 {
     const struct graph *graph = work->snap->graph;
-    if (at != PLACE_NONE && (plan_numa(graph, at) != PLACE_NONE || plan_above(graph, at, PLACE_PACKAGE) != PLACE_NONE))
+    if (at != PLACE_NONE && (locality_numa(graph, at) != PLACE_NONE || locality_above(graph, at, PLACE_PACKAGE) != PLACE_NONE))
         return true;
     for (size_t i = 0; i < work->answer.count; i++)
         if (work->answer.option[i].distance < 0)
@@ -289,7 +293,7 @@ static enum berth_code rank(struct alloc_work *work, struct berth_err *err)
 {
     struct alloc_answer *answer = &work->answer;
     if (!work->request->allowed->given)
-        plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+        warnings_add(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
     work->most = used_most(work);
     enum berth_code code = plan_alloc_price(work, work->most.at, err);
     if (code == BERTH_OK)
@@ -322,7 +326,7 @@ void plan_alloc_done(struct alloc_answer *answer)
     free(answer->option);
     free(answer->part);
     memkind_node_done(&answer->node);
-    plan_evidence_done(&answer->evidence);
+    evidence_done(&answer->evidence);
     answer->option = NULL;
     answer->part = NULL;
     answer->count = 0;

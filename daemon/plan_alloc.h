@@ -5,8 +5,11 @@
  * Pure; any thread.
  */
 #pragma once
+#include "allowed.h"
+#include "evidence.h"
 #include "memfree.h"
 #include "memuse.h"
+#include "warnings.h"
 
 struct alloc_request {
     int64_t bytes;
@@ -45,7 +48,7 @@ struct alloc_option {
     double *part; /* of the answer: what each access takes, then getting the memory (ALLOC_SETUP), then what comes back to cores (ALLOC_RETURN); NAN not known */
     int64_t free_bytes; /* -1 unknown; of a gpu as its driver was asked last, and at most: what the driver keeps for itself is not free */
     int64_t free_at_s;  /* when that was; -1 unknown */
-    double distance;    /* plan_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is anywhere */
+    double distance;    /* locality_distance from who uses it most, -1 where it is that gpu's own; NAN when nobody is anywhere */
     size_t why, why_count; /* a range of the answer's evidence */
 };
 
@@ -54,9 +57,9 @@ struct alloc_answer {
     size_t count;
     struct memkind_node node;    /* owned; for memkind_call */
     double *part;                /* owned; the options' parts */
-    struct plan_evidence evidence;
-    struct plan_warnings warnings;
-    struct plan_warnings reasons; /* what decided, a sentence each */
+    struct evidence evidence;
+    struct warnings warnings;
+    struct warnings reasons; /* what decided, a sentence each */
 };
 
 /* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of a place), NOTHING_ALLOWED (no memory or gpu is, or all who use it

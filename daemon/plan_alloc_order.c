@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence.h"
+#include "warnings.h"
+
 /* as long in another memory: closer than times are told apart from one day to the next */
 #define NEARLY  1.05
 /* kinds of allocation in one memory: what was measured wrong of who uses it is as wrong for both */
@@ -106,7 +109,7 @@ static void put_nearest_first(const struct snapshot *snap, int64_t bytes, struct
         if (best - i > 1)
             snprintf(more, sizeof more, " (and %zu more that follow%s)", best - i - 1, best - i == 2 ? "s" : "");
         if (i == 0)
-            plan_warn(&answer->warnings, "%s memory on %s takes as long as %s on %s%s within the error of both times: it goes first, because it is nearer or plainer",
+            warnings_add(&answer->warnings, "%s memory on %s takes as long as %s on %s%s within the error of both times: it goes first, because it is nearer or plainer",
                       memkind_names[nearest.place.kind], graph_place(snap->graph, nearest.place.memory)->name, memkind_names[option[i].place.kind],
                       graph_place(snap->graph, option[i].place.memory)->name, more);
         memmove(&option[i + 1], &option[i], (best - i) * sizeof *option);

@@ -1,3 +1,5 @@
+#include "evidence.h"
+#include "locality.h"
 #include "plan_alloc_work.h"
 
 #include <math.h>
@@ -7,6 +9,7 @@
 #include "plan_alloc_order.h"
 #include "plan_move.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 static const char *name_of(const struct alloc_work *work, place_id id) { return graph_place(work->snap->graph, id)->name; }
 
@@ -39,7 +42,7 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
     if (!work->has_cores)
         return BERTH_OK;
     if (numa == PLACE_NONE) /* managed memory that a gpu has comes to the host's */
-        numa = plan_numa(work->snap->graph, option->place.gpu);
+        numa = locality_numa(work->snap->graph, option->place.gpu);
     if (numa == PLACE_NONE) {
         *total = memtime_unknown();
         return BERTH_OK;
@@ -52,7 +55,7 @@ static enum berth_code add_cores(struct alloc_work *work, const struct alloc_opt
         for (size_t i = 0; i < work->use_count; i++)
             option->part[i] = work->use[i].gpu == PLACE_NONE ? work->cores.part[i] : option->part[i];
         for (size_t i = 0; i < work->cores.why_count; i++)
-            if (!plan_evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
+            if (!evidence_add(basis->evidence, basis->start, basis->evidence->item[work->cores.why + i]))
                 return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     }
     basis->at_least = work->cores.at_least;
@@ -170,7 +173,7 @@ static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *o
     option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
     *total = memtime_sum(*total, setup);
     if (stands)
-        plan_warn(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
+        warnings_add(basis->warnings, "what it takes to allocate %s memory was not measured: first touch stands for it", memkind_names[option->place.kind]);
     return memrate_cite(basis, v, err);
 }
 
@@ -194,8 +197,8 @@ static double distance_of(const struct alloc_work *work, place_id at, place_id m
     if (graph_place(work->snap->graph, at)->kind == PLACE_GPU && is_own(&work->answer.node, at, memory))
         return -1;
     place_id owner = memkind_owner(&work->answer.node, memory);
-    double distance = plan_distance(work->snap, at, memory);
-    return owner == PLACE_NONE || owner == memory ? distance : fmin(distance, plan_distance(work->snap, at, owner));
+    double distance = locality_distance(work->snap, at, memory);
+    return owner == PLACE_NONE || owner == memory ? distance : fmin(distance, locality_distance(work->snap, at, owner));
 }
 
 /* What a half prediction rested on supports nothing; the order rests on the distance. */
@@ -208,9 +211,9 @@ static enum berth_code take_back(struct alloc_work *work, struct alloc_option *o
     work->cores.numa = PLACE_NONE;
     option->by_links = option->by_least = option->by_other = option->by_start = false;
     option->linked = 0;
-    place_id numa = at != PLACE_NONE ? plan_numa(work->snap->graph, at) : PLACE_NONE;
-    const struct value *stated = numa != PLACE_NONE ? plan_numa_distance(work->snap, numa, option->place.memory) : NULL;
-    if (stated != NULL && !plan_evidence_add(&answer->evidence, option->why, stated))
+    place_id numa = at != PLACE_NONE ? locality_numa(work->snap->graph, at) : PLACE_NONE;
+    const struct value *stated = numa != PLACE_NONE ? locality_numa_distance(work->snap, numa, option->place.memory) : NULL;
+    if (stated != NULL && !evidence_add(&answer->evidence, option->why, stated))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;
 }
@@ -246,9 +249,9 @@ static enum berth_code price(struct alloc_work *work, struct alloc_option *optio
         code = take_back(work, option, warnings, at, err);
     char free_now[PLAN_TEXT_SIZE];
     if (plan_alloc_is_short(option, work->request->bytes))
-        plan_warn(&answer->warnings, "%s has %s free now: less than asked for", name_of(work, option->place.memory), plan_text_size((double)option->free_bytes, free_now));
+        warnings_add(&answer->warnings, "%s has %s free now: less than asked for", name_of(work, option->place.memory), plan_text_size((double)option->free_bytes, free_now));
     else if (plan_alloc_had_less(option, work->request->bytes))
-        plan_warn(&answer->warnings, "%s had at most %s free when its driver was asked last (free_at_s): less than asked for", name_of(work, option->place.memory),
+        warnings_add(&answer->warnings, "%s had at most %s free when its driver was asked last (free_at_s): less than asked for", name_of(work, option->place.memory),
                   plan_text_size((double)option->free_bytes, free_now));
     option->why_count = answer->evidence.count - option->why;
     return code;

@@ -9,6 +9,7 @@
 #include "plan_ends.h"
 #include "plan_text.h"
 #include "resource_structure.h"
+#include "warnings.h"
 
 #define LIST_SIZE   112 /* of a warning, the names */
 #define NAME_SIZE   48
@@ -84,62 +85,62 @@ static size_t list(const struct alloc_work *work, concerns is, unsigned kind, ch
 
 static void warn_of_floors(struct alloc_work *work)
 {
-    struct plan_warnings *warnings = &work->answer.warnings;
+    struct warnings *warnings = &work->answer.warnings;
     char text[LIST_SIZE];
     if (list(work, is_floor, MEMRATE_FLOOR_CORES, text) > 0)
-        plan_warn(warnings, "what these cores get of %s was not measured: no more than what those next to it do (why; berth probe measures it)", text);
+        warnings_add(warnings, "what these cores get of %s was not measured: no more than what those next to it do (why; berth probe measures it)", text);
     if (list(work, is_floor, MEMRATE_FLOOR_RANDOM, text) > 0)
-        plan_warn(warnings, "how long a random access to %s takes was not measured: it counts as a stream, which is faster (berth probe measures it)", text);
+        warnings_add(warnings, "how long a random access to %s takes was not measured: it counts as a stream, which is faster (berth probe measures it)", text);
     if (list(work, is_floor, MEMRATE_FLOOR_MOVES, text) > 0)
-        plan_warn(warnings, "what it costs when managed memory moves to and from %s was not measured: it is not counted (berth probe --full measures it)", text);
+        warnings_add(warnings, "what it costs when managed memory moves to and from %s was not measured: it is not counted (berth probe --full measures it)", text);
     if (list(work, is_floor, MEMRATE_FLOOR_START, text) > 0)
-        plan_warn(warnings, "what starting a kernel that uses %s costs was not measured: the time of so few bytes is at least this", text);
+        warnings_add(warnings, "what starting a kernel that uses %s costs was not measured: the time of so few bytes is at least this", text);
     if (list(work, is_floor, MEMRATE_FLOOR_SEVERAL, text) > 0)
-        plan_warn(warnings, "what several gpus do to managed memory on %s is not known: each counts as having it as its own", text);
+        warnings_add(warnings, "what several gpus do to managed memory on %s is not known: each counts as having it as its own", text);
 }
 
 static void warn_of_times(struct alloc_work *work)
 {
-    struct plan_warnings *warnings = &work->answer.warnings;
+    struct warnings *warnings = &work->answer.warnings;
     char text[LIST_SIZE];
     size_t unpredicted = 0;
     if (list(work, is_by_links, MEMKIND_SYSTEM, text) > 0)
-        plan_warn(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
+        warnings_add(warnings, "how fast gpus use %s was not measured: the rate that their links are said to have stands for it", text);
     if (list(work, is_by_least, MEMKIND_SYSTEM, text) > 0)
-        plan_warn(warnings, "how fast gpus use %s was not measured: taken as no faster than what is known of such, whatever their links are said to carry (why)", text);
+        warnings_add(warnings, "how fast gpus use %s was not measured: taken as no faster than what is known of such, whatever their links are said to carry (why)", text);
     if (list(work, is_by_start, MEMKIND_SYSTEM, text) > 0)
-        plan_warn(warnings, "what starting kernels that use %s costs was not measured of just these: what it is of others of the same gpu stands for it", text);
+        warnings_add(warnings, "what starting kernels that use %s costs was not measured of just these: what it is of others of the same gpu stands for it", text);
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_bounded, kind, text) > 0)
-            plan_warn(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,
+            warnings_add(warnings, "how fast a gpu uses its own memory is not known of %s: %s memory there goes before what is no faster (berth probe measures it)", text,
                       memkind_names[kind]);
     warn_of_floors(work);
     for (size_t i = 0; i < work->answer.count; i++)
         unpredicted += is_unpredicted(&work->answer.option[i], work->answer.option[i].place.kind);
     if (unpredicted == work->answer.count) {
-        plan_warn(warnings, "nothing known predicts these times: the order is by distance alone (berth probe measures what there is to know)");
+        warnings_add(warnings, "nothing known predicts these times: the order is by distance alone (berth probe measures what there is to know)");
         return;
     }
     for (enum memkind kind = 0; kind < MEMKIND_COUNT; kind++)
         if (list(work, is_unpredicted, kind, text) > 0)
-            plan_warn(warnings, "nothing known predicts the time of %s memory on %s: it stands by distance", memkind_names[kind], text);
+            warnings_add(warnings, "nothing known predicts the time of %s memory on %s: it stands by distance", memkind_names[kind], text);
 }
 
 /* Of a processor's memory: of a gpu's, nothing has to be touched. */
 static void warn_of_setup(struct alloc_work *work)
 {
-    struct plan_warnings *warnings = &work->answer.warnings;
+    struct warnings *warnings = &work->answer.warnings;
     bool are_several = false;
     for (size_t i = 0; i < work->use_count; i++)
         are_several |= work->use[i].gpu == PLACE_NONE && work->use[i].who.cores > 1;
     if (work->with_setup > 0 && are_several)
-        plan_warn(warnings, "what first touch costs was measured with one thread (why): several that touch the memory first take less time");
+        warnings_add(warnings, "what first touch costs was measured with one thread (why): several that touch the memory first take less time");
     if (work->with_setup > 0 && work->without_setup > 0)
-        plan_warn(warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
+        warnings_add(warnings, "what first touch costs was not measured of every memory: it is counted where it was (why)");
     else if (work->without_setup > 0 && work->allocator != PLACE_NONE)
-        plan_warn(warnings, "what first touch and pinning of host memory cost was not measured (berth probe --full does): no time here has it");
+        warnings_add(warnings, "what first touch and pinning of host memory cost was not measured (berth probe --full does): no time here has it");
     else if (work->without_setup > 0)
-        plan_warn(warnings, "what touching memory for the first time costs was not measured: no time here has it");
+        warnings_add(warnings, "what touching memory for the first time costs was not measured: no time here has it");
 }
 
 /* What a gpu that uses the buffer has to the gpu in whose memory it may be. */
@@ -155,7 +156,7 @@ static void warn_of_down(struct alloc_work *work)
             char down[2][PLAN_ENDS_DOWN_SIZE];
             size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by ? plan_ends_down_between(graph, by, of, down) : 0;
             for (size_t k = 0; k < count; k++)
-                plan_warn(&work->answer.warnings, "%s: what is known of it may be from before", down[k]);
+                warnings_add(&work->answer.warnings, "%s: what is known of it may be from before", down[k]);
         }
 }
 
@@ -271,7 +272,7 @@ static void say_part(const struct alloc_work *work, const struct alloc_option *f
 /* "device memory on gpu0 takes 3.64 ms, device memory on gpu1 45.7 ms, 12.6 times as long: gpu0 at 4.72 TB/s against 376 GB/s". How many times a lower bound is of another is no matter of fact. */
 static void say_predicted(struct alloc_work *work, const struct alloc_option *first, const struct alloc_option *second)
 {
-    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[PLAN_WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
+    char a[PLAN_TEXT_SIZE], b[PLAN_TEXT_SIZE], ours[NAME_SIZE], theirs[NAME_SIZE], part[WARNING_LENGTH] = "", times[PLAN_TEXT_SIZE + 32] = "";
     double ratio = time_of(second) / time_of(first);
     bool is_alike = fabs(ratio - 1) <= LIKE, looks_alike = strcmp(print_time(a, time_of(first)), print_time(b, time_of(second))) == 0;
     if (is_alike && first->at_least == second->at_least)
@@ -280,7 +281,7 @@ static void say_predicted(struct alloc_work *work, const struct alloc_option *fi
         snprintf(times, sizeof times, ratio < 1000 ? ", %s%.3g times as long" : ", %s%.0f times as long", bound(second), ratio);
     if (!is_alike)
         say_part(work, first, second, part, sizeof part);
-    plan_warn(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
+    warnings_add(&work->answer.reasons, "%s takes %s%s, %s %s%s%s%s", name_option(work, first, ours), bound(first), print_time(a, time_of(first)), name_option(work, second, theirs),
               bound(second), print_time(b, time_of(second)), times, part);
 }
 
@@ -307,18 +308,18 @@ static void say_near(struct alloc_work *work, const struct alloc_option *first)
         bytes += bytes_of(&work->use[i]);
     bool is_own = first->distance < 0;
     if (bytes <= work->most.bytes) { /* nobody else uses it */
-        plan_warn(&work->answer.reasons, "%s is %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the gpu's own" : "nearest to who uses the buffer most");
+        warnings_add(&work->answer.reasons, "%s is %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the gpu's own" : "nearest to who uses the buffer most");
         return;
     }
     plan_text_sizes(work->most.bytes, bytes, most, all);
     snprintf(who, sizeof who, "%s, which uses the buffer most%s (%s of %s)", name_of(work, work->most.at), work->most.is_shared ? ", first of equals" : "", most, all);
-    plan_warn(&work->answer.reasons, "%s is %s %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
+    warnings_add(&work->answer.reasons, "%s is %s %s; nothing known predicts its time", name_option(work, first, ours), is_own ? "the own memory of" : "nearest to", who);
 }
 
 static void say_why(struct alloc_work *work)
 {
     const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
-    struct plan_warnings *reasons = &work->answer.reasons;
+    struct warnings *reasons = &work->answer.reasons;
     char ours[NAME_SIZE], theirs[NAME_SIZE], number[PLAN_TEXT_SIZE];
     const struct alloc_option *faster = passed_over(work);
     if (faster != NULL && faster != second)
@@ -326,7 +327,7 @@ static void say_why(struct alloc_work *work)
     if (time_of(first) > 0 && second != NULL)
         say_predicted(work, first, second);
     else if (first->unmeasured != 0 && second != NULL)
-        plan_warn(reasons, "%s is the gpu's own, of which no figure is known, and which nothing farther is faster than: %s takes %s", name_option(work, first, ours),
+        warnings_add(reasons, "%s is the gpu's own, of which no figure is known, and which nothing farther is faster than: %s takes %s", name_option(work, first, ours),
                   name_option(work, second, theirs), print_time(number, time_of(second)));
     else if (isnan(time_of(first)) && !isnan(first->distance))
         say_near(work, first);
@@ -349,7 +350,7 @@ static void say_behind(struct alloc_work *work)
     if (more > 0)
         snprintf(others, sizeof others, " (and %zu more)", more);
     if (least != NULL)
-        plan_warn(&work->answer.reasons, "%s%s takes at least %s: it stands behind, because what comes on top of that is not known", name_option(work, least, name), others,
+        warnings_add(&work->answer.reasons, "%s%s takes at least %s: it stands behind, because what comes on top of that is not known", name_option(work, least, name), others,
                   print_time(number, time_of(least)));
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "allowed.h"
+#include "evidence.h"
 #include "gpu.h"
 #include "plan_bind_across.h"
 #include "plan_bind_away.h"
@@ -17,6 +19,7 @@
 #include "plan_bind_stream.h"
 #include "plan_bind_traffic.h"
 #include "plan_ends.h"
+#include "warnings.h"
 
 #define WHY_MAX 6 /* numbers that are cited */
 
@@ -65,7 +68,7 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name, plan_ends_cut_text(work->snap->graph, work->gpus.cut));
     if (each == 1 && available > 0)
         snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share", (tasks - 1) / available + 1);
-    return plan_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s%s", tasks,
+    return err_not_enough(err, "gpus", needed, available, "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64 "; allowed and there: %s%s%s", tasks,
                            tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", tasks == 1 ? "" : " each", shared, tasks == 1 ? "s" : "", needed, there, lost, hint);
 }
 
@@ -95,7 +98,7 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
     const char *why = request->allowed->gpus_claimed ? "others have claimed all that are allowed (berth claims lists by whom)" : "none is allowed (allowed.gpus)";
     if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
         return err_set(err, BERTH_NOTHING_ALLOWED, "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none", there, plural, is, why, names);
-    plan_warn(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there, plural, is, why);
+    warnings_add(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there, plural, is, why);
     return BERTH_OK;
 }
 
@@ -138,7 +141,7 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     if (has_traffic)
         code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer, &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        plan_warn(&answer->warnings, "%s alone decided: no choice of gpus is known in all of its transfers", work->traffic.is_placed ? "structure" : "locality");
+        warnings_add(&answer->warnings, "%s alone decided: no choice of gpus is known in all of its transfers", work->traffic.is_placed ? "structure" : "locality");
     if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
         code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer, err);
     return code;
@@ -202,7 +205,7 @@ static bool has_other_memory(const struct work *work)
     const struct graph *graph = work->snap->graph;
     size_t count = 0;
     for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1))
-        count += plan_allows_memory(work->request->allowed, n) && graph_place(graph, n)->capacity_bytes != 0;
+        count += allowed_has_memory(work->request->allowed, n) && graph_place(graph, n)->capacity_bytes != 0;
     return !isnan(work->answer.predicted.time_ns) && count > 1;
 }
 
@@ -217,7 +220,7 @@ static void judge(struct work *work)
         answer->gap = 0;
     }
     if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
-        plan_warn(&answer->reasons, "not proven to be the best: of tasks without gpus only few orders of cores are weighed, the launcher's own among them, each task with the memory next to its cores");
+        warnings_add(&answer->reasons, "not proven to be the best: of tasks without gpus only few orders of cores are weighed, the launcher's own among them, each task with the memory next to its cores");
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
@@ -233,10 +236,10 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         return code;
     int64_t cores = (int64_t)work->cores.count;
     if (request->tasks > cores)
-        return plan_not_enough(err, "cores", request->tasks, cores, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
+        return err_not_enough(err, "cores", request->tasks, cores, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
                                request->tasks, cores);
     if (!request->allowed->given)
-        plan_warn(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
+        warnings_add(&answer->warnings, "the request does not say where it comes from (allowed): the whole node is meant");
     answer->task_count = (size_t)request->tasks;
     answer->task = calloc(answer->task_count + 1, sizeof *answer->task);
     if (answer->task == NULL)
@@ -257,7 +260,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);
     if (code == BERTH_OK)
-        plan_evidence_few(&answer->evidence, places, WHY_MAX);
+        evidence_few(&answer->evidence, places, WHY_MAX);
     if (code == BERTH_OK)
         judge(work);
     return code;
@@ -283,7 +286,7 @@ void plan_bind_done(struct bind_answer *answer)
     free(answer->task);
     free(answer->gpu);
     free(answer->nic);
-    plan_evidence_done(&answer->evidence);
+    evidence_done(&answer->evidence);
     answer->task = NULL;
     answer->gpu = answer->nic = NULL;
 }

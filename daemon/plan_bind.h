@@ -5,10 +5,16 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "allowed.h"
+#include "cpuset.h"
+#include "err.h"
+#include "evidence.h"
+#include "graph.h"
 #include "plan_load.h"
 #include "plan_traffic.h"
 #include "runtime_variables.h"
+#include "snapshot.h"
+#include "warnings.h"
 
 struct bind_request {
     int64_t tasks;
@@ -42,9 +48,9 @@ struct bind_answer {
     char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing is shared */
     bool is_proven;      /* nothing is predicted to take less, or there was nothing to choose */
     double gap;          /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
-    struct plan_evidence evidence;
-    struct plan_warnings reasons; /* sentences: what decided */
-    struct plan_warnings warnings;
+    struct evidence evidence;
+    struct warnings reasons; /* sentences: what decided */
+    struct warnings warnings;
 };
 
 /* Fails with INVALID_PARAMETER naming it, NOT_ENOUGH (gpus, cores, threads of a core), NOTHING_ALLOWED, UNAVAILABLE

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "locality.h"
+#include "warnings.h"
+
 #define NAMES_MAX 3  /* of NUMA nodes in a row */
 #define LIST_SIZE 80 /* of their names */
 
@@ -32,8 +35,8 @@ static struct across find(const struct graph *graph, const struct bind_cores *co
         const struct bind_core *core = &cores->core[i];
         if (!cpuset_intersects(&core->use, cpus))
             continue;
-        place_id package = plan_above(graph, core->id, PLACE_PACKAGE);
-        add_numa(&across, plan_numa(graph, core->id));
+        place_id package = locality_above(graph, core->id, PLACE_PACKAGE);
+        add_numa(&across, locality_numa(graph, core->id));
         across.several_packages |= any && package != across.package;
         across.several_groups |= any && core->group != group;
         across.package = any ? across.package : package;
@@ -61,7 +64,7 @@ static bool tells_of_groups(const struct bind_cores *cores, const struct bind_co
 }
 
 void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus, int64_t each,
-                      struct plan_warnings *warnings)
+                      struct warnings *warnings)
 {
     const struct graph *graph = snap->graph;
     bool told = tells_of_groups(cores, request, each), packages = false;
@@ -71,7 +74,7 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
         struct across across = find(graph, cores, &cpus[t]);
         if (across.numas <= 1) {
             if (told && across.several_groups)
-                plan_warn_task(warnings, t, "no llc has enough free cores for it: they come from several");
+                warnings_add_task(warnings, t, "no llc has enough free cores for it: they come from several");
             continue;
         }
         if (count++ == 0) {
@@ -83,6 +86,6 @@ void plan_bind_across(const struct snapshot *snap, const struct bind_cores *core
     if (count > 1)
         snprintf(more, sizeof more, ", and of %zu more tasks", count - 1);
     if (count > 0)
-        plan_warn(warnings, "the cores of task %zu are in several NUMA nodes (%s)%s%s: memory is that of one, and far from the others", first, names, more,
+        warnings_add(warnings, "the cores of task %zu are in several NUMA nodes (%s)%s%s: memory is that of one, and far from the others", first, names, more,
                   packages ? ", of several packages" : "");
 }

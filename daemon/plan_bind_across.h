@@ -5,8 +5,9 @@
  */
 #pragma once
 #include "plan_bind_cores.h"
+#include "warnings.h"
 
 /* Warns of tasks whose cores lie in several NUMA nodes, whoever chose their number; and, without gpus, of those in several llcs of one, where cores_per_task were asked for, or
  * an llc is as large. cores: as plan_bind_cores left them; cpus: what it gave each task, in the order of the answer; each: cores a task. */
 void plan_bind_across(const struct snapshot *snap, const struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus, int64_t each,
-                      struct plan_warnings *warnings);
+                      struct warnings *warnings);

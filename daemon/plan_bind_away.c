@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "locality.h"
+#include "warnings.h"
+
 #define SAID_MAX    3 /* reasons */
 #define REASON_SIZE 110
 #define NAMES_MAX   3 /* of one kind in a row */
@@ -105,7 +108,7 @@ static void put_reason(const struct counts *counts, char *text, size_t size)
 /* Tasks that have the same reason share a line, as long as it has room. */
 static void say(struct work *work, size_t task, const struct counts *counts)
 {
-    char gpus[40] = "", used[60] = "", own[60] = "", reason[REASON_SIZE], item[PLAN_WARNING_LENGTH];
+    char gpus[40] = "", used[60] = "", own[60] = "", reason[REASON_SIZE], item[WARNING_LENGTH];
     size_t i = 0;
     put_gpus(work, task, gpus, sizeof gpus);
     put_groups(work, work->used, used, sizeof used);
@@ -132,16 +135,16 @@ static void say(struct work *work, size_t task, const struct counts *counts)
     }
 }
 
-static void warn(const struct work *work, struct plan_warnings *warnings)
+static void warn(const struct work *work, struct warnings *warnings)
 {
     for (size_t i = 0; i < work->said_count; i++) {
         char more[40] = "";
         if (work->said[i].more > 0)
             snprintf(more, sizeof more, "; and %zu more", work->said[i].more);
-        plan_warn(warnings, "%s: %s%s", work->said[i].reason, work->said[i].items, more);
+        warnings_add(warnings, "%s: %s%s", work->said[i].reason, work->said[i].items, more);
     }
     if (work->unsaid > 0)
-        plan_warn(warnings, "cores are away from their gpus in %zu more tasks", work->unsaid);
+        warnings_add(warnings, "cores are away from their gpus in %zu more tasks", work->unsaid);
 }
 
 static enum berth_code compare(struct work *work, const struct cpuset *cpus, struct berth_err *err)
@@ -167,13 +170,13 @@ static enum berth_code compare(struct work *work, const struct cpuset *cpus, str
 }
 
 enum berth_code plan_bind_away(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request, const struct cpuset *cpus,
-                               struct plan_warnings *warnings, struct berth_err *err)
+                               struct warnings *warnings, struct berth_err *err)
 {
     struct work work = {.snap = snap, .request = request, .usable = cores};
     struct cpuset node;
     if (request->gpus_per_task == 0)
         return BERTH_OK;
-    plan_node_cpus(snap->graph, &node);
+    locality_cpus(snap->graph, &node);
     enum berth_code code = plan_bind_cores_init(snap->graph, &node, 0, &work.all, err);
     if (code != BERTH_OK)
         return code;

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence.h"
+#include "locality.h"
 #include "memkind.h"
 #include "plan_bind_hand.h"
 #include "plan_bind_share.h"
+#include "warnings.h"
 
 /* Measured rates to a gpu that differ by less than this are the same: then structure decides. */
 #define SAME_RATE 1.05
@@ -52,11 +55,11 @@ static enum berth_code compare_groups(struct hand *hand, const struct memkind_no
     for (size_t i = 0; i < request->tasks * request->gpus_per_task; i++) {
         place_id gpu = request->gpus[i];
         const struct value *best = memkind_is_one(memories, gpu) ? NULL : best_rate(hand, gpu); /* a copy within one memory is slow, and nobody needs it */
-        if (best != NULL && !plan_evidence_add(hand->evidence, 0, best))
+        if (best != NULL && !evidence_add(hand->evidence, 0, best))
             return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
         for (size_t g = 0; g < hand->cores->group_count; g++) {
             const struct bind_group *group = &hand->cores->group[g];
-            struct nearness near = {1, plan_distance(hand->snap, gpu, group->place)};
+            struct nearness near = {1, locality_distance(hand->snap, gpu, group->place)};
             if (best != NULL) {
                 double ratio = best->value / rate_to(hand->snap, group->numa, gpu)->value;
                 near.slowness = ratio > SAME_RATE ? ratio : 1;
@@ -89,12 +92,12 @@ static enum berth_code find_nearness(struct hand *hand, struct berth_err *err)
 enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err)
 {
     struct bind_cores_request request = {.tasks = 1, .gpus = gpus, .gpus_per_task = count};
-    struct plan_evidence unsaid = {0};
+    struct evidence unsaid = {0};
     struct hand hand = {.snap = snap, .cores = cores, .request = &request, .evidence = &unsaid};
     enum berth_code code = find_nearness(&hand, err);
     for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++)
         ret[g] = plan_bind_hand_is_nearest(&hand, 0, g);
-    plan_evidence_done(&unsaid);
+    evidence_done(&unsaid);
     free(hand.near);
     free(hand.nearest);
     return code;
@@ -129,7 +132,7 @@ static void say_share(const struct hand *hand, const struct bind_share *share)
         return;
     if (share->short_count > 1)
         snprintf(more, sizeof more, " and of %zu more tasks", share->short_count - 1);
-    plan_warn(hand->warnings, "%" PRId64 " core%s a task: there %s %" PRId64 " next to the gpus of task %zu (%s)%s; the others would have %" PRId64 " each (cores_per_task says how many all get)", share->each,
+    warnings_add(hand->warnings, "%" PRId64 " core%s a task: there %s %" PRId64 " next to the gpus of task %zu (%s)%s; the others would have %" PRId64 " each (cores_per_task says how many all get)", share->each,
               share->each == 1 ? "" : "s", share->short_cores == 1 ? "is" : "are", share->short_cores, share->short_task, gpu, more, share->others);
 }
 
@@ -159,7 +162,7 @@ static void keep_in_numas(const struct hand *hand, int64_t *each)
     if (less == all || less < all * NUMA_SHARE)
         return;
     *each = less;
-    plan_warn(hand->warnings, "%u cores a task, not %u: so each task's cores are in one NUMA node "
+    warnings_add(hand->warnings, "%u cores a task, not %u: so each task's cores are in one NUMA node "
               "(cores_per_task says how many all get)", less, all);
 }
 
@@ -337,7 +340,7 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     const struct bind_cores_request *request = hand->request;
     int64_t available = (int64_t)hand->cores->count, tasks = (int64_t)request->tasks;
     if (tasks > available)
-        return plan_not_enough(err, "cores", tasks, available, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed", tasks, available);
+        return err_not_enough(err, "cores", tasks, available, "%" PRId64 " tasks need a core each; %" PRId64 " are allowed", tasks, available);
     enum berth_code code = find_nearness(hand, err);
     if (code != BERTH_OK)
         return code;
@@ -346,7 +349,7 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
     if (code != BERTH_OK)
         return code;
     if (each > available / tasks)
-        return plan_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
+        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks, available,
                                "%" PRId64 " task%s of %" PRId64 " core%s %s not fit on the %" PRId64 " that %s allowed", tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
                                tasks == 1 ? "does" : "do", available, available == 1 ? "is" : "are");
     for (size_t t = 0; t < request->tasks; t++)
@@ -364,7 +367,7 @@ static enum berth_code hand_out(struct hand *hand, int64_t *ret_cores, struct be
 }
 
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
-                                struct plan_evidence *evidence, struct plan_warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
+                                struct evidence *evidence, struct warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
                                 struct berth_err *err)
 {
     struct hand hand = {.snap = snap, .cores = cores, .request = request, .evidence = evidence, .warnings = warnings};

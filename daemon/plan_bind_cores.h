@@ -4,7 +4,9 @@
  * Pure; any thread.
  */
 #pragma once
+#include "evidence.h"
 #include "plan_bind_usable.h"
+#include "warnings.h"
 
 /* Which groups are nearest to a task with these gpus, at least one: a flag by group. NO_MEMORY. */
 enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, struct bind_cores *cores, const place_id *gpus, size_t count, bool *ret, struct berth_err *err);
@@ -15,5 +17,5 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, struct bind_c
 /* Takes cores for each task: cpus in ret_cpus (one for each task), cores a task in ret_cores. Without gpus, tasks come in the order of their
  * cores. Of cores away from gpus, or far from each other, nothing is said here: plan_bind_away, plan_bind_across. NOT_ENOUGH cores, NO_MEMORY. */
 enum berth_code plan_bind_cores(const struct snapshot *snap, struct bind_cores *cores, const struct bind_cores_request *request,
-                                struct plan_evidence *evidence, struct plan_warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
+                                struct evidence *evidence, struct warnings *warnings, struct cpuset *ret_cpus, int64_t *ret_cores,
                                 struct berth_err *err);

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "gpu.h"
+#include "locality.h"
 #include "plan_ends.h"
+#include "warnings.h"
 
 struct work {
     const struct snapshot *snap;
@@ -22,21 +25,21 @@ static int compare_places(const void *a, const void *b, void *arg)
     return (x > y) - (x < y);
 }
 
-enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err)
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct warnings *warnings, struct bind_gpus *ret, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;
     struct bind_gpus gpus = {.gpu = calloc(graph_count(graph, PLACE_GPU) + 1, sizeof *gpus.gpu), .lost = PLACE_NONE, .cut = PLACE_NONE};
     if (gpus.gpu == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
-        if (!plan_allows_gpu(allowed, g))
+        if (!allowed_has_gpu(allowed, g))
             continue;
         if (plan_ends_is_lost(snap, g)) {
             gpus.lost = g;
-            plan_warn(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
+            warnings_add(warnings, "%s is left out: it is lost, and must be reset, or the node started again", graph_place(graph, g)->name);
         } else if (gpu_is_cut(graph, g)) {
             gpus.cut = g;
-            plan_warn(warnings, "%s is left out: it %s", graph_place(graph, g)->name, plan_ends_cut_text(graph, g));
+            warnings_add(warnings, "%s is left out: it %s", graph_place(graph, g)->name, plan_ends_cut_text(graph, g));
         } else {
             gpus.gpu[gpus.count++] = g;
         }
@@ -70,10 +73,10 @@ void plan_bind_gpus_done(struct bind_gpus *gpus)
 static unsigned taken_beside(const struct work *work, place_id gpu, enum place_kind kind)
 {
     const struct graph *graph = work->snap->graph;
-    place_id mine = kind == PLACE_NUMA ? plan_numa(graph, gpu) : plan_above(graph, gpu, kind);
+    place_id mine = kind == PLACE_NUMA ? locality_numa(graph, gpu) : locality_above(graph, gpu, kind);
     unsigned count = 0;
     for (size_t i = 0; mine != PLACE_NONE && i < work->gpus->count; i++) {
-        place_id other = kind == PLACE_NUMA ? plan_numa(graph, work->gpus->gpu[i]) : plan_above(graph, work->gpus->gpu[i], kind);
+        place_id other = kind == PLACE_NUMA ? locality_numa(graph, work->gpus->gpu[i]) : locality_above(graph, work->gpus->gpu[i], kind);
         count += work->taken[i] && other == mine;
     }
     return count;
@@ -117,9 +120,9 @@ static double widest_link(const struct graph *graph, place_id a, place_id b)
 static struct score score_next(const struct work *work, place_id first, place_id gpu)
 {
     const struct graph *graph = work->snap->graph;
-    place_id module = plan_above(graph, first, PLACE_MODULE);
-    bool same_module = module != PLACE_NONE && plan_above(graph, gpu, PLACE_MODULE) == module;
-    return (struct score){{plan_ends_is_off_switches(graph, gpu), !same_module, -widest_link(graph, first, gpu), plan_distance(work->snap, first, gpu), 0}};
+    place_id module = locality_above(graph, first, PLACE_MODULE);
+    bool same_module = module != PLACE_NONE && locality_above(graph, gpu, PLACE_MODULE) == module;
+    return (struct score){{plan_ends_is_off_switches(graph, gpu), !same_module, -widest_link(graph, first, gpu), locality_distance(work->snap, first, gpu), 0}};
 }
 
 static place_id take_gpu(struct work *work, place_id first)

@@ -4,8 +4,10 @@
  * Pure; any thread.
  */
 #pragma once
+#include "allowed.h"
 #include "plan_bind.h"
 #include "plan_bind_cores.h"
+#include "warnings.h"
 
 /* Those that may be used. */
 struct bind_gpus {
@@ -16,7 +18,7 @@ struct bind_gpus {
 };
 
 /* Without those that were lost or are cut into slices, of which a warning says so. NO_MEMORY. */
-enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct plan_warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
+enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct allowed *allowed, struct warnings *warnings, struct bind_gpus *ret, struct berth_err *err);
 
 /* "gpu0-gpu3, gpu6", "no gpu"; cut where it does not fit. */
 void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text, size_t size);

@@ -4,12 +4,14 @@
  * Pure; any thread.
  */
 #pragma once
+#include "evidence.h"
 #include "plan_bind_usable.h"
+#include "warnings.h"
 
 /* How near a group is to a task's gpus: less is nearer. */
 struct nearness {
     double slowness; /* measured: how many times slower than the best NUMA node, 1 where not measured or nearly the same */
-    double distance; /* plan_distance */
+    double distance; /* locality_distance */
 };
 
 /* What is done for one request. */
@@ -23,8 +25,8 @@ struct hand {
     size_t *home;          /* by task: a group of the package that has room for all of it, SIZE_MAX none */
     unsigned *reserved;    /* by group: in its package, for tasks whose home that is */
     struct cpuset *cpus;
-    struct plan_evidence *evidence;
-    struct plan_warnings *warnings;
+    struct evidence *evidence;
+    struct warnings *warnings;
 };
 
 /* What a task's cores should not be torn over while one has room for it. */

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "locality.h"
 #include "plan_bind_hand.h"
 
 /* How busy the NUMA node or the package of a group would be with one task more. */
@@ -64,7 +65,7 @@ static size_t nearest_free(const struct hand *hand, size_t task, size_t start, e
     size_t best = SIZE_MAX;
     double nearest = INFINITY;
     for (size_t g = 0; g < cores->group_count; g++) {
-        double distance = plan_distance(hand->snap, cores->group[start].place, cores->group[g].place);
+        double distance = locality_distance(hand->snap, cores->group[start].place, cores->group[g].place);
         bool in_unit = fits == FITS_NOWHERE || plan_bind_hand_in_one(hand, g, start, fits == FITS_NUMA ? UNIT_NUMA : UNIT_PACKAGE);
         if (in_unit && cores->group[g].free > 0 && (distance < nearest || (distance == nearest && plan_bind_hand_goes_before(hand, task, g, best)))) {
             nearest = distance;
@@ -90,7 +91,7 @@ static void take_beside(struct hand *hand, size_t task, size_t start, enum fits 
     size_t best = hand->cores->group[start].free >= hand->missing[task] ? start : SIZE_MAX;
     double nearest = INFINITY;
     for (size_t g = 0; g < hand->cores->group_count && best != start; g++) {
-        double distance = plan_distance(hand->snap, hand->cores->group[start].place, hand->cores->group[g].place);
+        double distance = locality_distance(hand->snap, hand->cores->group[start].place, hand->cores->group[g].place);
         if (hand->cores->group[g].free >= hand->missing[task] && distance < nearest) {
             nearest = distance;
             best = g;

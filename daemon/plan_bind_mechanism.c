@@ -7,6 +7,7 @@
 
 #include "plan_pairs.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 #define NAMED 3 /* transfers, when only some go by kernel */
 
@@ -104,7 +105,7 @@ static void say_some(const struct graph *graph, const struct sort *sort, const c
     char more[40] = "";
     if (sort->count[1] > NAMED)
         snprintf(more, sizeof more, " and %zu more", sort->count[1] - NAMED);
-    plan_warn(&answer->reasons, "%s: %s%s by kernels of the program's own, the other %zu by copy engine", what, names, more, sort->count[0]);
+    warnings_add(&answer->reasons, "%s: %s%s by kernels of the program's own, the other %zu by copy engine", what, names, more, sort->count[0]);
 }
 
 static void say_how(const struct graph *graph, const struct sort *sort, bool peers, const char *instead, struct bind_answer *answer)
@@ -113,12 +114,12 @@ static void say_how(const struct graph *graph, const struct sort *sort, bool pee
     if (sort->count[0] > 0 && sort->count[1] > 0) {
         say_some(graph, sort, what, answer);
     } else if (sort->count[0] > 0) {
-        plan_warn(&answer->reasons, "%s go by copy engine%s", what, instead);
+        warnings_add(&answer->reasons, "%s go by copy engine%s", what, instead);
     } else if (sort->count[1] > 0) {
         const char *name = variable_of(answer, "HSA_ENABLE_SDMA");
         if (peers && *name == '\0')
             name = variable_of(answer, "HSA_ENABLE_PEER_SDMA");
-        plan_warn(&answer->reasons, "%s go by kernel: %s%s%s", what, *name != '\0' ? name : "the program's own, no copy of the runtime's",
+        warnings_add(&answer->reasons, "%s go by kernel: %s%s%s", what, *name != '\0' ? name : "the program's own, no copy of the runtime's",
                   *name != '\0' ? "=0 in the tasks' environment has the runtime do so" : "", instead);
     }
 }
@@ -144,9 +145,9 @@ static void say_engines(struct snapshot *snap, const struct sort *peers, struct 
     if (kernel == NULL || kernel->rate != NULL || pairs == NULL || !plan_pairs_move(snap, pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE, &engine) || engine.rate != NULL || engine.engine == NULL)
         return;
     if (engine.engine->gfx != NULL)
-        plan_warn(&answer->reasons, "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)", engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
+        warnings_add(&answer->reasons, "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)", engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
     else
-        plan_warn(&answer->reasons, "by links alone kernels and copy engines take as long: kernels go first, because the engines of another model of AMD's (gfx90a) are known not to fill such links, and of these nothing is known");
+        warnings_add(&answer->reasons, "by links alone kernels and copy engines take as long: kernels go first, because the engines of another model of AMD's (gfx90a) are known not to fill such links, and of these nothing is known");
 }
 
 /* A kernel that fills a gpu keeps the next one waiting, and both together take twice what is predicted. */
@@ -167,7 +168,7 @@ static bool say_kernels(const struct bind_price *price, const struct graph *grap
     if (gpus > 1)
         snprintf(more, sizeof more, " (%zu gpus have several)", gpus);
     if (gpus > 0)
-        plan_warn(&answer->reasons, "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and the step is longer",
+        warnings_add(&answer->reasons, "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, launched with fewer each, or they take turns and the step is longer",
                   kernels[most], graph_place(graph, most)->name, more);
     free(kernels);
     return true;
@@ -224,9 +225,9 @@ static bool say_order(const struct bind_price *price, struct snapshot *snap, str
     if (!find_order(price, snap, answer->task_count, &meet, &apart))
         return false;
     if (meet && !apart && plan_bind_price_is_round(price))
-        plan_warn(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
+        warnings_add(&answer->reasons, "copies of one gpu go one after the other: task t begins with that to t+1, then to t+2, and so on round; if all begin with the same task's, the step is up to twice as long");
     if (apart && !knows_apart(snap))
-        plan_warn(&answer->warnings, "what copies by one gpu's engines to several gpus at once do to each other was not measured: they count as sharing links and nothing else");
+        warnings_add(&answer->warnings, "what copies by one gpu's engines to several gpus at once do to each other was not measured: they count as sharing links and nothing else");
     return true;
 }
 
@@ -244,7 +245,7 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct
     }
     say_other(by, &peers, answer->predicted.time_ns, other, sizeof other);
     if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
-        plan_warn(&answer->reasons, "copies between gpus and with the host go by copy engine%s", other);
+        warnings_add(&answer->reasons, "copies between gpus and with the host go by copy engine%s", other);
     } else {
         say_how(snap->graph, &peers, true, other, answer);
         say_how(snap->graph, &host, false, "", answer);

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
+#include "evidence.h"
+#include "locality.h"
 #include "memrate.h"
+#include "warnings.h"
 
 struct work {
     const struct snapshot *snap;
@@ -35,7 +39,7 @@ static size_t count_cores(const struct work *work, const struct bind_task *task,
 {
     size_t numas = 0;
     for (size_t i = 0; i < work->cores->count; i++) {
-        place_id numa = plan_numa(work->snap->graph, work->cores->core[i].id);
+        place_id numa = locality_numa(work->snap->graph, work->cores->core[i].id);
         if (numa == PLACE_NONE || !cpuset_intersects(&work->cores->core[i].use, &task->cpus))
             continue;
         numas += homes->cores[numa]++ == 0;
@@ -49,7 +53,7 @@ static place_id home_numa(const struct work *work, size_t gpus, place_id wanted,
 {
     place_id best = PLACE_NONE;
     for (size_t i = 0; i < work->cores->count; i++) {
-        place_id numa = plan_numa(work->snap->graph, work->cores->core[i].id);
+        place_id numa = locality_numa(work->snap->graph, work->cores->core[i].id);
         if (numa == PLACE_NONE || homes->cores[numa] == 0 || homes->cores[numa] * (gpus > 0 ? 2 : 1) < homes->most)
             continue;
         if (best == PLACE_NONE || is_before(homes, numa, best, wanted))
@@ -85,8 +89,8 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
     double least = INFINITY;
     for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
         const struct place *numa = graph_place(graph, n);
-        double distance = home != PLACE_NONE ? plan_distance(snap, home, n) : 0;
-        if (numa->capacity_bytes != 0 && !is_gpu_memory(numa) && plan_allows_memory(allowed, n) && distance < least) {
+        double distance = home != PLACE_NONE ? locality_distance(snap, home, n) : 0;
+        if (numa->capacity_bytes != 0 && !is_gpu_memory(numa) && allowed_has_memory(allowed, n) && distance < least) {
             least = distance;
             best = n;
         }
@@ -95,10 +99,10 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
 }
 
 /* What a task's cores are known to get from one memory, cited in evidence. */
-static enum berth_code rates_of(const struct work *work, const struct accessor *who, place_id memory, struct plan_evidence *evidence,
+static enum berth_code rates_of(const struct work *work, const struct accessor *who, place_id memory, struct evidence *evidence,
                                 struct memrate *ret_latency, struct berth_err *err)
 {
-    struct plan_warnings unsaid = {0}; /* the values say themselves where they come from */
+    struct warnings unsaid = {0}; /* the values say themselves where they come from */
     struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
     struct memrate stream;
     enum berth_code code = memrate_latency(work->snap, who, memory, &basis, ret_latency, err);
@@ -110,13 +114,13 @@ static enum berth_code measured_memory(const struct work *work, const struct acc
                                        struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
-    struct plan_evidence unsaid = {0};
+    struct evidence unsaid = {0};
     struct memrate least, latency;
     place_id best = nearest;
     enum berth_code code = rates_of(work, who, nearest, &unsaid, &least, err);
     for (place_id n = graph_next(graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE; n = graph_next(graph, PLACE_NUMA, n + 1)) {
         const struct place *numa = graph_place(graph, n);
-        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) || !plan_allows_memory(work->allowed, n))
+        if (n == nearest || numa->capacity_bytes == 0 || is_gpu_memory(numa) || !allowed_has_memory(work->allowed, n))
             continue;
         code = rates_of(work, who, n, &unsaid, &latency, err);
         if (code == BERTH_OK && latency.high < least.low) {
@@ -124,7 +128,7 @@ static enum berth_code measured_memory(const struct work *work, const struct acc
             best = n;
         }
     }
-    plan_evidence_done(&unsaid);
+    evidence_done(&unsaid);
     if (code == BERTH_OK)
         *ret_memory = best;
     return code;
@@ -137,7 +141,7 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
     struct memrate latency;
     task->memory = plan_bind_memory_nearest(work->snap, work->allowed, home);
     if (task->memory == PLACE_NONE) {
-        plan_warn(&answer->warnings, "no memory is named: this node has no NUMA node with memory that is allowed");
+        warnings_add(&answer->warnings, "no memory is named: this node has no NUMA node with memory that is allowed");
         return BERTH_OK;
     }
     enum berth_code code = memrate_cores(work->snap->graph, &task->cpus, &who, err);
@@ -151,7 +155,7 @@ static enum berth_code choose(const struct work *work, size_t t, place_id home, 
         char text[120];
         snprintf(text, sizeof text, "memory of %s is used, as %s next to its cores has none, is not allowed or is slower", graph_place(work->snap->graph, task->memory)->name,
                  graph_place(work->snap->graph, home)->name);
-        plan_warn_task(&answer->warnings, t, text);
+        warnings_add_task(&answer->warnings, t, text);
     }
     return code;
 }

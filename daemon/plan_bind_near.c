@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "locality.h"
+#include "warnings.h"
+
 #define SAID_MAX  3 /* tasks, one sentence each; the others are counted */
 #define TEXT_SIZE 120
 #define NAMES_MAX 3
@@ -27,7 +30,7 @@ static void put_groups(const struct snapshot *snap, const struct bind_cores *cor
         else if (used < TEXT_SIZE && n == NAMES_MAX)
             used += (size_t)snprintf(text + used, TEXT_SIZE - used, ", ...");
         for (size_t g = 0; g < gpus; g++) {
-            double distance = plan_distance(snap, task->gpus[g], group->place);
+            double distance = locality_distance(snap, task->gpus[g], group->place);
             if (distance < least) {
                 least = distance;
                 ret_near[0] = task->gpus[g];
@@ -44,8 +47,8 @@ static void put_relation(const struct snapshot *snap, place_id gpu, place_id gro
 {
     const struct graph *graph = snap->graph;
     const struct place *its = graph_place(graph, gpu), *there = graph_place(graph, group);
-    place_id numa = plan_numa(graph, gpu), other = plan_numa(graph, group);
-    const struct value *distance = numa != PLACE_NONE && other != PLACE_NONE ? plan_numa_distance(snap, numa, other) : NULL;
+    place_id numa = locality_numa(graph, gpu), other = locality_numa(graph, group);
+    const struct value *distance = numa != PLACE_NONE && other != PLACE_NONE ? locality_numa_distance(snap, numa, other) : NULL;
     if (its->cpus != NULL && there->cpus != NULL && cpuset_intersects(its->cpus, there->cpus))
         snprintf(text, TEXT_SIZE, ", as %.30s hangs on %.30s", its->name, there->name);
     else if (numa != PLACE_NONE && numa == other)
@@ -56,7 +59,7 @@ static void put_relation(const struct snapshot *snap, place_id gpu, place_id gro
         snprintf(text, TEXT_SIZE, ", the nearest allowed that structure tells of");
 }
 
-static void say_task(const struct snapshot *snap, const struct bind_cores *cores, const struct bind_answer *answer, size_t t, struct plan_warnings *reasons)
+static void say_task(const struct snapshot *snap, const struct bind_cores *cores, const struct bind_answer *answer, size_t t, struct warnings *reasons)
 {
     const struct bind_task *task = &answer->task[t];
     size_t gpus = (size_t)answer->gpus_per_task;
@@ -69,24 +72,24 @@ static void say_task(const struct snapshot *snap, const struct bind_cores *cores
         put_relation(snap, near[0], near[1], relation);
     if (task->memory != PLACE_NONE)
         snprintf(memory, sizeof memory, "; memory of %.30s", graph_place(snap->graph, task->memory)->name);
-    plan_warn(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
+    warnings_add(reasons, "task %zu has %scores of %.80s%s%s", t, names, groups, relation, memory);
 }
 
 void plan_bind_near_say(const struct snapshot *snap, const struct bind_cores *cores, size_t gpus, enum bind_order order, bool is_placed, struct bind_answer *answer)
 {
     size_t tasks = answer->task_count;
     if (order == ORDER_LAUNCHER)
-        plan_warn(&answer->reasons, "tasks have the cores in order: a step takes less so than where the fewest others are for the cores there");
+        warnings_add(&answer->reasons, "tasks have the cores in order: a step takes less so than where the fewest others are for the cores there");
     else if (order == ORDER_PEERS)
-        plan_warn(&answer->reasons, "tasks that send each other bytes are in one llc, else in one NUMA node, as long as they fit; such groups go where the fewest others are");
+        warnings_add(&answer->reasons, "tasks that send each other bytes are in one llc, else in one NUMA node, as long as they fit; such groups go where the fewest others are");
     else if (answer->gpus_per_task == 0)
-        plan_warn(&answer->reasons, "tasks go where the fewest others are for the cores there: the NUMA node first, then the llc");
+        warnings_add(&answer->reasons, "tasks go where the fewest others are for the cores there: the NUMA node first, then the llc");
     else if (is_placed)
-        plan_warn(&answer->reasons, "tasks that send each other bytes have gpus near each other: a link between them, else one switch or module, NUMA node, package; those that copy with the host are spread");
+        warnings_add(&answer->reasons, "tasks that send each other bytes have gpus near each other: a link between them, else one switch or module, NUMA node, package; those that copy with the host are spread");
     else if (tasks * (size_t)answer->gpus_per_task < gpus)
-        plan_warn(&answer->reasons, "not all gpus are needed: each task's first has allowed cores next to it, and is on the module, then in the NUMA node with the fewest taken");
+        warnings_add(&answer->reasons, "not all gpus are needed: each task's first has allowed cores next to it, and is on the module, then in the NUMA node with the fewest taken");
     for (size_t t = 0; t < tasks && t < SAID_MAX; t++)
         say_task(snap, cores, answer, t, &answer->reasons);
     if (tasks > SAID_MAX)
-        plan_warn(&answer->reasons, "%zu more task%s likewise", tasks - SAID_MAX, tasks - SAID_MAX == 1 ? "" : "s");
+        warnings_add(&answer->reasons, "%zu more task%s likewise", tasks - SAID_MAX, tasks - SAID_MAX == 1 ? "" : "s");
 }

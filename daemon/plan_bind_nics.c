@@ -3,17 +3,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "locality.h"
+
 static double distance_of(const struct snapshot *snap, const struct nics_of *who, place_id nic)
 {
     double least = INFINITY;
     for (size_t i = 0; i < who->gpu_count; i++)
-        least = fmin(least, plan_distance(snap, who->gpu[i], nic));
+        least = fmin(least, locality_distance(snap, who->gpu[i], nic));
     if (who->gpu_count > 0)
         return least;
     const struct cpuset *next_to = graph_place(snap->graph, nic)->cpus;
     if ((next_to != NULL && cpuset_intersects(next_to, who->cpus)) || who->memory == PLACE_NONE)
         return 0;
-    return plan_distance(snap, who->memory, nic);
+    return locality_distance(snap, who->memory, nic);
 }
 
 static bool is_fabric(const struct place *nic)

@@ -4,7 +4,9 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "cpuset.h"
+#include "graph.h"
+#include "snapshot.h"
 
 struct nics_of {
     const place_id *gpu; /* the nearest of them counts */

@@ -7,6 +7,7 @@
 
 #include "plan_bind_start.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 /* in all that are priced: some tens of microseconds at most, which is little beside the search */
 #define FLOWS_MAX 256
@@ -141,13 +142,13 @@ static void say(const struct others *others, struct bind_answer *answer)
     if (others->longer > 0) {
         name_gpus(others, others->price->snap->graph, gpus, sizeof gpus);
         struct bind_priced best = plan_bind_price_of(others->price, others->best, NULL);
-        plan_warn(&answer->reasons, "of %zu other choice%s of gpus looked at the best that %s longer takes %s: %s", others->count, plural,
+        warnings_add(&answer->reasons, "of %zu other choice%s of gpus looked at the best that %s longer takes %s: %s", others->count, plural,
                   best.unstarted != others->priced->unstarted ? "counts as taking" : "takes", name_longer(others, &best, longer), gpus);
     } else if (others->count > 0) {
-        plan_warn(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s%s", others->count, plural, others->count == 1 ? "s" : "",
+        warnings_add(&answer->reasons, "%zu other choice%s of gpus looked at (others of them, tasks that change places) take%s %s%s", others->count, plural, others->count == 1 ? "s" : "",
                   others->less > 0 ? "no longer" : "as long", others->priced->is_least || others->has_bounds ? ", as far as lower bounds say" : "");
     } else if (others->berths == others->price->request.gpu_count && (others->price->request.tasks == 1 || others->keeps_order)) {
-        plan_warn(&answer->reasons, "there is no other choice of gpus");
+        warnings_add(&answer->reasons, "there is no other choice of gpus");
     }
 }
 
@@ -187,9 +188,9 @@ static enum berth_code say_elsewhere(struct others *others, const place_id *memo
         else
             snprintf(which, sizeof which, "of another NUMA node each (task 0: %.20s instead of %.20s)", other, own);
         if (!is_alike || far.step.time_ns > ours_ns * (1 + PRICE_WORTH))
-            plan_warn(&answer->reasons, "with memory %s the same gpus take %s", which, name_longer(others, &far, longer));
+            warnings_add(&answer->reasons, "with memory %s the same gpus take %s", which, name_longer(others, &far, longer));
         else if (far.step.time_ns > ours_ns * (1 - PRICE_WORTH))
-            plan_warn(&answer->reasons, "with memory %s the same gpus take as long%s%s", which, far.is_measured ? "" : " (not all measured)", far.is_least ? ", as far as lower bounds say" : "");
+            warnings_add(&answer->reasons, "with memory %s the same gpus take as long%s%s", which, far.is_measured ? "" : " (not all measured)", far.is_least ? ", as far as lower bounds say" : "");
     }
     free(elsewhere);
     return BERTH_OK;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "locality.h"
 #include "plan_search.h"
+#include "warnings.h"
 
 #define ARCS_MAX ((size_t)1 << 21) /* of a search; more are not worth the memory */
 
@@ -47,7 +49,7 @@ static size_t group_of(const struct bind_peers *peers, place_id core)
     const struct graph *graph = peers->snap->graph;
     for (size_t g = 0; g < cores->group_count; g++) {
         place_id place = cores->group[g].place;
-        if (plan_above(graph, core, graph_place(graph, place)->kind) == place)
+        if (locality_above(graph, core, graph_place(graph, place)->kind) == place)
             return g;
     }
     return SIZE_MAX;
@@ -132,7 +134,7 @@ static struct path path_between(const struct paths *paths, size_t from, size_t t
 static double distance_between(const struct paths *paths, size_t from, size_t to)
 {
     const struct bind_group *group = paths->peers->cores->group;
-    return plan_distance(paths->peers->snap, group[paths->core[from]->group].place, group[paths->core[to]->group].place);
+    return locality_distance(paths->peers->snap, group[paths->core[from]->group].place, group[paths->core[to]->group].place);
 }
 
 static double time_of(const struct path *path, double bytes)
@@ -352,7 +354,7 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
         ret[t] = root_of(ret, t);
 }
 
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct plan_warnings *warnings,
+enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct warnings *warnings,
                                      struct berth_err *err)
 {
     size_t *joined = calloc(peers->tasks, 2 * sizeof *joined), most = 0, room = 0;
@@ -367,7 +369,7 @@ enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t eac
     for (size_t g = 0; g < peers->cores->group_count; g++)
         room = peers->cores->group[g].cores > room ? peers->cores->group[g].cores : room;
     if (family > 1 && room < family * (size_t)each && 2 * room >= family * (size_t)each && room >= family)
-        plan_warn(warnings, "task %zu and the %zu that exchange bytes with it would share an L3 with %zu core%s each (cores_per_task)",
+        warnings_add(warnings, "task %zu and the %zu that exchange bytes with it would share an L3 with %zu core%s each (cores_per_task)",
                   lowest, family - 1, room / family, room / family == 1 ? "" : "s");
     return BERTH_OK;
 }

@@ -10,6 +10,7 @@
 #pragma once
 #include "plan_bind.h"
 #include "plan_bind_cores.h"
+#include "warnings.h"
 
 struct bind_peers {
     const struct snapshot *snap;
@@ -21,7 +22,7 @@ struct bind_peers {
 /* What the flows between tasks take. */
 struct peers_time {
     double time_ns;   /* of the busiest task; 0 without flows; NAN where the round trip of a flow is unknown */
-    double distance;  /* bytes times plan_distance: an order of choices, no time */
+    double distance;  /* bytes times locality_distance: an order of choices, no time */
     bool is_measured; /* one flow, by the numbers of its own pair */
     bool at_least;    /* no rate of some flow is known: latency alone counts */
     size_t flow;      /* the longest flow of the busiest task */
@@ -46,5 +47,5 @@ void plan_bind_peers_join(const struct traffic *traffic, size_t tasks, size_t *r
 
 /* Says how many cores would let the tasks of a family share an L3, where berth's own number, each, does not
  * and half of it would. NO_MEMORY. */
-enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct plan_warnings *warnings,
+enum berth_code plan_bind_peers_hint(const struct bind_peers *peers, int64_t each, struct warnings *warnings,
                                      struct berth_err *err);

@@ -4,10 +4,12 @@
  * With several gpus a task, a flow is split evenly: from each gpu of one task to each of the other. Pure; any thread.
  */
 #pragma once
+#include "evidence.h"
 #include "plan_load.h"
 #include "plan_load_untried.h"
 #include "plan_search.h"
 #include "plan_traffic.h"
+#include "warnings.h"
 
 /* Transfers' times together whose intervals overlap are equally long as far as is known. Where they have none, as where links are only said to carry so much, those are that differ by less than
  * this: so far are stated figures rounded. */
@@ -111,11 +113,11 @@ double plan_bind_price_least_ns(const struct bind_price *price);
 
 /* Cites at most that many numbers that the slowest flow and those that share its bottleneck rest on, its own first; warns of what is unknown or nominal in any flow, unless
  * warnings is NULL. What was priced last is no longer to be asked for. NO_MEMORY. */
-enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
-                                     struct plan_warnings *warnings, struct berth_err *err);
+enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct evidence *evidence,
+                                     struct warnings *warnings, struct berth_err *err);
 
 /* Warns, behind the prefix, where it is not known which of several ways transfers take that a link slows, and of what was not measured and not said yet. What was priced last is no longer to be asked for. */
-void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct plan_warnings *warnings);
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct warnings *warnings);
 
 struct bind_price_choice {
     size_t share; /* tasks on a gpu at most */

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "evidence.h"
 #include "plan_bind_start.h"
 #include "plan_ends.h"
 #include "plan_load_table.h"
 #include "plan_load_why.h"
+#include "warnings.h"
 
 static place_id gpu_of(const struct bind_price *price, const struct load_flow *load)
 {
@@ -196,26 +198,26 @@ double plan_bind_price_least_ns(const struct bind_price *price)
 /* What a number is of: starting a transfer, several at once, or its rate. */
 enum cited { CITED_START, CITED_SET, CITED_RATE };
 
-static enum cited cited_as(const struct plan_evidence *found, size_t i)
+static enum cited cited_as(const struct evidence *found, size_t i)
 {
     const struct value *value = found->item[i];
     return value == NULL ? CITED_SET : value->metric == METRIC_TRANSFER_OVERHEAD || value->metric == METRIC_COPY_LATENCY ? CITED_START : CITED_RATE;
 }
 
 /* One kind of what was found, the first of it; false: no memory. */
-static bool take(const struct plan_evidence *found, enum cited kind, size_t most, size_t *taken, struct plan_evidence *evidence)
+static bool take(const struct evidence *found, enum cited kind, size_t most, size_t *taken, struct evidence *evidence)
 {
     bool ok = true;
     for (size_t i = 0; i < found->count && *taken < most && ok; i++)
         if (cited_as(found, i) == kind) {
-            ok = plan_evidence_add_same(evidence, 0, found, i);
+            ok = evidence_add_same(evidence, 0, found, i);
             ++*taken;
         }
     return ok;
 }
 
 /* The first of found, those first that decide: what starting one costs, where that is a good part of the time, and then, where that is not all of it, what several got together, and rates. */
-static bool take_few(const struct plan_evidence *found, size_t most, const struct load_part *last, struct plan_evidence *evidence)
+static bool take_few(const struct evidence *found, size_t most, const struct load_part *last, struct evidence *evidence)
 {
     double starts_ns = last->waits_ns + last->starts_ns;
     bool has_set = false, ok = true;
@@ -228,26 +230,26 @@ static bool take_few(const struct plan_evidence *found, size_t most, const struc
         return ok && (starts_ns > PRICE_STARTS_ONLY * last->time.time_ns || (take(found, CITED_SET, most, &taken, evidence) && take(found, CITED_RATE, most, &taken, evidence)));
     for (size_t i = 0; i < found->count && taken < most && ok; i++)
         if (cited_as(found, i) != CITED_START) {
-            ok = plan_evidence_add_same(evidence, 0, found, i);
+            ok = evidence_add_same(evidence, 0, found, i);
             taken++;
         }
     return ok;
 }
 
 /* What the flow that ends last rests on comes first. */
-static enum berth_code cite_few(struct bind_price *price, size_t most, struct plan_evidence *evidence, struct berth_err *err)
+static enum berth_code cite_few(struct bind_price *price, size_t most, struct evidence *evidence, struct berth_err *err)
 {
     struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);
-    struct plan_evidence found = {0};
+    struct evidence found = {0};
     struct load_part last = price->flow_count > 0 ? price->part[load.last] : (struct load_part){.time = {0, NAN, NAN}};
     enum berth_code code = plan_load_cite_last(price->table, price->load, price->flow_count, price->scratch, &found, 0, err);
     if (code == BERTH_OK && !take_few(&found, most, &last, evidence))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    plan_evidence_done(&found);
+    evidence_done(&found);
     return code;
 }
 
-static void warn_of_unknown(struct bind_price *price, size_t unknown, struct plan_warnings *warnings)
+static void warn_of_unknown(struct bind_price *price, size_t unknown, struct warnings *warnings)
 {
     const struct graph *graph = price->snap->graph;
     const struct load_flow *flow = &price->unknown;
@@ -256,11 +258,11 @@ static void warn_of_unknown(struct bind_price *price, size_t unknown, struct pla
         plan_move_why_not(price->snap, price->place[flow->from], price->place[flow->to], why);
         snprintf(which, sizeof which, " (%s to %s%s)", graph_place(graph, price->place[flow->from])->name, graph_place(graph, price->place[flow->to])->name, why);
     }
-    plan_warn(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
+    warnings_add(warnings, "no time is predicted: neither measurements nor links say what %zu of the %zu transfers take%s", unknown, price->flow_count, which);
 }
 
 /* Those of which nothing is known on any gpu are in no time. */
-static void warn_of_unpriced(struct bind_price *price, struct plan_warnings *warnings)
+static void warn_of_unpriced(struct bind_price *price, struct warnings *warnings)
 {
     const struct graph *graph = price->snap->graph;
     const struct load_flow *flow = &price->unpriced_one;
@@ -271,10 +273,10 @@ static void warn_of_unpriced(struct bind_price *price, struct plan_warnings *war
     } else if (graph_count(graph, PLACE_NIC) > 0) {
         snprintf(which, sizeof which, ": no memory or nic is next to these gpus");
     }
-    plan_warn(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s", price->unpriced, price->flow_count, which);
+    warnings_add(warnings, "%zu of the %zu transfers are not in the time, which is at least this%s", price->unpriced, price->flow_count, which);
 }
 
-static void warn_of_down(struct bind_price *price, struct plan_warnings *warnings)
+static void warn_of_down(struct bind_price *price, struct warnings *warnings)
 {
     const struct graph *graph = price->snap->graph;
     for (size_t f = 0; f < price->flow_count; f++) {
@@ -283,19 +285,19 @@ static void warn_of_down(struct bind_price *price, struct plan_warnings *warning
         bool are_here = flow->from < price->place_count && flow->to < price->place_count;
         size_t count = are_here ? plan_ends_down_between(graph, price->place[flow->from], price->place[flow->to], down) : 0;
         for (size_t i = 0; i < count; i++)
-            plan_warn(warnings, "%s: what is known of it may be from before", down[i]);
+            warnings_add(warnings, "%s: what is known of it may be from before", down[i]);
     }
 }
 
-enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct plan_evidence *evidence,
-                                     struct plan_warnings *warnings, struct berth_err *err)
+enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *slot, const place_id *memory, size_t most, struct evidence *evidence,
+                                     struct warnings *warnings, struct berth_err *err)
 {
-    struct plan_evidence unsaid = {0};
+    struct evidence unsaid = {0};
     size_t unknown = plan_bind_price_load(price, slot, memory);
     enum berth_code code = BERTH_OK;
     if (warnings != NULL)
         code = plan_load_cite(price->table, price->load, price->flow_count, price->scratch, &unsaid, 0, warnings, err);
-    plan_evidence_done(&unsaid);
+    evidence_done(&unsaid);
     if (code == BERTH_OK && warnings != NULL)
         warn_of_down(price, warnings);
     if (code == BERTH_OK && warnings != NULL && unknown > 0)
@@ -305,7 +307,7 @@ enum berth_code plan_bind_price_cite(struct bind_price *price, const uint16_t *s
     return code == BERTH_OK ? cite_few(price, most, evidence, err) : code;
 }
 
-void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct plan_warnings *warnings)
+void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot, const place_id *memory, const char *prefix, struct warnings *warnings)
 {
     plan_bind_price_load(price, slot, memory);
     plan_load_predict(price->table, price->load, price->flow_count, price->scratch, price->part);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "plan_bind_bound.h"
+#include "warnings.h"
 
 #define GAP_MOST 10 /* a time that is less than a tenth of another one says nothing of it */
 
@@ -35,15 +36,15 @@ static const char *why_not(const struct bind_traffic *traffic, const struct bind
 }
 
 /* What keeps the prediction from being a proof, whatever was searched; false nothing. */
-static bool say_unknown(const struct graph *graph, const struct bind_priced *ours, struct plan_warnings *reasons)
+static bool say_unknown(const struct graph *graph, const struct bind_priced *ours, struct warnings *reasons)
 {
     static const char begin[] = "not proven to be the best: it is the best found with what was measured, and";
     if (!ours->is_explained)
-        plan_warn(reasons, "%s what some of its transfers were measured to get together is not explained (a warning names them)", begin);
+        warnings_add(reasons, "%s what some of its transfers were measured to get together is not explained (a warning names them)", begin);
     else if (ours->untried.between != NULL)
-        plan_warn(reasons, "%s what %zu get together through %s was not", begin, ours->untried.users, ours->untried.between->name);
+        warnings_add(reasons, "%s what %zu get together through %s was not", begin, ours->untried.users, ours->untried.between->name);
     else if (ours->untried.is_any)
-        plan_warn(reasons, "%s what %s to %s and %s to %s get together was not", begin,
+        warnings_add(reasons, "%s what %s to %s and %s to %s get together was not", begin,
                   graph_place(graph, ours->untried_ends[0][0])->name, graph_place(graph, ours->untried_ends[0][1])->name,
                   graph_place(graph, ours->untried_ends[1][0])->name, graph_place(graph, ours->untried_ends[1][1])->name);
     return !ours->is_explained || ours->untried.is_any;
@@ -67,9 +68,9 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
     if (is_unknown)
         return BERTH_OK;
     if (is_open)
-        plan_warn(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
+        warnings_add(&answer->reasons, "not proven to be the best: %s, as what starting a transfer costs is known of some gpus only; the others count as starting like the fastest known",
                   ours->is_least ? "its time is a lower bound" : "other choices' times are lower bounds");
     else if (!answer->is_proven)
-        plan_warn(&answer->reasons, "not proven to be the best: %s", why_not(traffic, ours, is_as_searched, bound_ns, answer->gap));
+        warnings_add(&answer->reasons, "not proven to be the best: %s", why_not(traffic, ours, is_as_searched, bound_ns, answer->gap));
     return BERTH_OK;
 }

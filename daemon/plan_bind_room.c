@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence.h"
 #include "plan_bind_memory.h"
 #include "plan_search.h"
 
@@ -75,7 +76,7 @@ enum berth_code plan_bind_room_memory(struct snapshot *snap, const struct bind_r
     if (trial != NULL) {
         free(trial->answer.task);
         free(trial->answer.gpu);
-        plan_evidence_done(&trial->answer.evidence);
+        evidence_done(&trial->answer.evidence);
         plan_bind_cores_done(&trial->cores);
         free(trial->cpus);
         free(trial->wanted);

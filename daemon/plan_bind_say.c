@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_text.h"
+#include "warnings.h"
 
 #define LINES_MAX 3 /* about what is shared; the rest is counted */
 #define SAME_MAX  3 /* others of which the same is said, by name */
@@ -94,7 +95,7 @@ static void name_same(const struct bind_priced *priced, size_t first, bool *said
 }
 
 /* "gpu4 and gpu5 share the host port of module2: 28.1 GB/s together, 28.3 alone" */
-static void say_sharing(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+static void say_sharing(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct warnings *lines)
 {
     bool said[BIND_SHARINGS_MAX] = {false};
     size_t count = 0, unsaid = 0;
@@ -113,12 +114,12 @@ static void say_sharing(const struct graph *graph, const struct bind_priced *pri
         char most[24] = "";
         if (sharing->most_bytes_per_s > sharing->alone_bytes_per_s * (1 + PRICE_WORTH))
             snprintf(most, sizeof most, " to %.1f", sharing->most_bytes_per_s / 1e9);
-        plan_warn(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9, most,
+        warnings_add(lines, "%s%s share %s: %.1f GB/s together, %.1f%s alone%s%s%s", prefix, users, what, sharing->together_bytes_per_s / 1e9, sharing->alone_bytes_per_s / 1e9, most,
                   sharing->is_by_size ? " at that size" : "", sharing->resource->is_nominal ? " (not measured)" : "", same);
         count++;
     }
     if (unsaid > 0)
-        plan_warn(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
+        warnings_add(lines, "%s%zu more links, ports or memories are shared", prefix, unsaid);
 }
 
 /* "28.1 GB/s", "2.12 GB/s", "120 MB/s": enough of it that bytes over rate is the time. */
@@ -146,7 +147,7 @@ static void name_parts(const struct bind_priced *priced, char *text, size_t size
     snprintf(text, size, "after %s: %s%s to start it, %s", plan_text_time(priced->slowest_ns, whole), others, plan_text_time(priced->slowest_starts_ns, starts), bytes);
 }
 
-static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+static void say_slowest(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct warnings *lines)
 {
     const struct move *move = priced->slowest;
     char size[PLAN_TEXT_SIZE], alone[80] = "", number[PLAN_TEXT_SIZE], how[256];
@@ -168,27 +169,27 @@ static void say_slowest(const struct graph *graph, const struct bind_priced *pri
     else
         snprintf(how, sizeof how, "at %s%s%s", plan_move_lacks_start(move, priced->slowest_bytes) ? "no more than " : "", name_rate(1e9 * rate, number), alone);
     const char *mark = move->rate != NULL && move->rate->source == VALUE_MEASURED ? "" : " (not measured)";
-    plan_warn(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
+    warnings_add(lines, "%sthe last transfer to end is %s from %s to %s%s%s %s%s", prefix, plan_text_size(priced->slowest_bytes, size), from, to,
               !is_copy ? "" : move->by == MOVE_KERNEL ? " by kernel" : " by copy engine", starts_ns > PRICE_STARTS * priced->slowest_ns ? "," : "", how, mark);
 }
 
 /* What tasks on one gpu, or several flows of one task, move between the same two places. */
-static void say_queue(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+static void say_queue(const struct graph *graph, const struct bind_priced *priced, const char *prefix, struct warnings *lines)
 {
     if (priced->slowest_queue > 1)
-        plan_warn(lines, "%s%zu transfers from %s to %s count as queued one behind the other: they take as long as one of all their bytes", prefix, priced->slowest_queue, graph_place(graph, priced->slowest->from)->name,
+        warnings_add(lines, "%s%zu transfers from %s to %s count as queued one behind the other: they take as long as one of all their bytes", prefix, priced->slowest_queue, graph_place(graph, priced->slowest->from)->name,
                   graph_place(graph, priced->slowest->to)->name);
 }
 
 /* What decides when the last ends, where no sharing explains it. */
-static void say_seen(const struct bind_priced *priced, const char *prefix, struct plan_warnings *lines)
+static void say_seen(const struct bind_priced *priced, const char *prefix, struct warnings *lines)
 {
     if (priced->seen != NULL)
-        plan_warn(lines, "%sthat is what it gets among %zu such transfers measured together (why): those that get least are no faster once the others have ended", prefix, priced->seen->flow_count);
+        warnings_add(lines, "%sthat is what it gets among %zu such transfers measured together (why): those that get least are no faster once the others have ended", prefix, priced->seen->flow_count);
 }
 
 /* Where nothing carries notably less than all that goes through it would get alone, each with what starts it. The few bytes of the last may take longer all the same, while others' move. */
-static void say_slowing(const struct bind_priced *priced, struct plan_warnings *lines)
+static void say_slowing(const struct bind_priced *priced, struct warnings *lines)
 {
     double moves_ns = priced->slowest_ns - priced->slowest_waits_ns - priced->slowest_starts_ns, alone_ns = fmax(priced->slowest_bytes_ns, priced->slowest_queue_ns);
     if (priced->narrow != NULL && priced->narrow->step_count > 0)
@@ -198,13 +199,13 @@ static void say_slowing(const struct bind_priced *priced, struct plan_warnings *
         if (priced->narrow == NULL && *priced->bottleneck != '\0')
             name_resource(priced->bottleneck, what, where);
         if (priced->seen == NULL)
-            plan_warn(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
+            warnings_add(lines, "its bytes take %.0f %% longer than alone, beside others%s%s", fmax(100 * (moves_ns / alone_ns - 1), 1), *what != '\0' ? " that use " : "", what);
     } else if (priced->slowest_queue > 1 || !priced->is_explained || priced->untried.is_any) {
         return; /* they slow each other, which is said; or what they get together is not explained or not known, as is said */
     } else if (*priced->bottleneck == '\0' || priced->narrow != NULL) {
-        plan_warn(lines, "no transfer slows another");
+        warnings_add(lines, "no transfer slows another");
     } else {
-        plan_warn(lines, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
+        warnings_add(lines, "transfers slow each other by less than %g %%", 100 * PRICE_WORTH);
     }
 }
 
@@ -218,7 +219,7 @@ void plan_bind_say(const struct graph *graph, const struct bind_priced *ours, co
     say_sharing(graph, ours, "", &answer->warnings);
     char waits[PLAN_TEXT_SIZE];
     if (ours->waits_ns > WAITS_SHARE * ours->step.time_ns)
-        plan_warn(&answer->warnings, "tasks are taken to start their transfers without waiting for each other; threads of one process were seen on H200 to wait, here for up to %s: the interval has that",
+        warnings_add(&answer->warnings, "tasks are taken to start their transfers without waiting for each other; threads of one process were seen on H200 to wait, here for up to %s: the interval has that",
                   plan_text_time(ours->waits_ns, waits));
     if (order == NULL)
         return;

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence.h"
 #include "memuse.h"
 #include "plan_bind_memory.h"
 #include "plan_bind_peers.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 #define WORTH 0.005 /* less is not worth other cores, or a line */
 
@@ -114,8 +116,8 @@ static enum berth_code find_last(const struct pricing *pricing, struct memrate_b
 /* NAN where something moves of which nothing is known. What is said and cited is of the memory whose tasks end last: the others' is alike. */
 static enum berth_code price(const struct pricing *pricing, struct memrate_basis *basis, struct streamed *ret, struct berth_err *err)
 {
-    struct plan_evidence unsaid = {0};
-    struct plan_warnings unwarned = {0};
+    struct evidence unsaid = {0};
+    struct warnings unwarned = {0};
     struct memrate_basis any = {.evidence = &unsaid, .warnings = &unwarned}, alone = any;
     struct streamed again = {0};
     struct memtime time = memtime_unknown();
@@ -127,7 +129,7 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
         code = price_memory(pricing, ret->memory, SIZE_MAX, basis, &again, &time, err);
     if (is_known && code == BERTH_OK)
         code = price_memory(pricing, ret->memory, 1, &alone, &again, &time, err);
-    plan_evidence_done(&unsaid);
+    evidence_done(&unsaid);
     if (code != BERTH_OK)
         return code;
     ret->alone_ns = time.time_ns;
@@ -180,7 +182,7 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
     struct memrate_basis basis = {.evidence = &scratch->evidence, .warnings = &scratch->warnings};
     if (code == BERTH_OK)
         code = price_tasks(stream, task, tasks, &basis, ret, err);
-    plan_evidence_done(&scratch->evidence);
+    evidence_done(&scratch->evidence);
     free(task);
     free(scratch);
     return code;
@@ -238,8 +240,8 @@ static bool is_better(const struct weight *a, const struct weight *b)
 /* Cores for families of tasks that exchange bytes. */
 static struct cpuset *by_peers(const struct bind_stream *stream, const struct bind_cores_request *request, struct berth_err *err)
 {
-    struct plan_evidence uncited = {0};
-    struct plan_warnings unsaid = {0};
+    struct evidence uncited = {0};
+    struct warnings unsaid = {0};
     struct bind_cores_request families = *request;
     struct bind_peers peers = peers_of(stream, request->tasks);
     int64_t each = 0;
@@ -254,7 +256,7 @@ static struct cpuset *by_peers(const struct bind_stream *stream, const struct bi
     }
     if (code == BERTH_OK)
         code = plan_bind_peers_assign(&peers, cpus, err);
-    plan_evidence_done(&uncited);
+    evidence_done(&uncited);
     free(joined);
     if (code == BERTH_OK)
         return cpus;
@@ -310,7 +312,7 @@ static void name_bottleneck(const struct graph *graph, const struct streamed *st
 }
 
 /* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one alone". */
-static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix, const char *source, struct plan_warnings *reasons)
+static void say(const struct graph *graph, const struct streamed *streamed, const char *prefix, const char *source, struct warnings *reasons)
 {
     char together[PLAN_TEXT_SIZE], one[PLAN_TEXT_SIZE], alone[48] = "";
     const char *memory = graph_place(graph, streamed->memory)->name, *most = streamed->at_least ? "at most " : "";
@@ -318,13 +320,13 @@ static void say(const struct graph *graph, const struct streamed *streamed, cons
     if (!streamed->at_least && streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
         snprintf(alone, sizeof alone, ", %s one alone", plan_text_rate(streamed->bytes / (double)streamed->users * 1e9 / streamed->alone_ns, one));
     if (streamed->users == 1)
-        plan_warn(reasons, "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s", prefix, memory, streamed->at_least ? most : "at ", together, source);
+        warnings_add(reasons, "%sthe last to end is a task that streams memory of %s, as nobody else does: %s%s%s", prefix, memory, streamed->at_least ? most : "at ", together, source);
     else
-        plan_warn(reasons, "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s", prefix, streamed->users, memory, most, together, alone, source);
+        warnings_add(reasons, "%sthe last to end are %zu tasks that stream memory of %s: %s%s together%s%s", prefix, streamed->users, memory, most, together, alone, source);
 }
 
 /* " (published)" where none of it was measured. */
-static const char *source_of(const struct plan_evidence *evidence)
+static const char *source_of(const struct evidence *evidence)
 {
     bool is_published = evidence->count > 0, is_stated = is_published;
     for (size_t i = 0; i < evidence->count; i++) {
@@ -334,12 +336,12 @@ static const char *source_of(const struct plan_evidence *evidence)
     return is_published ? " (published)" : is_stated ? " (nominal)" : "";
 }
 
-static void warn_of(const struct streamed *ours, size_t unknown, struct plan_warnings *warnings)
+static void warn_of(const struct streamed *ours, size_t unknown, struct warnings *warnings)
 {
     if (unknown > 0)
-        plan_warn(warnings, "what %zu transfer%s between tasks without gpus take%s is not known: it is not in the time", unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
+        warnings_add(warnings, "what %zu transfer%s between tasks without gpus take%s is not known: it is not in the time", unknown, unknown == 1 ? "" : "s", unknown == 1 ? "s" : "");
     if (ours->memories > 1)
-        plan_warn(warnings, "what cores of several NUMA nodes get when all stream at the same time was not measured: each memory counts as alone");
+        warnings_add(warnings, "what cores of several NUMA nodes get when all stream at the same time was not measured: each memory counts as alone");
 }
 
 /* A step of all tasks. */
@@ -386,7 +388,7 @@ static enum berth_code price_step(const struct bind_stream *stream, const struct
 
 /* "task 0 to task 1 is the longest transfer of the busiest task: core0 to core1, 48 ns a round trip, 15.0 GB/s". */
 static void say_peers(const struct bind_stream *stream, const struct peers_time *exchanged, const char *prefix,
-                      struct plan_warnings *reasons)
+                      struct warnings *reasons)
 {
     const struct graph *graph = stream->snap->graph;
     char rate[PLAN_TEXT_SIZE] = "no rate known";
@@ -395,7 +397,7 @@ static void say_peers(const struct bind_stream *stream, const struct peers_time 
     const struct traffic_flow *flow = &stream->traffic->flow[exchanged->flow];
     if (exchanged->rate != NULL)
         plan_text_rate(exchanged->rate->value, rate);
-    plan_warn(reasons, "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s to %s), %s", prefix,
+    warnings_add(reasons, "%sthe busiest task's longest transfer is task %d to %d: %.0f ns a round trip (%s to %s), %s", prefix,
               flow->from, flow->to, exchanged->latency->value, graph_place(graph, exchanged->latency->from)->name,
               graph_place(graph, exchanged->latency->to)->name, rate);
 }
@@ -420,7 +422,7 @@ static enum berth_code price_order(const struct bind_stream *stream, const struc
 static enum berth_code price_own(const struct bind_stream *stream, struct bind_answer *answer, struct step *ret,
                                  const char **ret_source, struct berth_err *err)
 {
-    struct plan_evidence its = {0};
+    struct evidence its = {0};
     struct memrate_basis basis = {.evidence = &its, .warnings = &answer->warnings};
     size_t start = answer->evidence.count;
     struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
@@ -435,13 +437,13 @@ static enum berth_code price_own(const struct bind_stream *stream, struct bind_a
         code = price_step(stream, answer, cpus, ret, err);
     const struct value *cited[] = {ret->exchanged.latency, ret->exchanged.rate};
     for (size_t i = 0; i < 2 && code == BERTH_OK && cited[i] != NULL; i++)
-        if (!plan_evidence_add(&answer->evidence, start, cited[i]))
+        if (!evidence_add(&answer->evidence, start, cited[i]))
             code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     for (size_t i = 0; i < its.count && code == BERTH_OK; i++)
-        if (!plan_evidence_add_same(&answer->evidence, start, &its, i))
+        if (!evidence_add_same(&answer->evidence, start, &its, i))
             code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     *ret_source = source_of(&its);
-    plan_evidence_done(&its);
+    evidence_done(&its);
     free(cpus);
     return code;
 }
@@ -464,7 +466,7 @@ enum berth_code plan_bind_stream_tell(const struct bind_stream *stream, struct b
     answer->predicted_is_measured = ours.is_measured;
     answer->baseline_is_measured = order.is_measured;
     if (isnan(ours.time.time_ns)) {
-        plan_warn(&answer->warnings, streams ? "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided"
+        warnings_add(&answer->warnings, streams ? "no time is predicted: nothing known says what these cores get of their memory (berth probe measures it); locality alone decided"
                                              : "no time is predicted: nothing says what tasks without gpus take for what they send each other (berth probe cpu_pingpong measures it); locality alone decided");
         return BERTH_OK;
     }

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "locality.h"
 #include "plan_bind_price_inner.h"
 
-/* How far it is from one gpu to another, on the scale of plan_distance, where 10 is one NUMA node. */
+/* How far it is from one gpu to another, on the scale of locality_distance, where 10 is one NUMA node. */
 #define BY_LINK    1
 #define IN_NUMA    10
 #define BY_SWITCH  5 /* one PCIe switch, or one module, without a link between them */
@@ -55,19 +56,19 @@ static double by_links(const struct graph *graph, place_id a, place_id b, bool *
 
 static bool share(const struct graph *graph, place_id a, place_id b, enum place_kind kind)
 {
-    place_id mine = plan_above(graph, a, kind);
-    return mine != PLACE_NONE && plan_above(graph, b, kind) == mine;
+    place_id mine = locality_above(graph, a, kind);
+    return mine != PLACE_NONE && locality_above(graph, b, kind) == mine;
 }
 
 double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id b)
 {
     bool shares_switch;
     by_links(graph, a, b, &shares_switch);
-    place_id numa = plan_numa(graph, a);
+    place_id numa = locality_numa(graph, a);
     bool shares_port = resource_role_pcie_port(graph, a, 0) != PLACE_NONE && resource_role_pcie_port(graph, a, 0) == resource_role_pcie_port(graph, b, 0);
     if (a == b || shares_port || shares_switch || share(graph, a, b, PLACE_MODULE))
         return MEET_IN_MODULE;
-    if (numa != PLACE_NONE && plan_numa(graph, b) == numa)
+    if (numa != PLACE_NONE && locality_numa(graph, b) == numa)
         return MEET_IN_NUMA;
     return share(graph, a, b, PLACE_PACKAGE) ? MEET_IN_PACKAGE : 0;
 }
@@ -80,7 +81,7 @@ static void look_at_pair(const struct ways *ways, size_t a, size_t b)
     place_id x = price->request.gpu[a], y = price->request.gpu[b];
     bool shares_switch, shares_module = share(graph, x, y, PLACE_MODULE);
     double near = by_links(graph, x, y, &shares_switch);
-    near = fmin(near, shares_module ? BY_SWITCH : fmax(plan_distance(price->snap, x, y), IN_NUMA)); /* that they are next to the same cores does not join them */
+    near = fmin(near, shares_module ? BY_SWITCH : fmax(locality_distance(price->snap, x, y), IN_NUMA)); /* that they are next to the same cores does not join them */
     ways->near[a * n + b] = ways->near[b * n + a] = near;
     ways->meet[a * n + b] = ways->meet[b * n + a] = plan_bind_structure_meet(graph, x, y);
 }
@@ -91,7 +92,7 @@ static double from_gpu(const struct bind_price *price, enum outside outside, siz
 {
     bool is_host = outside == OUTSIDE_TO_HOST || outside == OUTSIDE_FROM_HOST;
     uint16_t other = is_host ? price->memory[home] : price->nic[slot];
-    return other != NOWHERE ? plan_distance(price->snap, price->place[slot], price->place[other]) : 0;
+    return other != NOWHERE ? locality_distance(price->snap, price->place[slot], price->place[other]) : 0;
 }
 
 static bool is_outside(const struct bind_price *price, size_t flow) { return price->kind[price->flow[flow].kind].outside != OUTSIDE_NONE; }

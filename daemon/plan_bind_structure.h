@@ -1,7 +1,7 @@
 /**
  * The gpus of Bind by structure, where tasks send each other bytes and nothing known says what any choice takes: who exchanges is close together, what goes to the host is spread.
  *
- * A choice is weighed by how far its bytes go and by whom they meet, as plan_distance has it: that puts choices in order and is no time. Pure; any thread.
+ * A choice is weighed by how far its bytes go and by whom they meet, as locality_distance has it: that puts choices in order and is no time. Pure; any thread.
  */
 #pragma once
 #include "plan_bind_price.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "locality.h"
 #include "plan_bind_memory.h"
 #include "plan_bind_nics.h"
 #include "plan_bind_structure.h"
@@ -54,7 +55,7 @@ static void deal_out(struct work *work, const struct homes *homes)
         place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
         work->traffic->numa[g] = numa;
         work->traffic->memory[g] = memory;
-        work->far[g] = (memory != PLACE_NONE ? plan_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
+        work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) + (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
                        (plan_ends_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
     }
 }
@@ -101,9 +102,9 @@ static enum berth_code describe(struct work *work, struct berth_err *err)
     enum berth_code code = find_memory(work, err);
     for (size_t g = 0; code == BERTH_OK && g < n; g++) {
         for (size_t other = 0; other < n; other++) {
-            place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other], module = plan_above(graph, a, PLACE_MODULE);
-            bool together = a == b || (module != PLACE_NONE && plan_above(graph, b, PLACE_MODULE) == module);
-            work->apart[g * n + other] = together ? 0 : OTHER_MODULE + plan_distance(work->snap, a, b);
+            place_id a = work->gpus->gpu[g], b = work->gpus->gpu[other], module = locality_above(graph, a, PLACE_MODULE);
+            bool together = a == b || (module != PLACE_NONE && locality_above(graph, b, PLACE_MODULE) == module);
+            work->apart[g * n + other] = together ? 0 : OTHER_MODULE + locality_distance(work->snap, a, b);
             work->meet[g * n + other] = plan_bind_structure_meet(graph, a, b);
         }
     }

@@ -3,11 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "locality.h"
 #include "plan_bind_mechanism.h"
 #include "plan_bind_other.h"
 #include "plan_bind_proof.h"
 #include "plan_bind_say.h"
 #include "plan_bind_traffic.h"
+#include "warnings.h"
 
 /* numbers that are cited for the plan, and for the launcher's order where that is slower */
 #define WHY_OURS  3
@@ -35,7 +37,7 @@ static bool find_slots(struct bind_traffic *traffic, const struct bind_gpus *gpu
 static void say_shared_gpus(const struct graph *graph, const struct bind_gpus *gpus, struct bind_answer *answer)
 {
     if ((size_t)answer->gpus_per_task * answer->task_count > gpus->count)
-        plan_warn(&answer->warnings, "%zu tasks share %zu gpus, %s among them: what tasks on one gpu send each other is taken to cost nothing", answer->task_count, gpus->count,
+        warnings_add(&answer->warnings, "%zu tasks share %zu gpus, %s among them: what tasks on one gpu send each other is taken to cost nothing", answer->task_count, gpus->count,
                   graph_place(graph, gpus->gpu[0])->name);
 }
 
@@ -45,15 +47,15 @@ static void say_torn_tasks(const struct graph *graph, const struct bind_gpus *gp
     size_t each = (size_t)answer->gpus_per_task;
     for (size_t t = 0; t < answer->task_count; t++) {
         const place_id *gpu = answer->task[t].gpus;
-        place_id module = plan_above(graph, gpu[0], PLACE_MODULE), other = PLACE_NONE;
+        place_id module = locality_above(graph, gpu[0], PLACE_MODULE), other = PLACE_NONE;
         size_t room = 0;
         for (size_t g = 0; g < gpus->count; g++)
-            room += plan_above(graph, gpus->gpu[g], PLACE_MODULE) == module;
+            room += locality_above(graph, gpus->gpu[g], PLACE_MODULE) == module;
         for (size_t i = 1; i < each && other == PLACE_NONE; i++)
-            other = plan_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
+            other = locality_above(graph, gpu[i], PLACE_MODULE) != module ? gpu[i] : PLACE_NONE;
         if (module == PLACE_NONE || other == PLACE_NONE || room < each)
             continue;
-        plan_warn(&answer->warnings, "task %zu has gpus of several modules (%s, %s), because a step takes less so; what it moves between them itself is not in the traffic", t,
+        warnings_add(&answer->warnings, "task %zu has gpus of several modules (%s, %s), because a step takes less so; what it moves between them itself is not in the traffic", t,
                   graph_place(graph, gpu[0])->name, graph_place(graph, other)->name);
         return;
     }
@@ -83,7 +85,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
                                              value->metric == METRIC_HOST_GPU_KERNEL || value->metric == METRIC_TRANSFER_OVERHEAD);
         if (!is_transfer || is_of_plan(price, value))
             continue;
-        plan_warn(&answer->reasons, "the number of %s to %s (why) counts for others too: nothing known tells them apart", graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
+        warnings_add(&answer->reasons, "the number of %s to %s (why) counts for others too: nothing known tells them apart", graph_place(graph, value->from)->name, graph_place(graph, value->to)->name);
         return;
     }
 }
@@ -92,7 +94,7 @@ static void say_stand_in(const struct bind_price *price, const struct graph *gra
 static void say_order(struct bind_traffic *traffic, struct bind_answer *answer)
 {
     if (plan_bind_price_is_by_order(traffic->price, traffic->slot, traffic->task_memory))
-        plan_warn(&answer->reasons, "a task is taken to start its transfers in the order of the tasks that they are for, lowest first%s: in another one the step may take more or less",
+        warnings_add(&answer->reasons, "a task is taken to start its transfers in the order of the tasks that they are for, lowest first%s: in another one the step may take more or less",
                   plan_bind_price_has_host(traffic->price) ? ", then those from the host and to it" : "");
 }
 
@@ -123,9 +125,9 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, struct snap
         plan_bind_say(snap->graph, &ours, is_worse ? &order : NULL, answer);
         say_order(traffic, answer);
         if (traffic->roomy_cores > 0)
-            plan_warn(&answer->reasons, "gpus are chosen so that each task finds its cores (%" PRId64 ") next to its own: with others some would have farther memory", traffic->roomy_cores);
+            warnings_add(&answer->reasons, "gpus are chosen so that each task finds its cores (%" PRId64 ") next to its own: with others some would have farther memory", traffic->roomy_cores);
         if (is_as_searched && settled >= WORD)
-            plan_warn(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
+            warnings_add(&answer->reasons, "gpus are given out in order: another choice is predicted to take %.1f %% less, which is no more than these numbers are known to", 100 * settled);
         if (code == BERTH_OK)
             code = plan_bind_proof(traffic, snap->graph, &ours, is_as_searched, answer, err);
         if (code == BERTH_OK)

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "locality.h"
+
 /* Where sub-NUMA clustering is on, a package's llc lies around several NUMA nodes and says nothing about which gpu is near. */
 static bool lies_around(const struct graph *graph, place_id llc, place_id numa)
 {
@@ -12,12 +14,12 @@ static bool lies_around(const struct graph *graph, place_id llc, place_id numa)
 
 static place_id group_place(const struct graph *graph, place_id core)
 {
-    place_id llc = plan_above(graph, core, PLACE_LLC), numa = plan_numa(graph, core);
+    place_id llc = locality_above(graph, core, PLACE_LLC), numa = locality_numa(graph, core);
     if (llc != PLACE_NONE && (numa == PLACE_NONE || !lies_around(graph, llc, numa)))
         return llc;
     if (numa != PLACE_NONE)
         return numa;
-    place_id package = plan_above(graph, core, PLACE_PACKAGE);
+    place_id package = locality_above(graph, core, PLACE_PACKAGE);
     return package != PLACE_NONE ? package : 0;
 }
 
@@ -34,7 +36,7 @@ static unsigned group_of(const struct graph *graph, struct bind_cores *cores, pl
     for (unsigned i = 0; i < cores->group_count; i++)
         if (cores->group[i].place == place)
             return i;
-    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = plan_numa(graph, place), .package = plan_above(graph, core, PLACE_PACKAGE)};
+    cores->group[cores->group_count] = (struct bind_group){.place = place, .numa = locality_numa(graph, place), .package = locality_above(graph, core, PLACE_PACKAGE)};
     return (unsigned)cores->group_count++;
 }
 
@@ -73,7 +75,7 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
             too_thin += threads > 0;
     }
     if (code == BERTH_OK && cores.count == 0)
-        code = too_thin > 0 ? plan_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
+        code = too_thin > 0 ? err_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
                                               "no core has %" PRId64 " allowed threads; the widest has %zu", threads_per_core, widest)
                             : err_set(err, BERTH_NOTHING_ALLOWED, "no core of this node is allowed (allowed.cpus)");
     if (code != BERTH_OK) {
@@ -110,11 +112,11 @@ void plan_bind_cores_done(struct bind_cores *cores)
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores, place_id place)
 {
     const struct cpuset *next_to = graph_place(snap->graph, place)->cpus;
-    place_id numa = plan_numa(snap->graph, place);
+    place_id numa = locality_numa(snap->graph, place);
     unsigned sharing = 0, same_numa = 0;
     for (size_t i = 0; i < cores->count; i++) {
         sharing += next_to != NULL && cpuset_intersects(next_to, &cores->core[i].use);
-        same_numa += numa != PLACE_NONE && plan_numa(snap->graph, cores->core[i].id) == numa;
+        same_numa += numa != PLACE_NONE && locality_numa(snap->graph, cores->core[i].id) == numa;
     }
     return sharing > 0 ? sharing : same_numa;
 }

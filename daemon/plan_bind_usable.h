@@ -4,7 +4,10 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "cpuset.h"
+#include "err.h"
+#include "graph.h"
+#include "snapshot.h"
 
 /* Cores that share an llc; where none is known or it lies around several NUMA nodes, a NUMA node; else a package or the machine. */
 struct bind_group {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "plan_source.h"
 
 /* Every set of what eight gpus have between two of them. */
@@ -351,7 +352,7 @@ static bool has_all(const struct way_ends *ends, enum place_kind kind)
     const place_id *memory;
     size_t count = plan_pairs_memories(ends->pairs, &memory);
     for (size_t m = 0; m < count; m++) {
-        bool is_allowed = kind == PLACE_GPU ? plan_allows_gpu(ends->allowed, memory[m]) : plan_allows_memory(ends->allowed, memory[m]);
+        bool is_allowed = kind == PLACE_GPU ? allowed_has_gpu(ends->allowed, memory[m]) : allowed_has_memory(ends->allowed, memory[m]);
         if (graph_place(ends->graph, memory[m])->kind == kind && !is_allowed)
             return false;
     }

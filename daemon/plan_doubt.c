@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "resource_model.h"
+#include "warnings.h"
 
 static bool is_among(const place_id *places, size_t count, place_id place)
 {
@@ -29,7 +30,7 @@ static bool is_told(const struct resource_model *model, size_t s)
 }
 
 /* One line, which names the first of them: the smallest set comes first. */
-void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct plan_warnings *warnings)
+void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct warnings *warnings)
 {
     const struct resource_model *model = resource_model_of(snap);
     const struct contradiction *first = NULL;
@@ -50,12 +51,12 @@ void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *end
         return;
     if (more > 0)
         snprintf(others, sizeof others, ", and %zu more likewise", more);
-    plan_warn(warnings, "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what transfers share%s: the own value counts and such sets do not; `berth probe` measures both again",
+    warnings_add(warnings, "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what transfers share%s: the own value counts and such sets do not; `berth probe` measures both again",
               graph_place(snap->graph, first->value->from)->name, graph_place(snap->graph, first->value->to)->name, first->value->value / 1e9,
               snap->sets->item[first_set].flow[first->flow].bytes_per_s / 1e9, others);
 }
 
-void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds, struct plan_warnings *warnings)
+void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds, struct warnings *warnings)
 {
     plan_doubt_warn_between(snap, &(struct doubt_ends){.one = places, .ones = count, .other = places, .others = count}, kinds, warnings);
 }

@@ -4,11 +4,12 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "graph.h"
 #include "snapshot.h"
+#include "warnings.h"
 
 /* Warns of transfers of these kinds (enum resource_kind, any of them) both of whose ends are among the places. */
-void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds, struct plan_warnings *warnings);
+void plan_doubt_warn(struct snapshot *snap, const place_id *places, size_t count, unsigned kinds, struct warnings *warnings);
 
 /* Two lists of places, which may be the same. */
 struct doubt_ends {
@@ -17,4 +18,4 @@ struct doubt_ends {
 };
 
 /* Of transfers between a place of the one list and one of the other, in either direction. */
-void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct plan_warnings *warnings);
+void plan_doubt_warn_between(struct snapshot *snap, const struct doubt_ends *ends, unsigned kinds, struct warnings *warnings);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "apu.h"
 #include "gpu.h"
 #include "plan_text.h"
@@ -92,8 +93,8 @@ bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
     if (graph_place(snap->graph, id)->kind == PLACE_GPU)
-        return plan_allows_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !gpu_is_cut(snap->graph, id);
-    return plan_allows_memory(allowed, id);
+        return allowed_has_gpu(allowed, id) && !plan_ends_is_lost(snap, id) && !gpu_is_cut(snap->graph, id);
+    return allowed_has_memory(allowed, id);
 }
 
 /* "gpu0, gpu1", cut where the text ends; "none". */
@@ -122,7 +123,7 @@ enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, in
     if (place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
         return BERTH_OK;
     plan_text_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
-    return plan_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s do not fit in the memory of %s, which has %s", asked, place->name, has);
+    return err_not_enough(err, "bytes", bytes, place->capacity_bytes, "%s do not fit in the memory of %s, which has %s", asked, place->name, has);
 }
 
 enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed, place_id end, struct berth_err *err)
@@ -143,7 +144,7 @@ enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struc
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
-    if (is_gpu ? plan_allows_gpu(allowed, end) : plan_allows_memory(allowed, end))
+    if (is_gpu ? allowed_has_gpu(allowed, end) : allowed_has_memory(allowed, end))
         return BERTH_OK;
     return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, is_gpu ? "is not among the gpus that are allowed" : "is not among the memories that are allowed", err);
 }

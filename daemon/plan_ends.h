@@ -4,7 +4,10 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "allowed.h"
+#include "err.h"
+#include "graph.h"
+#include "snapshot.h"
 
 /* Whether its driver lost the gpu, or a probe did: it answers nothing until it is reset. */
 bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu);

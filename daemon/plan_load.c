@@ -3,12 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "evidence.h"
 #include "load_interval.h"
 #include "plan_load_known.h"
 #include "plan_load_table.h"
 #include "plan_load_unexplained.h"
 #include "plan_load_why.h"
 #include "resource_model.h"
+#include "warnings.h"
 
 #define MEMO_MAX 16384
 
@@ -332,15 +334,15 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
     return whole;
 }
 
-enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
-                               struct plan_warnings *warnings, struct berth_err *err)
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
+                               struct warnings *warnings, struct berth_err *err)
 {
     prepare(table, flows, count, scratch);
     load_share_run(scratch->share, table->limit, scratch->stream, count);
     return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
 }
 
-enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
                                     struct berth_err *err)
 {
     size_t last = run_to_last(table, flows, count, scratch);

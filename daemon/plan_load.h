@@ -11,8 +11,10 @@
  * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is constant: any number of threads may ask, each with a scratch of its own.
  */
 #pragma once
+#include "evidence.h"
 #include "plan_move.h"
 #include "resource_model.h"
+#include "warnings.h"
 
 #define LOAD_PLACES_MAX 256
 
@@ -134,9 +136,9 @@ struct load_prediction plan_load_predict(const struct load_table *table, const s
 
 /* Cites what the flows' times rest on, from index start on, and warns of what is nominal, published or unknown in them, and of what was measured together and
  * cannot be explained. NO_MEMORY. */
-enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
-                          struct plan_warnings *warnings, struct berth_err *err);
+enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
+                          struct warnings *warnings, struct berth_err *err);
 
 /* Cites what the flow that ends last rests on, and then what those do that the same thing slowed. NO_MEMORY. */
-enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct plan_evidence *evidence, size_t start,
+enum berth_code plan_load_cite_last(const struct load_table *table, const struct load_flow *flows, size_t count, struct load_scratch *scratch, struct evidence *evidence, size_t start,
                                     struct berth_err *err);

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evidence.h"
 #include "plan_doubt.h"
 #include "plan_load_unexplained.h"
 #include "resource_model.h"
 #include "resource_rate.h"
+#include "warnings.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
 #define STATED_MAX      64 /* resources of structure that are looked at */
@@ -20,7 +22,7 @@ struct asked {
     const struct load_flow *flow;
     size_t count;
     const struct load_scratch *scratch;
-    struct plan_warnings *warnings;
+    struct warnings *warnings;
 };
 
 static const char *name_of(const struct asked *asked, size_t index) { return graph_place(asked->table->snap->graph, asked->table->place[index])->name; }
@@ -67,12 +69,12 @@ static void warn_of_ways(const struct asked *asked, const char *prefix)
     if (count > 1)
         snprintf(more, sizeof more, " (and %zu more)", count - 1);
     if (count > 0)
-        plan_warn(asked->warnings, "%sfrom %s to %s%s several ways are as wide and as short: which one the driver takes is not known, the one by the lowest numbers counts", prefix,
+        warnings_add(asked->warnings, "%sfrom %s to %s%s several ways are as wide and as short: which one the driver takes is not known, the one by the lowest numbers counts", prefix,
                   name_of(asked, asked->flow[first].from), name_of(asked, asked->flow[first].to), more);
 }
 
 /* Whether a line that begins so says so. */
-static bool is_said(const struct plan_warnings *warnings, const char *before, const char *after)
+static bool is_said(const struct warnings *warnings, const char *before, const char *after)
 {
     bool said = false;
     for (size_t i = 0; i < warnings->count && !said; i++)
@@ -112,12 +114,12 @@ static void warn_of_rates(const struct asked *asked, const char *prefix)
             snprintf(more, sizeof more, " (and %zu more)", pairs[lack] - 1);
         if (*prefix != '\0' && is_said(asked->warnings, text[lack].before, text[lack].after))
             continue;
-        plan_warn(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before, name_of(asked, asked->flow[first[lack]].from),
+        warnings_add(asked->warnings, "%s%s from %s to %s%s: %s%s", prefix, text[lack].before, name_of(asked, asked->flow[first[lack]].from),
                   name_of(asked, asked->flow[first[lack]].to), more, text[lack].after, lack == LACK_MEASUREMENT && is_best ? " at best" : "");
     }
 }
 
-void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct plan_warnings *warnings)
+void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, const char *prefix, struct warnings *warnings)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     warn_of_ways(&asked, prefix);
@@ -131,7 +133,7 @@ static void warn_of_starts(const struct asked *asked)
         const struct load_ride *ride = asked->scratch->ride[i];
         if (ride == NULL || ride->known != LOAD_NOMINAL || !plan_move_lacks_start(&ride->move, asked->flow[i].bytes))
             continue;
-        plan_warn(asked->warnings, "what starting a transfer costs is not known (%s to %s): so few bytes take at least this", name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
+        warnings_add(asked->warnings, "what starting a transfer costs is not known (%s to %s): so few bytes take at least this", name_of(asked, asked->flow[i].from), name_of(asked, asked->flow[i].to));
         return;
     }
 }
@@ -206,10 +208,10 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
     if (alike > 0)
         snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
-        plan_warn(asked->warnings, "%s%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name, more,
+        warnings_add(asked->warnings, "%s%s carries transfers that were not measured together (%s): all count as sharing %.4g GB/s, %s", shared->name, more,
                   (kinds & HOST) != 0 && (kinds & PEER) != 0 ? "with the host, between gpus" : (kinds & RESOURCE_NETWORK) != 0 ? "with a nic" : "by copy engine, by kernel", rate, from);
     else
-        plan_warn(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, from);
+        warnings_add(asked->warnings, "what several get through %s%s was not measured: they count as sharing %.4g GB/s, %s", shared->name, more, rate, from);
 }
 
 /* Those alike in one line. */
@@ -252,7 +254,7 @@ static void warn_of_kinds(const struct asked *asked)
             size_t at = a->from == b->from || a->from == b->to ? a->from : a->to;
             if (!differ || (at != b->from && at != b->to) || graph_place(graph, asked->table->place[at])->kind != PLACE_GPU)
                 continue;
-            plan_warn(asked->warnings, "what transfers %s do to each other at one gpu (%s) was not measured: they count as sharing its links and memories and nothing else",
+            warnings_add(asked->warnings, "what transfers %s do to each other at one gpu (%s) was not measured: they count as sharing its links and memories and nothing else",
                       ((x | y) & HOST) != 0 && ((x | y) & PEER) != 0 ? "with the host and between gpus" : ((x | y) & RESOURCE_NETWORK) != 0 ? "with a nic and others" : "by copy engine and by kernel",
                       graph_place(graph, asked->table->place[at])->name);
             return;
@@ -283,20 +285,20 @@ static const struct set *find_set(const struct asked *asked, const struct resour
     return best;
 }
 
-static bool cite_shared(const struct asked *asked, size_t i, struct plan_evidence *evidence, size_t start)
+static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence, size_t start)
 {
     uint16_t at = asked->scratch->stream[i].shared;
     const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
     const struct load_ride *ride = asked->scratch->ride[i];
     const struct load_seen *seen = asked->scratch->stream[i].seen;
     if (seen != NULL)
-        return plan_evidence_add_set(evidence, start, seen->data);
+        return evidence_add_set(evidence, start, seen->data);
     if (shared == NULL || ride == NULL || shared->is_nominal)
         return true;
     if (shared->value != NULL)
-        return plan_evidence_add(evidence, start, shared->value);
+        return evidence_add(evidence, start, shared->value);
     const struct set *set = find_set(asked, shared->found, &ride->move);
-    return set == NULL || plan_evidence_add_set(evidence, start, set);
+    return set == NULL || evidence_add_set(evidence, start, set);
 }
 
 /* ---- what is not explained ---- */
@@ -325,7 +327,7 @@ static void warn_of_unexplained(const struct asked *asked, bool uneven)
             size_t length = strlen(text);
             snprintf(text + length, sizeof text - length, "%s%s>%s", i > 0 ? ", " : "", graph_place(snap->graph, set->flow[i].from)->name, graph_place(snap->graph, set->flow[i].to)->name);
         }
-        plan_warn(asked->warnings, "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
+        warnings_add(asked->warnings, "what was measured together (%s) %s: %s>%s got %.4g GB/s, %.4g expected", text,
                   uneven ? "is explained in all, but not what each got" : "is not explained", graph_place(snap->graph, set->flow[most].from)->name,
                   graph_place(snap->graph, set->flow[most].to)->name, set->flow[most].bytes_per_s / 1e9, model->set[s].predicted[most] / 1e9);
         s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, s + 1);
@@ -342,7 +344,7 @@ static void warn_of_doubt(const struct asked *asked)
 }
 
 /* What one flow's time rests on. */
-static enum berth_code cite(const struct asked *asked, size_t i, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+static enum berth_code cite(const struct asked *asked, size_t i, struct evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct load_ride *ride = asked->scratch->ride[i];
     enum berth_code code = ride != NULL ? plan_move_cite(asked->table->snap->graph, &ride->move, evidence, start, err) : BERTH_OK;
@@ -351,7 +353,7 @@ static enum berth_code cite(const struct asked *asked, size_t i, struct plan_evi
     return code;
 }
 
-enum berth_code plan_load_why_last(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last, struct plan_evidence *evidence,
+enum berth_code plan_load_why_last(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, size_t last, struct evidence *evidence,
                                    size_t start, struct berth_err *err)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch};
@@ -363,8 +365,8 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
     return code;
 }
 
-enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct plan_evidence *evidence,
-                              size_t start, struct plan_warnings *warnings, struct berth_err *err)
+enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows, size_t count, const struct load_scratch *scratch, struct evidence *evidence,
+                              size_t start, struct warnings *warnings, struct berth_err *err)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch, .warnings = warnings};
     for (size_t i = 0; i < count; i++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evidence.h"
 #include "plan_ends.h"
 #include "plan_like.h"
 #include "resource_model.h"
@@ -372,16 +373,16 @@ enum metric plan_move_metric(const struct graph *graph, const struct move *move)
     return peers ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL;
 }
 
-enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err)
+enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct value *first = move->rate != NULL ? move->rate : move->most;
     if (first == NULL && (!is_memory(graph, move->from) || !is_memory(graph, move->to)))
         return BERTH_OK;
     enum value_source source = plan_move_is_engines(move) ? VALUE_PUBLISHED : VALUE_NOMINAL;
     if (first == NULL)
-        return plan_evidence_add_stated(evidence, start, plan_move_metric(graph, move), source, move->from, move->to, move->stated > move->bytes_per_s && !plan_move_is_engines(move) ? move->stated : move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    if (!plan_evidence_add(evidence, start, first) || (move->call != NULL && !plan_evidence_add(evidence, start, move->call)) ||
-        (move->both != NULL && !plan_evidence_add(evidence, start, move->both)) || (move->both_set != NULL && !plan_evidence_add_set(evidence, start, move->both_set)))
+        return evidence_add_stated(evidence, start, plan_move_metric(graph, move), source, move->from, move->to, move->stated > move->bytes_per_s && !plan_move_is_engines(move) ? move->stated : move->bytes_per_s) ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    if (!evidence_add(evidence, start, first) || (move->call != NULL && !evidence_add(evidence, start, move->call)) ||
+        (move->both != NULL && !evidence_add(evidence, start, move->both)) || (move->both_set != NULL && !evidence_add_set(evidence, start, move->both_set)))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     return BERTH_OK;
 }

@@ -7,7 +7,11 @@
 #pragma once
 #include "curve.h"
 #include "engine_limit.h"
-#include "plan.h"
+#include "err.h"
+#include "evidence.h"
+#include "graph.h"
+#include "metric.h"
+#include "snapshot.h"
 
 #define MOVE_LARGE_BYTES 16777216.0 /* from here on a rate of large sizes says all */
 
@@ -106,4 +110,4 @@ double plan_move_least(const struct move *move);
 enum metric plan_move_metric(const struct graph *graph, const struct move *move);
 
 /* Evidence for the move: its rate and what starting it costs, or what stands for it, which may be what links are said to carry. NO_MEMORY. */
-enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct plan_evidence *evidence, size_t start, struct berth_err *err);
+enum berth_code plan_move_cite(const struct graph *graph, const struct move *move, struct evidence *evidence, size_t start, struct berth_err *err);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "apu.h"
+#include "evidence.h"
 #include "metric.h"
 #include "plan_doubt.h"
 #include "plan_ends.h"
@@ -18,6 +20,7 @@
 #include "plan_route_say.h"
 #include "plan_route_shared.h"
 #include "plan_route_sizes.h"
+#include "warnings.h"
 
 static double rate_of(const struct route_option *option) { return plan_split_rate(option->way, option->way_count); }
 
@@ -110,7 +113,7 @@ static void add_between_vendors(struct route_work *work)
     double best_ns = INFINITY;
     for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE; numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
         struct way way = {.hop_count = 2};
-        if (!plan_pairs_passes(work->ends.pairs, numa) || !plan_allows_memory(work->request.allowed, numa) || is_too_small(graph_place(graph, numa), work->request.bytes) ||
+        if (!plan_pairs_passes(work->ends.pairs, numa) || !allowed_has_memory(work->request.allowed, numa) || is_too_small(graph_place(graph, numa), work->request.bytes) ||
             !plan_links_hop(&work->ends, work->ends.from, numa, MOVE_COPY_ENGINE, &way.hop[0]) || !plan_links_hop(&work->ends, numa, work->ends.to, MOVE_COPY_ENGINE, &way.hop[1]))
             continue;
         double time_ns = plan_way_time_ns(&way, work->ends.bytes, 0, NULL);
@@ -263,7 +266,7 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
         for (size_t i = 0; i < option->way[w].hop_count && code == BERTH_OK; i++)
             code = plan_move_cite(work->snap->graph, &option->way[w].hop[i], &answer->evidence, option->why, err);
     const struct route_shared shared = option->shared != NULL ? plan_route_shared(work->snap, option, work->request.both) : (struct route_shared){.set = NULL};
-    if (code == BERTH_OK && shared.set != NULL && !plan_evidence_add_set(&answer->evidence, option->why, shared.set))
+    if (code == BERTH_OK && shared.set != NULL && !evidence_add_set(&answer->evidence, option->why, shared.set))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     option->why_count = answer->evidence.count - option->why;
     return code;
@@ -277,7 +280,7 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
     place_id end[] = {work->request.from, work->request.to};
     for (size_t i = 0; i < 2; i++) { /* what is known of a gpu's memory is known by that gpu's name, which the caller may not use */
         place_id gpu = graph_place(graph, end[i])->kind == PLACE_NUMA ? plan_ends_gpu_of(graph, end[i]) : PLACE_NONE;
-        if (gpu != PLACE_NONE && !plan_allows_gpu(work->request.allowed, gpu))
+        if (gpu != PLACE_NONE && !allowed_has_gpu(work->request.allowed, gpu))
             return plan_ends_check(work->snap, work->request.allowed, gpu, end[1 - i], work->request.bytes, err);
     }
     plan_move_why_not(work->snap, work->request.from, work->request.to, why);
@@ -323,12 +326,12 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
     const struct graph *graph = work->snap->graph;
     place_id gpu = !is_known && graph_place(graph, end)->kind == PLACE_NUMA ? plan_ends_gpu_of(graph, end) : PLACE_NONE;
     if (graph_place(graph, end)->kind == PLACE_NUMA && apu_at(graph, end) == other)
-        plan_warn(&work->answer->warnings, "%s is the memory of %s, too, whose kernels reach all of it: the bytes need not move", graph_place(graph, end)->name, graph_place(graph, other)->name);
+        warnings_add(&work->answer->warnings, "%s is the memory of %s, too, whose kernels reach all of it: the bytes need not move", graph_place(graph, end)->name, graph_place(graph, other)->name);
     else if (!is_known && gpu == PLACE_NONE && graph_place(graph, end)->kind == PLACE_NUMA)
         gpu = apu_at(graph, end);
-    if (gpu == PLACE_NONE || !plan_allows_gpu(work->request.allowed, gpu) || !plan_allows_memory(work->request.allowed, end))
+    if (gpu == PLACE_NONE || !allowed_has_gpu(work->request.allowed, gpu) || !allowed_has_memory(work->request.allowed, end))
         return end;
-    plan_warn(&work->answer->reasons, "%s is the memory of %s: what is known of that stands for it", graph_place(graph, end)->name, graph_place(graph, gpu)->name);
+    warnings_add(&work->answer->reasons, "%s is the memory of %s: what is known of that stands for it", graph_place(graph, end)->name, graph_place(graph, gpu)->name);
     return gpu;
 }
 
@@ -395,5 +398,5 @@ void plan_route_done(struct route_answer *answer)
 {
     free(answer->option);
     answer->option = NULL;
-    plan_evidence_done(&answer->evidence);
+    evidence_done(&answer->evidence);
 }

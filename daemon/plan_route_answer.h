@@ -2,10 +2,13 @@
  * What Route is asked and what it answers, apart from who finds it (plan_route.h), who says it (plan_route_say.h) and what a program calls for it (plan_call.h).
  */
 #pragma once
+#include "allowed.h"
+#include "evidence.h"
 #include "plan_source.h"
 #include "plan_split.h"
 #include "plan_step.h"
 #include "request_limits.h"
+#include "warnings.h"
 
 #define ROUTE_CROSSOVERS    8
 #define ROUTE_WAYS_MAX      SPLIT_WAYS_MAX
@@ -73,9 +76,9 @@ struct route_answer {
     struct route_crossover crossover[ROUTE_CROSSOVERS]; /* ascending by bytes; none when something moves meanwhile */
     size_t crossover_count;
     double b80_bytes;            /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or something moves meanwhile */
-    struct plan_evidence evidence;
-    struct plan_warnings warnings;
-    struct plan_warnings reasons; /* sentences: what decided */
+    struct evidence evidence;
+    struct warnings warnings;
+    struct warnings reasons; /* sentences: what decided */
 };
 
 /* How many of so many bytes an option moves at a time over one of its ways. */

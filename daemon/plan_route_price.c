@@ -5,6 +5,7 @@
 
 #include "plan_ends.h"
 #include "plan_links_time.h"
+#include "warnings.h"
 
 #define SAME 1e-9 /* times as long: such a difference is the numbers' */
 
@@ -203,10 +204,10 @@ enum berth_code plan_route_price_shared(struct route_work *work, struct route_op
             option->shared = flows[i].shared;
         most = fmax(most, slower);
         if (slower > 1.001 && flows[i].shared == NULL)
-            plan_warn(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way",
+            warnings_add(&work->answer->warnings, "what goes from %s to %s beside what moves meanwhile was not measured: it counts as sharing the links, ports and packages on the way",
                       graph_place(work->snap->graph, alone[i].from)->name, graph_place(work->snap->graph, alone[i].to)->name);
         else if (slower > 1.001 && flows[i].is_nominal)
-            plan_warn(&work->answer->warnings, "what %s get through %s was not measured: they count as sharing what %s, or what is said of it",
+            warnings_add(&work->answer->warnings, "what %s get through %s was not measured: they count as sharing what %s, or what is said of it",
                       is_mixed(work, &alone[i]) ? "copy engines and kernels at once" : "several transfers", flows[i].shared, is_mixed(work, &alone[i]) ? "either was seen to get" : "one of them was seen to get");
     }
     if (most > 1)

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#include "allowed.h"
+#include "evidence.h"
+
 #define BETWEEN_MAX 256 /* memories that are looked at */
 
 /* What is worked out of pieces is left as it is until somebody asks for it. */
@@ -347,7 +350,7 @@ bool plan_way_may_pass(const struct way_ends *ends, place_id via)
     for (size_t i = 0; i < ends->without_count; i++)
         if (ends->without[i] == via)
             return false;
-    return plan_pairs_passes(ends->pairs, via) && (is_gpu ? plan_allows_gpu(ends->allowed, via) : plan_allows_memory(ends->allowed, via));
+    return plan_pairs_passes(ends->pairs, via) && (is_gpu ? allowed_has_gpu(ends->allowed, via) : allowed_has_memory(ends->allowed, via));
 }
 
 static bool is_too_slow(const struct way_ends *ends, const struct pair *pair) { return ends->least_rate > 0 && plan_way_hop_rate(ends->both ? &pair->both : &pair->move) <= ends->least_rate; }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "answer.h"
 #include "daemon.h"
 #include "jsonify.h"
@@ -149,7 +150,7 @@ static enum berth_code plan(const struct call *call, struct reply *reply, struct
     if (code == BERTH_OK)
         code = plan_alloc(call->snap, &request, &reply->answer, err);
     reply->bytes = request.bytes;
-    plan_allowed_done(&allowed);
+    allowed_done(&allowed);
     return code;
 }
 

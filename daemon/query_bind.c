@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "answer.h"
 #include "bind_key.h"
 #include "claim_around.h"
 #include "claim_keep.h"
 #include "claim_within.h"
 #include "daemon.h"
+#include "evidence.h"
 #include "jsonify.h"
 #include "launcher.h"
 #include "nic_variables.h"
@@ -19,6 +21,7 @@
 #include "query_bind_request.h"
 #include "text.h"
 #include "visible.h"
+#include "warnings.h"
 
 struct reply {
     const struct snapshot *snap;
@@ -35,7 +38,7 @@ struct binding {
     struct bind_asked asked;
     char *key;                     /* the request's */
     uint64_t claims;               /* their generation at the time of the request */
-    struct plan_warnings left_out; /* what others have claimed */
+    struct warnings left_out; /* what others have claimed */
     bool any_left_out;
     char within[96];               /* the claim that it stays within; "" none */
     bool is_within_key;            /* which its key names */
@@ -59,7 +62,7 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
         bool is_own = false;
         for (size_t i = 0; i < own; i++)
             is_own |= task->gpus[i] == g;
-        if (!is_own && plan_allows_gpu(&reply->asked->allowed, g) && !plan_ends_is_lost(reply->snap, g))
+        if (!is_own && allowed_has_gpu(&reply->asked->allowed, g) && !plan_ends_is_lost(reply->snap, g))
             gpus[count++] = g;
     }
     *ret = gpus;
@@ -142,7 +145,7 @@ static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchose
     if (unchosen->count > 1)
         snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
     if (unchosen->count > 0)
-        plan_warn(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
+        warnings_add(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s", unchosen->first, more, nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
 }
 
 static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl, struct unchosen *unchosen, struct berth_err *err)
@@ -251,7 +254,7 @@ static void warn_of_unseen(struct reply *reply)
     for (size_t t = 0; !reply->asked->shows_all && answer->task_count > 1 && t < answer->task_count; t++)
         for (size_t i = 0; i < answer->task[t].variables.count; i++)
             if (strcmp(answer->task[t].variables.variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
-                plan_warn(&answer->warnings, "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one (visible all shows them)");
+                warnings_add(&answer->warnings, "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one (visible all shows them)");
                 return;
             }
 }
@@ -261,12 +264,12 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     struct bind_answer *answer = &reply->answer;
     warn_of_unseen(reply);
     if (reply->asked->is_size_assumed)
-        plan_warn(&answer->warnings, "bytes is not given: each flow of the pattern counts as many as host_bytes, or %d MiB without", (int)(BIND_BYTES_ASSUMED >> 20));
+        warnings_add(&answer->warnings, "bytes is not given: each flow of the pattern counts as many as host_bytes, or %d MiB without", (int)(BIND_BYTES_ASSUMED >> 20));
     if (reply->asked->traffic.count == 0)
-        plan_warn(&answer->warnings, "no time is predicted: %s; locality alone decided",
+        warnings_add(&answer->warnings, "no time is predicted: %s; locality alone decided",
                   reply->asked->names_traffic ? "of the traffic that the request names no byte leaves a rank here for another, or comes to one" : "the request names no traffic");
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
-        plan_warn(&answer->warnings, "the plan stands under its key until nobody asked for it for %d minutes: you have no claim under that key (berth claim --key)", HELD_S / 60);
+        warnings_add(&answer->warnings, "the plan stands under its key until nobody asked for it for %d minutes: you have no claim under that key (berth claim --key)", HELD_S / 60);
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
@@ -304,9 +307,9 @@ static enum berth_code plan(const struct binding *binding, struct bind_answer *r
 {
     enum berth_code code = plan_bind(binding->snap, &binding->asked.request, ret, err);
     for (size_t i = 0; code == BERTH_OK && i < binding->left_out.count; i++)
-        plan_warn(&ret->warnings, "%s", binding->left_out.line[i]);
+        warnings_add(&ret->warnings, "%s", binding->left_out.line[i]);
     if (code == BERTH_OK && *binding->within != '\0')
-        plan_warn(&ret->reasons, "within claim %s: of the cpus, gpus and memory only what is claimed there, in each kind that it covers", binding->within);
+        warnings_add(&ret->reasons, "within claim %s: of the cpus, gpus and memory only what is claimed there, in each kind that it covers", binding->within);
     bool says_claimed = code == BERTH_NOTHING_ALLOWED && binding->asked.allowed.gpus_claimed;
     if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out && !says_claimed)
         add_why(err, "; what others have claimed is left out (berth claims lists it)");

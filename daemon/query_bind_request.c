@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "allowed.h"
 #include "plan_text.h"
 #include "request.h"
 
@@ -98,7 +99,7 @@ static enum berth_code check_room(int64_t bytes, int64_t room, const char *what,
     if (room < 0 || bytes <= room)
         return BERTH_OK;
     plan_text_sizes((double)bytes, (double)room, asked, has);
-    return plan_not_enough(err, "bytes of memory", bytes, room, "%s in one step do not fit in %s: %s", asked, what, has);
+    return err_not_enough(err, "bytes of memory", bytes, room, "%s in one step do not fit in %s: %s", asked, what, has);
 }
 
 /* What a task sends at once is in its gpus' memory; what it has to move to the host, which it may do in parts, in the host's. */
@@ -183,7 +184,7 @@ enum berth_code query_bind_request(const struct graph *graph, const json_t *para
 
 void query_bind_request_done(struct bind_asked *asked)
 {
-    plan_allowed_done(&asked->allowed);
+    allowed_done(&asked->allowed);
     plan_traffic_done(&asked->traffic);
     free(asked->ranks);
     *asked = (struct bind_asked){0};

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "allowed.h"
+#include "locality.h"
 #include "values.h"
 
 #define KIND_SIZE 80 /* of some names and what is between them */
@@ -228,7 +230,7 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
 static enum berth_code allowed_cpus(const struct graph *graph, const json_t *allowed, struct allowed *ret, struct berth_err *err)
 {
     const json_t *value = member(allowed, "cpus");
-    plan_node_cpus(graph, &ret->cpus);
+    locality_cpus(graph, &ret->cpus);
     if (value == NULL)
         return BERTH_OK;
     struct cpuset asked;
@@ -265,7 +267,7 @@ enum berth_code request_allowed(const struct graph *graph, const json_t *params,
     if (code == BERTH_OK)
         *ret = allowed;
     else
-        plan_allowed_done(&allowed);
+        allowed_done(&allowed);
     return code;
 }
 

@@ -10,13 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "allowed.h"
+#include "err.h"
+#include "graph.h"
+#include "metric.h"
 #include "request_limits.h"
-#include "plan.h"
 
 _Static_assert(BIND_THREADS_MAX == CPUSET_MAX && ALLOC_CORES_MAX == CPUSET_MAX, "as many cpus as a set holds");
 
 /* The member "allowed" of params; absent: the whole node, given is false. NOTHING_ALLOWED when cpus or memory is empty or names nothing that
- * this node has; NO_SUCH_PLACE; INVALID_PARAMETER (allowed.cpus, ...); NO_MEMORY. The caller ends ret with plan_allowed_done. */
+ * this node has; NO_SUCH_PLACE; INVALID_PARAMETER (allowed.cpus, ...); NO_MEMORY. The caller ends ret with allowed_done. */
 enum berth_code request_allowed(const struct graph *graph, const json_t *params, struct allowed *ret, struct berth_err *err);
 
 /* An integer from min to max; fallback when absent. INVALID_PARAMETER naming it. */

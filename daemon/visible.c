@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allowed.h"
 #include "gpu.h"
 #include "pci.h"
+#include "warnings.h"
 
 #define NAME_SIZE 64
 
@@ -46,7 +48,7 @@ static bool rocr_index(const struct graph *graph, const struct allowed *allowed,
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1)) {
         if (gpu_vendor(graph_place(graph, g)) != VENDOR_AMD)
             continue;
-        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) || (other < mine && !plan_allows_gpu(allowed, g)))
+        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) || (other < mine && !allowed_has_gpu(allowed, g)))
             return false;
         index += other < mine;
     }
@@ -81,7 +83,7 @@ static bool cuda_index(const struct graph *graph, const struct allowed *allowed,
         if (gpu_vendor(other) != VENDOR_NVIDIA)
             continue;
         uint64_t pci = other->pci != NULL ? pci_parse(other->pci) : PCI_NONE;
-        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) || (pci < mine && !plan_allows_gpu(allowed, g)))
+        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) || (pci < mine && !allowed_has_gpu(allowed, g)))
             return false;
         index += pci < mine;
     }
@@ -140,7 +142,7 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
     return BERTH_OK;
 }
 
-static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct warnings *warnings,
                                 struct visible *visible, struct berth_err *err)
 {
     place_id amd, nvidia = PLACE_NONE;
@@ -153,11 +155,11 @@ static enum berth_code name_all(const struct graph *graph, const struct allowed 
     }
     place_id unnamed = amd != PLACE_NONE ? amd : nvidia;
     if (unnamed != PLACE_NONE)
-        plan_warn(warnings, "%s has no uuid of its own, and is not counted surely: visible devices are not set for tasks that see it", graph_place(graph, unnamed)->name);
+        warnings_add(warnings, "%s has no uuid of its own, and is not counted surely: visible devices are not set for tasks that see it", graph_place(graph, unnamed)->name);
     return code;
 }
 
-enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct warnings *warnings,
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
@@ -168,7 +170,7 @@ enum berth_code visible_make(const struct graph *graph, const struct allowed *al
     }
     for (size_t i = 0; i < count; i++)
         if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            plan_warn(warnings, "the vendor of %s is not known, or has no variable for visible devices: they are not set for tasks that see it", graph_place(graph, gpus[i])->name);
+            warnings_add(warnings, "the vendor of %s is not known, or has no variable for visible devices: they are not set for tasks that see it", graph_place(graph, gpus[i])->name);
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";

@@ -7,7 +7,10 @@
  * Pure; any thread.
  */
 #pragma once
-#include "plan.h"
+#include "allowed.h"
+#include "err.h"
+#include "graph.h"
+#include "warnings.h"
 
 #define VISIBLE_UNSET 3
 
@@ -18,6 +21,6 @@ struct visible {
 };
 
 /* The variables for these gpus in this order. allowed: what else of the node may be visible. What cannot be named surely is left out with a warning. NO_MEMORY. */
-enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct plan_warnings *warnings,
+enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed, const place_id *gpus, size_t count, struct warnings *warnings,
                              struct visible *ret, struct berth_err *err);
 void visible_done(struct visible *visible);

@@ -8,8 +8,10 @@
  */
 #include <math.h>
 
+#include "allowed.h"
 #include "bench_node.h"
 #include "graph.h"
+#include "locality.h"
 #include "plan_bind.h"
 #include "plan_load.h"
 #include "plan_pairs.h"
@@ -139,7 +141,7 @@ static double ask(const struct node *node, struct snapshot *snap, const struct q
     struct traffic traffic;
     struct bind_answer answer;
     struct berth_err err = {0};
-    plan_node_cpus(node->graph, &allowed.cpus);
+    locality_cpus(node->graph, &allowed.cpus);
     double begin = bench_now_ns();
     enum berth_code code = plan_traffic(&wanted, &traffic, &err);
     struct bind_request request = {.tasks = wanted.tasks, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &allowed, .traffic = &traffic};
@@ -317,7 +319,7 @@ static struct asked ask_often(struct snapshot *snap, const struct traffic_reques
     struct berth_err err = {0};
     double took[ROUNDS];
     struct asked asked = {0};
-    plan_node_cpus(snap->graph, &allowed.cpus);
+    locality_cpus(snap->graph, &allowed.cpus);
     for (size_t i = 0; i < rounds; i++) {
         struct traffic traffic;
         struct bind_answer answer;

@@ -3,7 +3,9 @@
  * route-first: the first of each question, cold. */
 #include <math.h>
 
+#include "allowed.h"
 #include "bench_node.h"
+#include "locality.h"
 #include "plan_alloc.h"
 #include "plan_pairs.h"
 #include "plan_route.h"
@@ -82,7 +84,7 @@ int main(int argc, char **argv)
     static double took_ns[QUESTIONS], first_ns[QUESTIONS];
     struct allowed allowed = {.given = true};
     size_t count = 0;
-    plan_node_cpus(graph, &allowed.cpus);
+    locality_cpus(graph, &allowed.cpus);
     for (place_id from = 0; from < (place_id)graph->place_count; from++)
         for (place_id to = 0; to < (place_id)graph->place_count; to++)
             for (size_t s = 0; s < 3; s++) {

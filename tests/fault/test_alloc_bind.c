@@ -1,5 +1,7 @@
 /* Every allocation of a plan for traffic fails once: there is an error or an answer, never a crash, and nothing stays behind. */
+#include "allowed.h"
 #include "fault/fault_answer.h"
+#include "locality.h"
 #include "plan_bind.h"
 
 #define CORES 12
@@ -56,7 +58,7 @@ static enum berth_code plan(struct snapshot *snap, const struct traffic_request 
     struct allowed allowed = {.given = true};
     struct traffic traffic;
     struct bind_answer answer;
-    plan_node_cpus(snap->graph, &allowed.cpus);
+    locality_cpus(snap->graph, &allowed.cpus);
     enum berth_code code = plan_traffic(wanted, &traffic, err);
     if (code != BERTH_OK)
         return code;

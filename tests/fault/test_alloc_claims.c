@@ -1,4 +1,5 @@
 /* Every allocation of claims fails once, in the set, around plans, and in the store: nothing leaks, nothing is half done. */
+#include "allowed.h"
 #include "fault/fault.h"
 #include "unit/store_world.h"
 
@@ -6,6 +7,7 @@
 #include "claim_plan.h"
 #include "claim_set.h"
 #include "store_claim.h"
+#include "warnings.h"
 
 static const struct claim_limits limits = {100, 100, false};
 
@@ -17,7 +19,7 @@ static enum berth_code use(const struct graph *graph, struct claim_set *set, str
     struct claim other = {.id = "c2", .uid = 2, .places = (char *)"core2", .deadline_ns = 20};
     struct claim_caller caller = {1, NULL, "k"};
     struct allowed allowed = {0};
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     const struct claim *claim = NULL;
     bool left_out = false;
     json_t *answer = NULL;
@@ -32,7 +34,7 @@ static enum berth_code use(const struct graph *graph, struct claim_set *set, str
         code = claim_around(set, &io, graph, &caller, &allowed, &warnings, &left_out, err);
     if (code == BERTH_OK)
         code = claim_plan_recall(set->item[0], "{\"tasks\":1}", &answer, err);
-    plan_allowed_done(&allowed);
+    allowed_done(&allowed);
     json_decref(answer);
     return code;
 }

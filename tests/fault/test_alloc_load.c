@@ -1,6 +1,8 @@
 /* Every allocation of pricing transfers together fails once: there is an error or the same answer, never a crash, and nothing stays behind. */
+#include "evidence.h"
 #include "fault/fault_answer.h"
 #include "plan_load.h"
+#include "warnings.h"
 
 enum { MACHINE, NUMA, MODULE, GPU0, GPU1, PLACES };
 
@@ -31,8 +33,8 @@ static enum berth_code price(struct snapshot *snap, const void *question, struct
     static const place_id places[] = {GPU0, GPU1, NUMA};
     static const struct load_flow flows[] = {{.from = 0, .to = 2, .bytes = GB}, {.from = 1, .to = 2, .bytes = GB}, {.from = 0, .to = 1, .bytes = GB}};
     struct load_table *table = NULL;
-    struct plan_evidence evidence = {0};
-    struct plan_warnings warnings = {0};
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
     enum berth_code code = plan_load_new(snap, places, 3, LOAD_BEST, &table, err);
     struct load_scratch *scratch = code == BERTH_OK ? plan_load_scratch_new(table, 3) : NULL;
     if (code == BERTH_OK && scratch == NULL)
@@ -44,7 +46,7 @@ static enum berth_code price(struct snapshot *snap, const void *question, struct
         assert_true(time_ns > 99.99e6 && time_ns < 100.01e6);
         assert_true(warnings.count > 0 && evidence.count >= 3);
     }
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     plan_load_scratch_free(scratch);
     plan_load_free(table);
     return code;

@@ -1,5 +1,7 @@
 /* Built nodes for the tests of Allocate: of cores alone, and of two processors with a gpu each. */
 #pragma once
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_alloc.h"
@@ -94,7 +96,7 @@ static inline enum berth_code ask_from(struct fixture *f, const char *cpus, stru
 
 static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count, const struct memuse_access *access)
 {
-    plan_node_cpus(f->graph, &f->allowed.cpus);
+    locality_cpus(f->graph, &f->allowed.cpus);
     return ask_for(f, (struct alloc_request){.bytes = GIB, .access = access, .access_count = count, .kinds = kinds});
 }
 
@@ -106,7 +108,7 @@ static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place
 static inline void end(struct fixture *f)
 {
     plan_alloc_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 

@@ -1,5 +1,7 @@
 /* A Bind answer over a built node, as tests of what is said of it begin: nothing was measured, so that locality decides. */
 #pragma once
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
@@ -16,7 +18,7 @@ static inline struct fixture begin(struct graph *graph, const char *cpus, struct
     struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
     struct berth_err err = {0};
     f.allowed.given = true;
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    locality_cpus(f.snap->graph, &f.allowed.cpus);
     if (cpus != NULL)
         assert_int_equal(cpuset_parse(cpus, &f.allowed.cpus, &err), BERTH_OK);
     request.allowed = &f.allowed;
@@ -27,6 +29,6 @@ static inline struct fixture begin(struct graph *graph, const char *cpus, struct
 static inline void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }

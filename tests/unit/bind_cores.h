@@ -1,9 +1,12 @@
 /* Bind's answers for tasks without gpus, over a built node whose values a test adds before it asks. */
 #pragma once
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
 #include "plan_traffic.h"
+#include "warnings.h"
 
 #define GB  1e9
 #define MIB (INT64_C(1) << 20)
@@ -24,7 +27,7 @@ static inline struct fixture begin(int packages, int numas, int llcs, int cores)
     struct fixture f = {.graph = nodes_cpu(&shape), .values = values_new()};
     assert_non_null(f.values);
     f.allowed.given = true;
-    plan_node_cpus(f.graph, &f.allowed.cpus);
+    locality_cpus(f.graph, &f.allowed.cpus);
     return f;
 }
 
@@ -46,11 +49,11 @@ static inline void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
     plan_traffic_done(&f->traffic);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
-static inline bool says(const struct plan_warnings *lines, const char *part)
+static inline bool says(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)

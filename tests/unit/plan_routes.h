@@ -1,9 +1,11 @@
 /* A node of eight gpus on which a test says what was measured, and asks for routes. */
 #pragma once
+#include "allowed.h"
 #include "plan_nodes.h"
 
 #include "plan_route.h"
 #include "transfer.h"
+#include "warnings.h"
 
 #define GB  1e9
 #define MIB (INT64_C(1) << 20)
@@ -93,11 +95,11 @@ static inline struct route_request of(place_id from, place_id to, int64_t bytes)
 static inline void end(struct fixture *f)
 {
     plan_route_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
-static inline bool says(const struct plan_warnings *lines, const char *part)
+static inline bool says(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)

@@ -1,4 +1,6 @@
 /* What the kernel says of processes and cgroups, from a tree of files: owners, callers within owners, and who may claim what. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 #include "claim_owner.h"
 #include "claim_proc.h"
 #include "claim_right.h"
+#include "warnings.h"
 
 static char root[64];
 static struct sysio io;
@@ -326,39 +329,39 @@ static void plans_get_what_others_have_not_claimed(void **state)
         struct claim_lineage process = {.pid = cases[i].pid};
         struct claim_caller caller = {1000, &process, cases[i].key};
         struct allowed allowed = {0};
-        struct plan_warnings warnings = {0};
+        struct warnings warnings = {0};
         bool left_out = false;
-        plan_node_cpus(graph, &allowed.cpus);
+        locality_cpus(graph, &allowed.cpus);
         assert_int_equal(claim_around(&set, &io, graph, &caller, &allowed, &warnings, &left_out, &err), BERTH_OK);
         size_t gpus = 0;
         for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
-            gpus += plan_allows_gpu(&allowed, g);
+            gpus += allowed_has_gpu(&allowed, g);
         assert_int_equal(cpuset_count(&allowed.cpus), cases[i].cpus);
         assert_int_equal(gpus, cases[i].gpus);
         assert_int_equal(warnings.count, cases[i].warnings);
         assert_int_equal(left_out, warnings.count > 0);
         assert_false(allowed.gpus_claimed);
-        assert_int_equal(plan_allows_memory(&allowed, graph_find(graph, "numa0")), cases[i].pid == 11);
+        assert_int_equal(allowed_has_memory(&allowed, graph_find(graph, "numa0")), cases[i].pid == 11);
         if (i == 0)
             assert_string_equal(warnings.line[0], "left out: numa0, gpu4, gpu5, cpus 0-15,64-79, by claim c1 of uid 0");
-        plan_allowed_done(&allowed);
+        allowed_done(&allowed);
     }
     struct claim_caller stranger = {7, NULL, NULL};
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     bool left_out = false;
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) { /* gpu4 is, by numa0; no gpu at all is not what claims did */
         struct allowed some = {.gpus = calloc(graph->place_count, sizeof(bool))};
         assert_non_null(some.gpus);
-        plan_node_cpus(graph, &some.cpus);
+        locality_cpus(graph, &some.cpus);
         some.gpus[graph_find(graph, "gpu4")] = is_claimed;
         assert_int_equal(claim_around(&set, &io, graph, &stranger, &some, &warnings, &left_out, &err), BERTH_OK);
         assert_int_equal(some.gpus_claimed, is_claimed);
-        plan_allowed_done(&some);
+        allowed_done(&some);
     }
     struct allowed narrow = {0};
     cpuset_add(&narrow.cpus, 3);
     assert_int_equal(claim_around(&set, &io, graph, &stranger, &narrow, &warnings, &left_out, &err), BERTH_NOTHING_ALLOWED);
-    plan_allowed_done(&narrow);
+    allowed_done(&narrow);
     claim_set_done(&set);
     graph_unref(graph);
 }

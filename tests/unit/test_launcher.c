@@ -1,8 +1,10 @@
+#include "allowed.h"
 #include "bind_answer.h"
 
 #include "gpu.h"
 #include "launcher.h"
 #include "visible.h"
+#include "warnings.h"
 
 static void assert_slurm(struct fixture *f, const char *expected)
 {
@@ -108,7 +110,7 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
     end(&f);
 }
 
-static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count, struct plan_warnings *warnings)
+static struct visible visible_of(const struct graph *graph, const place_id *gpus, size_t count, struct warnings *warnings)
 {
     struct visible visible = {0};
     struct allowed allowed = {.given = true};
@@ -121,7 +123,7 @@ static void amd_gpus_by_uuid_or_by_index(void **state)
 {
     (void)state;
     struct graph *graph = nodes_mi250x();
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     place_id two[] = {nodes_place(graph, PLACE_GPU, 3), nodes_place(graph, PLACE_GPU, 0)};
     /* as hwloc writes it: no "GPU-", no leading zeros */
     place_set_text(&graph->places[two[0]].uuid, "ce888172edb11f");
@@ -156,7 +158,7 @@ static void nvidia_gpus_and_others(void **state)
 {
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, INT64_C(1) << 34});
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     place_id gpus[3];
     for (int g = 0; g < 3; g++)
         gpus[g] = nodes_add(graph, PLACE_GPU, g, 0, PLACE_NONE, NULL);
@@ -181,7 +183,7 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     (void)state;
     static const char *const pci[] = {"0019:01:00.0", "0009:01:00.0", "10009:01:00.0"};
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, INT64_C(1) << 34});
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     place_id gpus[3];
     for (int g = 0; g < 3; g++) {
         gpus[g] = nodes_add(graph, PLACE_GPU, g, 0, PLACE_NONE, NULL);
@@ -205,7 +207,7 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
     assert_string_equal(visible.cuda, "1");
     visible_done(&visible);
-    plan_allowed_done(&allowed);
+    allowed_done(&allowed);
     /* A slice counts otherwise. */
     place_set_detail(&graph->places[gpus[2]], "partition", "mig");
     visible = visible_of(graph, gpus, 1, &warnings);

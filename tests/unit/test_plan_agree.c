@@ -1,8 +1,11 @@
 /* Bind, Allocate and Route price the same transfer alike, also where little is known of it: what stands for it is one rule (plan_pairs_move). */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_routes.h"
 
 #include "plan_alloc.h"
 #include "plan_bind.h"
+#include "warnings.h"
 
 /* gpu0 and gpu1 have links of 200 GB/s, and each of numa3's gpus has one of 36 to it. Nothing is known yet. */
 static struct fixture linked(void)
@@ -32,7 +35,7 @@ static double route_ns(struct fixture *f, place_id from, place_id to, bool both)
 }
 
 /* One task on gpu0, or two that send to each other, on gpu0 and gpu1; ret_reasons: what decided. */
-static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by, struct plan_warnings *ret_reasons)
+static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by, struct warnings *ret_reasons)
 {
     struct bind_answer answer = {0};
     struct traffic flows;
@@ -40,14 +43,14 @@ static double bind_ns(struct fixture *f, struct traffic_request traffic, enum lo
     f->allowed.gpus = calloc(f->graph->place_count, sizeof *f->allowed.gpus);
     for (int g = 0; g < traffic.tasks; g++)
         f->allowed.gpus[gpu(f, g)] = true;
-    plan_node_cpus(f->graph, &f->allowed.cpus);
+    locality_cpus(f->graph, &f->allowed.cpus);
     struct bind_request request = {.tasks = traffic.tasks, .gpus_per_task = 1, .cores_per_task = 1, .traffic = &flows, .by = by, .allowed = &f->allowed};
     assert_int_equal(plan_bind(f->snap, &request, &answer, &f->err), BERTH_OK);
     *ret_reasons = answer.reasons;
     double time_ns = answer.predicted.time_ns;
     plan_bind_done(&answer);
     plan_traffic_done(&flows);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     f->allowed = (struct allowed){.given = true};
     return time_ns;
 }
@@ -72,7 +75,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct plan_warnings reasons;
+    struct warnings reasons;
     published(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, 0), 28);
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0; /* three quarters of what an xGMI link is said to carry */
     assert_near(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
@@ -103,7 +106,7 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct plan_warnings reasons;
+    struct warnings reasons;
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 400);
     const double one_ns = 64 * MIB / 400.0;
     assert_near(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
@@ -134,7 +137,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct plan_warnings reasons;
+    struct warnings reasons;
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 50);
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
@@ -163,7 +166,7 @@ static void links_never_lead_before_what_was_measured(void **state)
 {
     (void)state;
     struct fixture f = linked();
-    struct plan_warnings reasons;
+    struct warnings reasons;
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), "", 50);
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), "", 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);

@@ -1,4 +1,6 @@
 /* On whole nodes: Bind, Allocate and Route give one price for one transfer, wherever they are asked for the same one. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_routes.h"
 
 #include "discover.h"
@@ -63,7 +65,7 @@ static double bind_ns(struct fixture *f, struct traffic_request asked, enum load
     double time_ns = answer.predicted.time_ns;
     plan_bind_done(&answer);
     plan_traffic_done(&flows);
-    plan_allowed_done(&allowed);
+    allowed_done(&allowed);
     return time_ns;
 }
 
@@ -123,7 +125,7 @@ static void bind_and_route(void **state)
             for (place_id b = graph_next(f.graph, PLACE_GPU, a + 1); b != PLACE_NONE; b = graph_next(f.graph, PLACE_GPU, b + 1))
                 for (int by = 0; by < 2; by++) {
                     struct traffic_request peers = {.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = BYTES};
-                    double step_ns = bind_ns(&f, peers, by == MOVE_KERNEL ? LOAD_KERNEL : LOAD_COPY_ENGINE, (place_id[]){a, b}, plan_numa(f.graph, a));
+                    double step_ns = bind_ns(&f, peers, by == MOVE_KERNEL ? LOAD_KERNEL : LOAD_COPY_ENGINE, (place_id[]){a, b}, locality_numa(f.graph, a));
                     compare(&tally, nodes[n], by == MOVE_KERNEL ? "peers, by kernel" : "peers", &f, a, b, step_ns, both_ns(&f, a, b, (enum move_by)by), AT_ONCE);
                 }
         }

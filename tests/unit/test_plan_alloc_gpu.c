@@ -1,4 +1,5 @@
 #include "alloc_nodes.h"
+#include "locality.h"
 #include "spread.h"
 
 static void assert_call(const struct fixture *f, enum memkind kind, place_id memory, const char *expected)
@@ -359,7 +360,7 @@ static void a_gpu_that_stopped_answering(void **state)
     f.snap = snapshot_new(f.graph, f.values, &note, 1, 0, 1);
     assert_non_null(f.snap);
     graph_unref(f.graph);
-    plan_node_cpus(f.graph, &f.allowed.cpus);
+    locality_cpus(f.graph, &f.allowed.cpus);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_DEVICE, f.gpu[1]));
     assert_true(warned(&f, "gpu1 is left out: it stopped answering"));

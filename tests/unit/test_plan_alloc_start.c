@@ -1,4 +1,6 @@
 #include "alloc_nodes.h"
+#include "evidence.h"
+#include "locality.h"
 #include "spread.h"
 
 /* What starting kernels adds to the time of a buffer, and how far from one time to the next that is. */
@@ -19,7 +21,7 @@ static void curve(struct fixture *f, enum metric metric, place_id from, place_id
 static void ask_small(struct fixture *f, place_id by, int64_t bytes)
 {
     struct memuse_access access = {.by = by, .reads_bytes = bytes};
-    plan_node_cpus(f->graph, &f->allowed.cpus);
+    locality_cpus(f->graph, &f->allowed.cpus);
     assert_int_equal(ask_for(f, (struct alloc_request){.bytes = bytes, .access = &access, .access_count = 1}), BERTH_OK);
 }
 
@@ -32,7 +34,7 @@ static void starting_kernels_is_counted(void **state)
     curve(&f, METRIC_GPU_STREAM, f.gpu[0], f.gpu[0], 6000, 4000);
     curve(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], 1000, 50);
     struct memuse_access access = {.by = f.gpu[0], .reads_bytes = 3 << 26};
-    plan_node_cpus(f.graph, &f.allowed.cpus);
+    locality_cpus(f.graph, &f.allowed.cpus);
     assert_int_equal(ask_for(&f, (struct alloc_request){.bytes = 1 << 26, .access = &access, .access_count = 1}), BERTH_OK);
     assert_true(fabs(time_of(&f, MEMKIND_DEVICE, f.gpu[0]) - (3 * 6000 + (3 << 26) / 4000.0)) < 300);
     /* Where it is most of the time, it is as uncertain as the rest. */

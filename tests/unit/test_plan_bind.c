@@ -1,3 +1,5 @@
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "launcher.h"
@@ -14,14 +16,14 @@ static struct fixture begin(struct graph *graph, struct values *values)
 {
     struct fixture f = {.snap = nodes_snapshot(graph, values)};
     f.allowed.given = true;
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    locality_cpus(f.snap->graph, &f.allowed.cpus);
     return f;
 }
 
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -314,13 +316,13 @@ static void assert_valid(const struct fixture *f, const struct bind_request *req
         }
         assert_int_equal(cores, f->answer.cores_per_task);
         for (int64_t g = 0; g < f->answer.gpus_per_task; g++) {
-            assert_true(plan_allows_gpu(&f->allowed, task->gpus[g]));
+            assert_true(allowed_has_gpu(&f->allowed, task->gpus[g]));
             for (int64_t other = (int64_t)t * f->answer.gpus_per_task + g - 1; other >= 0; other--)
                 assert_int_not_equal(f->answer.gpu[other], task->gpus[g]);
             if (request->in_rank_order && (t > 0 || g > 0))
                 assert_true(graph_place(graph, task->gpus[g])->number > graph_place(graph, *(task->gpus + g - 1))->number);
         }
-        assert_true(task->memory == PLACE_NONE || plan_allows_memory(&f->allowed, task->memory));
+        assert_true(task->memory == PLACE_NONE || allowed_has_memory(&f->allowed, task->memory));
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include "discover.h"
 #include "launcher.h"
+#include "locality.h"
+#include "warnings.h"
 
 static void cores_away_from_their_gpu_are_told(void **state)
 {
@@ -83,7 +85,7 @@ static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
     end(&f);
 }
 
-static bool says(const struct plan_warnings *warnings, const char *what)
+static bool says(const struct warnings *warnings, const char *what)
 {
     for (size_t i = 0; i < warnings->count; i++)
         if (strstr(warnings->line[i], what) != NULL)
@@ -134,7 +136,7 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
         assert_int_equal(plan_traffic(&asked, &traffic, &err), BERTH_OK);
         assert_int_equal(discover_folder("tests/nodes/mi250x", &found, &err), BERTH_OK);
         struct fixture f = {.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1), .allowed.given = true};
-        plan_node_cpus(found.graph, &f.allowed.cpus);
+        locality_cpus(found.graph, &f.allowed.cpus);
         struct bind_request request = {.tasks = 3, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic, .by = LOAD_KERNEL};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
         assert_int_equal(says(&f.answer.reasons, "2 kernels of gpu0 (3 gpus have several) copy at the same time"), several);
@@ -162,7 +164,7 @@ static int better_gpu(double more, double half)
                 nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, nodes_place(graph, PLACE_GPU, a), nodes_place(graph, PLACE_GPU, b), "", rate, rate * (1 - half), rate * (1 + half));
         }
     struct fixture f = {.snap = nodes_snapshot(graph, values), .allowed.given = true};
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    locality_cpus(f.snap->graph, &f.allowed.cpus);
     assert_int_equal(plan_traffic(&(struct traffic_request){.tasks = 2, .pattern = TRAFFIC_RING, .bytes = 1 << 30}, &traffic, &err), BERTH_OK);
     struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .cores_per_task = 1, .allowed = &f.allowed, .traffic = &traffic};
     assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);

@@ -1,8 +1,11 @@
 /* On a whole node of four gpus at an NVSwitch, measured while all was well: what Bind says and does when a gpu's link to the switch is down, and what slows what. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "discover.h"
 #include "plan_bind.h"
+#include "warnings.h"
 
 struct fixture {
     struct snapshot *snap;
@@ -24,7 +27,7 @@ static struct fixture begin(const char *folder, const char *down)
     f.snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_non_null(f.snap);
     f.snap->sets = found.sets;
-    plan_node_cpus(found.graph, &f.allowed.cpus);
+    locality_cpus(found.graph, &f.allowed.cpus);
     graph_unref(found.graph);
     return f;
 }
@@ -32,7 +35,7 @@ static struct fixture begin(const char *folder, const char *down)
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -48,7 +51,7 @@ static void ask(struct fixture *f, struct traffic_request asked)
 
 static void ask_pairs(struct fixture *f, int64_t tasks) { ask(f, (struct traffic_request){.tasks = tasks, .pattern = TRAFFIC_PAIRS, .bytes = INT64_C(256) << 20}); }
 
-static size_t told(const struct plan_warnings *lines, const char *part)
+static size_t told(const struct warnings *lines, const char *part)
 {
     size_t count = 0;
     for (size_t i = 0; i < lines->count; i++)

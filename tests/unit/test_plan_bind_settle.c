@@ -1,9 +1,12 @@
 /* Gpus in order where nothing is better by more than is known, whichever way gpus copy. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include <string.h>
 
 #include "plan_bind.h"
+#include "warnings.h"
 
 #define GB 1e9
 #define MB INT64_C(1000000)
@@ -13,7 +16,7 @@ static void rate(struct values *values, enum metric metric, place_id from, place
     nodes_value(values, metric, VALUE_MEASURED, from, to, "", gb_per_s * GB, gb_per_s * 0.99 * GB, gb_per_s * 1.01 * GB);
 }
 
-static bool said(const struct plan_warnings *lines, const char *part)
+static bool said(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)
@@ -58,7 +61,7 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
     (void)state;
     struct snapshot *snap = four_gpus();
     struct allowed allowed = {.given = true};
-    plan_node_cpus(snap->graph, &allowed.cpus);
+    locality_cpus(snap->graph, &allowed.cpus);
     allowed.gpus = calloc(snap->graph->place_count, sizeof *allowed.gpus);
     assert_non_null(allowed.gpus);
     for (int g = 0; g < 4; g++)
@@ -73,7 +76,7 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
     answer = pair_of_tasks(snap, &allowed, LOAD_KERNEL);
     assert_true(answer.gpu[0] == nodes_place(snap->graph, PLACE_GPU, 2) && answer.gpu[1] == nodes_place(snap->graph, PLACE_GPU, 3));
     plan_bind_done(&answer);
-    plan_allowed_done(&allowed);
+    allowed_done(&allowed);
     snapshot_unref(snap);
 }
 

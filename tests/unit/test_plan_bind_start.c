@@ -1,4 +1,6 @@
 /* In which order choices stand where what starting a transfer costs is known of some gpus and not of others: a time that lacks it is no merit. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include <string.h>
@@ -57,7 +59,7 @@ static void starts(struct fixture *f, int a, int b, double ns)
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -69,7 +71,7 @@ static int bind(struct fixture *f, int64_t bytes)
     struct berth_err err = {0};
     if (f->snap == NULL) {
         f->snap = nodes_snapshot(f->graph, f->values);
-        plan_node_cpus(f->graph, &f->allowed.cpus);
+        locality_cpus(f->graph, &f->allowed.cpus);
     }
     plan_bind_done(&f->answer);
     struct bind_request request = {.tasks = 2, .gpus_per_task = 1, .allowed = &f->allowed, .traffic = &traffic, .by = LOAD_COPY_ENGINE};

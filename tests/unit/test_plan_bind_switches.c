@@ -1,7 +1,10 @@
 /* Bind on a node like a DGX-2 of which nothing was measured: two processors with eight gpus each, and six switches on either side, to each of which a gpu has a link. What goes between the two sides nobody says. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
+#include "warnings.h"
 
 #define GB       1e9
 #define MB       INT64_C(1000000)
@@ -41,14 +44,14 @@ static struct fixture begin(void)
     }
     struct fixture f = {.snap = nodes_snapshot(graph, NULL)};
     f.allowed.given = true;
-    plan_node_cpus(f.snap->graph, &f.allowed.cpus);
+    locality_cpus(f.snap->graph, &f.allowed.cpus);
     return f;
 }
 
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -72,7 +75,7 @@ static void bind(struct fixture *f, struct wanted wanted)
     plan_traffic_done(&traffic);
 }
 
-static bool said(const struct plan_warnings *lines, const char *part)
+static bool said(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)

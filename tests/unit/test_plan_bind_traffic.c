@@ -1,7 +1,10 @@
 /* Bind by what tasks move, on a node as Frontier's and LUMI's are, as if it had been measured, and on others. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
+#include "warnings.h"
 
 #define GB 1e9
 #define MB INT64_C(1000000)
@@ -34,14 +37,14 @@ static struct fixture begin(struct graph *graph, struct values *values, struct s
     struct fixture f = {.graph = graph, .snap = nodes_snapshot(graph, values)};
     f.snap->sets = sets;
     f.allowed.given = true;
-    plan_node_cpus(graph, &f.allowed.cpus);
+    locality_cpus(graph, &f.allowed.cpus);
     return f;
 }
 
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -145,7 +148,7 @@ static void assert_near(double value, double expected)
         fail_msg("%g is not %g", value, expected);
 }
 
-static bool said(const struct plan_warnings *lines, const char *part)
+static bool said(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)

@@ -1,7 +1,10 @@
 /* Bind where little or nothing says what transfers take: structure brings together who exchanges, and an option that has a price is not lost for one gpu more that has none. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
+#include "warnings.h"
 
 #define MB INT64_C(1000000)
 #define GPUS 6
@@ -41,7 +44,7 @@ static void serve(struct fixture *f)
 {
     f->snap = nodes_snapshot(f->graph, f->values);
     f->allowed.given = true;
-    plan_node_cpus(f->graph, &f->allowed.cpus);
+    locality_cpus(f->graph, &f->allowed.cpus);
 }
 
 static void allow(struct fixture *f, unsigned gpus)
@@ -56,7 +59,7 @@ static void allow(struct fixture *f, unsigned gpus)
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -85,7 +88,7 @@ static long bind(struct fixture *f, struct wanted wanted)
     return gpus;
 }
 
-static bool said(const struct plan_warnings *lines, const char *part)
+static bool said(const struct warnings *lines, const char *part)
 {
     for (size_t i = 0; i < lines->count; i++)
         if (strstr(lines->line[i], part) != NULL)

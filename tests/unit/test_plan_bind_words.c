@@ -1,9 +1,13 @@
 /* What Bind says: gpus that were lost, those that there are, few numbers, tasks that the same is said of, times and sizes. */
+#include "allowed.h"
+#include "evidence.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include "plan_bind.h"
 #include "plan_bind_gpus.h"
 #include "plan_text.h"
+#include "warnings.h"
 
 struct fixture {
     struct snapshot *snap;
@@ -16,7 +20,7 @@ static struct fixture begin(struct graph *graph, const struct note *notes, size_
 {
     struct fixture f = {.snap = snapshot_new(graph, values_new(), notes, note_count, 0, 1), .allowed = {.given = true}};
     assert_non_null(f.snap);
-    plan_node_cpus(graph, &f.allowed.cpus);
+    locality_cpus(graph, &f.allowed.cpus);
     graph_unref(graph);
     return f;
 }
@@ -24,7 +28,7 @@ static struct fixture begin(struct graph *graph, const struct note *notes, size_
 static void end(struct fixture *f)
 {
     plan_bind_done(&f->answer);
-    plan_allowed_done(&f->allowed);
+    allowed_done(&f->allowed);
     snapshot_unref(f->snap);
 }
 
@@ -70,7 +74,7 @@ static void a_list_that_does_not_fit_is_cut(void **state)
     struct graph *graph = nodes_mi250x();
     struct snapshot *snap = snapshot_new(graph, values_new(), NULL, 0, 0, 1);
     struct allowed all = {.given = true};
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     struct berth_err err = {0};
     struct bind_gpus gpus;
     char text[32];
@@ -97,7 +101,7 @@ static void numbers_that_decided_come_first_and_those_alike_once(void **state)
     (void)state;
     struct graph *graph = nodes_mi250x();
     struct values *values = values_new();
-    struct plan_evidence evidence = {0};
+    struct evidence evidence = {0};
     place_id numa[3], gpu = nodes_place(graph, PLACE_GPU, 0);
     assert_non_null(values);
     for (int n = 0; n < 3; n++) {
@@ -108,27 +112,27 @@ static void numbers_that_decided_come_first_and_those_alike_once(void **state)
     cite(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[1], 28e9);
     struct snapshot *snap = nodes_snapshot(graph, values);
     for (int n = 0; n < 3; n++)
-        assert_true(plan_evidence_add(&evidence, 0, values_find(values, METRIC_MEMORY_LATENCY, numa[n], numa[n], "")));
+        assert_true(evidence_add(&evidence, 0, values_find(values, METRIC_MEMORY_LATENCY, numa[n], numa[n], "")));
     for (int n = 0; n < 2; n++)
-        assert_true(plan_evidence_add(&evidence, 0, values_find(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[n], "")));
-    plan_evidence_few(&evidence, 3, 9);
+        assert_true(evidence_add(&evidence, 0, values_find(values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa[n], "")));
+    evidence_few(&evidence, 3, 9);
     assert_int_equal(evidence.count, 4);
     assert_true(evidence.item[0]->to == numa[0] && evidence.item[0]->metric == METRIC_HOST_GPU_COPY_ENGINE && evidence.item[1]->to == numa[1]);
     assert_true(evidence.item[2]->from == numa[0] && evidence.item[3]->from == numa[2]);
-    plan_evidence_few(&evidence, 2, 3);
+    evidence_few(&evidence, 2, 3);
     assert_true(evidence.count == 3 && evidence.item[0]->metric == METRIC_MEMORY_LATENCY && evidence.item[2]->metric == METRIC_HOST_GPU_COPY_ENGINE);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     snapshot_unref(snap);
 }
 
 static void what_is_said_of_several_tasks_is_said_once(void **state)
 {
     (void)state;
-    struct plan_warnings warnings = {0};
+    struct warnings warnings = {0};
     for (size_t t = 3; t < 40; t++)
-        plan_warn_task(&warnings, t, "too far away");
-    plan_warn_task(&warnings, 4, "too small: in this case");
-    plan_warn(&warnings, "task 9 has: too far away");
+        warnings_add_task(&warnings, t, "too far away");
+    warnings_add_task(&warnings, 4, "too small: in this case");
+    warnings_add(&warnings, "task 9 has: too far away");
     assert_int_equal(warnings.count, 3);
     assert_string_equal(warnings.line[0], "task 3 and 36 more: too far away");
     assert_string_equal(warnings.line[1], "task 4: too small: in this case");

@@ -1,4 +1,5 @@
 /* Transfers of which only the rate was measured take the curve of one that is alike. */
+#include "evidence.h"
 #include "load_interval.h"
 #include "plan_like.h"
 #include "plan_move.h"
@@ -94,7 +95,7 @@ static void a_small_transfer_costs_what_starting_its_like_does(void **state)
     rate(f.values, f.numa[0], f.gpu[0], "", 28.3);
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
     struct move move, own;
-    struct plan_evidence evidence = {0};
+    struct evidence evidence = {0};
     struct berth_err err = {0};
     assert_true(plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &move));
     assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own));
@@ -104,7 +105,7 @@ static void a_small_transfer_costs_what_starting_its_like_does(void **state)
     assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
     assert_int_equal(evidence.count, 2);
     assert_true(evidence.item[0]->from == f.numa[0] && evidence.item[1]->from == f.numa[3]);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     snapshot_unref(snap);
 }
 
@@ -153,7 +154,7 @@ static void what_few_bytes_take_is_its_own(void **state)
     rate(f.values, f.numa[0], f.gpu[1], "", 28.3);
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
     struct move move;
-    struct plan_evidence evidence = {0};
+    struct evidence evidence = {0};
     struct berth_err err = {0};
     assert_int_equal(like(snap, f.numa[0], f.gpu[0])->from, f.numa[1]);
     assert_null(like(snap, f.numa[0], f.gpu[1]));
@@ -163,7 +164,7 @@ static void what_few_bytes_take_is_its_own(void **state)
     assert_true(fabs(plan_move_called(&move, 4096).time_ns / (17000 + 4096 / 28.3) - 1) < 0.001);
     assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
     assert_true(evidence.count == 2 && evidence.item[1]->metric == METRIC_COPY_LATENCY && evidence.item[1]->to == f.gpu[1]);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     snapshot_unref(snap);
 }
 

@@ -1,9 +1,11 @@
+#include "evidence.h"
 #include "plan_nodes.h"
 
 #include <time.h>
 
 #include "plan_load.h"
 #include "transfer.h"
+#include "warnings.h"
 
 #define GB 1e9
 
@@ -164,7 +166,7 @@ static void a_place_itself_takes_no_time(void **state)
     end(&f);
 }
 
-static bool warned(const struct plan_warnings *warnings, const char *part)
+static bool warned(const struct warnings *warnings, const char *part)
 {
     for (size_t i = 0; i < warnings->count; i++)
         if (strstr(warnings->line[i], part) != NULL)
@@ -172,15 +174,15 @@ static bool warned(const struct plan_warnings *warnings, const char *part)
     return false;
 }
 
-static struct plan_warnings cited(struct fixture *f, const struct load_flow *flows, size_t count, size_t *ret_sets)
+static struct warnings cited(struct fixture *f, const struct load_flow *flows, size_t count, size_t *ret_sets)
 {
-    struct plan_evidence evidence = {0};
-    struct plan_warnings warnings = {0};
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
     assert_int_equal(plan_load_cite(f->table, flows, count, f->scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
     *ret_sets = 0;
     for (size_t i = 0; i < evidence.count; i++)
         *ret_sets += evidence.set[i] != NULL;
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     return warnings;
 }
 
@@ -191,7 +193,7 @@ static void what_is_shared_is_cited(void **state)
     struct fixture f = begin();
     const struct load_flow port[] = {{4, NUMA(0), 2 * GB, 0}, {5, NUMA(0), 2 * GB, 0}};
     size_t sets;
-    struct plan_warnings warnings = cited(&f, port, 2, &sets);
+    struct warnings warnings = cited(&f, port, 2, &sets);
     assert_int_equal(sets, 1);
     assert_int_equal(warnings.count, 0);
     end(&f);
@@ -215,7 +217,7 @@ static void what_is_not_explained_is_named(void **state)
     const struct load_flow those[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}}, others[] = {{4, NUMA(0), GB, 0}, {6, NUMA(0), GB, 0}};
     size_t count;
     assert_near(plan_load_alone_ns(f.table, 4, NUMA(0), GB), 50e6); /* of the set of one: nothing else says it */
-    struct plan_warnings warnings = cited(&f, those, 2, &count);
+    struct warnings warnings = cited(&f, those, 2, &count);
     assert_true(warned(&warnings, "not explained") && warned(&warnings, "gpu0>numa0"));
     warnings = cited(&f, others, 2, &count);
     assert_false(warned(&warnings, "not explained"));
@@ -246,7 +248,7 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     assert_near(whole.step.time_ns, 100e6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured && isnan(whole.step.low_ns));
     size_t sets_cited;
-    struct plan_warnings warnings = cited(&f, both, 2, &sets_cited);
+    struct warnings warnings = cited(&f, both, 2, &sets_cited);
     assert_true(warned(&warnings, "module2:host-port:out carries transfers that were not measured together (by copy engine, by kernel)"));
     assert_true(warned(&warnings, "20 GB/s"));
     end(&f);
@@ -278,7 +280,7 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     assert_near(whole.step.time_ns, 1e9);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && whole.shared->nominal->is_measured);
     size_t cited_sets;
-    struct plan_warnings warnings = cited(&f, flows, 4, &cited_sets);
+    struct warnings warnings = cited(&f, flows, 4, &cited_sets);
     assert_true(warned(&warnings, "as others were measured to get"));
     end(&f);
 }

@@ -1,10 +1,12 @@
 /* What recorded nodes and structure say of transfers together, where nobody measured them. */
+#include "evidence.h"
 #include "plan_nodes.h"
 
 #include "discover.h"
 #include "plan_load.h"
 #include "resource_make.h"
 #include "resource_model.h"
+#include "warnings.h"
 
 #define GB 1e9
 
@@ -145,15 +147,15 @@ static void those_of_a_module_share_its_port(void **state)
     assert_true(whole.shared->is_nominal);
     assert_string_equal(whole.shared->name + 7, ":host-port:in");
     const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0}, {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
-    struct plan_evidence evidence = {0};
-    struct plan_warnings warnings = {0};
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
     assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
     assert_int_equal(evidence.count, 2);
     bool said = false;
     for (size_t i = 0; i < warnings.count; i++)
         said = said || (strstr(warnings.line[i], "module0:host-port:in") != NULL && strstr(warnings.line[i], "28.3 GB/s") != NULL);
     assert_true(said);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     end(&f);
 }
 
@@ -206,14 +208,14 @@ static void measurements_go_before_structure(void **state)
         }
         assert_true(whole.is_measured);
     }
-    struct plan_evidence evidence = {0};
-    struct plan_warnings warnings = {0};
+    struct evidence evidence = {0};
+    struct warnings warnings = {0};
     assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL), BERTH_OK);
     size_t sets = 0;
     for (size_t i = 0; i < evidence.count; i++)
         sets += evidence.set[i] != NULL && evidence.set[i]->flow_count >= 3;
     assert_true(sets > 0);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     end(&f);
 }
 

@@ -1,4 +1,5 @@
 /* What transfers that were measured together say of others: of as many, of more, of these very ones; and what nobody says, which is in the intervals. */
+#include "evidence.h"
 #include "plan_nodes.h"
 
 #include "plan_load.h"
@@ -132,11 +133,11 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
         flows[i] = (struct load_flow){(uint16_t)from[i], (uint16_t)to[i], GB, 0};
     assert_ms(predict(&f, flows, 4).step.time_ns, 40);
     assert_true(plan_load_bound_ns(f.table, flows, 4, f.scratch) <= 40e6);
-    struct plan_evidence evidence = {0}; /* what the last one to end rests on has the set of all four, of which it is known */
+    struct evidence evidence = {0}; /* what the last one to end rests on has the set of all four, of which it is known */
     assert_int_equal(plan_load_cite_last(f.table, flows, 4, f.scratch, &evidence, 0, NULL), BERTH_OK);
     assert_true(evidence.count > 1 && evidence.item[0] != NULL && evidence.item[0]->from == f.place[NUMA(0)]);
     assert_true(evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
-    plan_evidence_done(&evidence);
+    evidence_done(&evidence);
     struct load_flow halves[8]; /* of two tasks on each gpu */
     for (size_t i = 0; i < 8; i++)
         halves[i] = (struct load_flow){flows[i % 4].from, flows[i % 4].to, GB / 2, 0};

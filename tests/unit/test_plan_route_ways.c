@@ -1,4 +1,5 @@
 /* Ways that are not the direct one, splits, what a program calls, and properties that hold whatever was measured. */
+#include "allowed.h"
 #include "plan_routes.h"
 
 #include "plan_call.h"
@@ -452,7 +453,7 @@ static void properties_hold_on_random_nodes(void **state)
                 assert_true(fewer_ns >= best_ns * (1 - 0.005));
                 best_ns = fewer_ns;
             }
-            plan_allowed_done(&f.allowed);
+            allowed_done(&f.allowed);
         }
         end(&f);
         end(&g);

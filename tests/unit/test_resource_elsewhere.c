@@ -1,4 +1,6 @@
 /* Gpus that are joined by what nobody told of: each has a PCIe link to the host, and copies between them get more than that carries. */
+#include "allowed.h"
+#include "locality.h"
 #include "plan_nodes.h"
 
 #include <string.h>
@@ -123,13 +125,13 @@ static void what_is_shared_says_where_its_figure_is_from(void **state)
         if (is_known)
             host(&f, 55);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-        plan_node_cpus(f.graph, &allowed.cpus);
+        locality_cpus(f.graph, &allowed.cpus);
         assert_int_equal(plan_bind(snap, &request, &answer, &err), BERTH_OK);
         assert_true(graph_place(f.graph, answer.gpu[1])->number == 1);
         assert_int_equal(warned(&answer, "numa0-gpu1:link:out carries transfers that were not measured together (with the host, between gpus): all count as sharing 397 GB/s, as gpu0 to gpu1 was seen to get"), !is_known);
         assert_false(warned(&answer, "as is said of it"));
         plan_bind_done(&answer);
-        plan_allowed_done(&allowed);
+        allowed_done(&allowed);
         snapshot_unref(snap);
     }
 }
